@@ -1,0 +1,48 @@
+# Every target works from a bare clone: the environment is made on the way.
+
+PYTHON ?= python3
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+CHECKED := $(wildcard src tests bench demo)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## create .venv with the pinned versions
+
+# Both variables are needed: older pips read the first for the build backend
+# too, newer ones only the second.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("Seachange needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## run the demonstration (ARGS=--quick for a short one)
+	PYTHONPATH=. $(BIN)/python demo/run.py $(ARGS)
+
+test: $(STAMP) ## run the tests (ARGS="-k name", ARGS=--exhaustive)
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(STAMP) ## run the static checks: ruff, mypy, import-linter
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/mypy $(CHECKED)
+	$(BIN)/lint-imports --no-logo
+
+format: $(STAMP) ## format the code and fix what ruff can fix
+	$(BIN)/ruff check --fix-only --quiet $(CHECKED)
+	$(BIN)/ruff format $(CHECKED)
+
+bench: $(STAMP) ## run the benchmarks
+	$(BIN)/python -m bench $(ARGS)
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info build
