@@ -1,0 +1,1 @@
+"""Measures Seachange side by side with its peers: `python -m bench`."""

@@ -1,0 +1,86 @@
+"""Runs the measures, prints one table and saves it as JSON; `--help` tells the options."""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.harness import Context, Measure, Result, Unavailable, Verdict, run_measure
+from bench.measures import MEASURES
+from bench.report import limit, print_table, save_json
+from bench.scale import SCALES, Scale
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "latest.json"
+# On the same disk as the code: a temporary folder may be in memory, where
+# syncing costs nothing.
+SCRATCH = HERE / "scratch"
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench", description="Measures Seachange and its peers.")
+    parser.add_argument("--only", metavar="NAME[,NAME]", help="measures or topics to run")
+    parser.add_argument("--scale", choices=sorted(SCALES), default="full")
+    parser.add_argument("--json", metavar="PATH", type=Path, default=RESULTS)
+    parser.add_argument("--list", action="store_true", help="print the measures and their bounds")
+    options = parser.parse_args(arguments)
+    names = options.only.split(",") if options.only else [""]
+    unknown = [name for name in names if not any(matches(each, name) for each in MEASURES)]
+    if unknown:
+        parser.error(f"no such measure: {', '.join(unknown)}")
+    options.measures = [each for each in MEASURES if any(matches(each, name) for name in names)]
+    return options
+
+
+def matches(measure: Measure, name: str) -> bool:
+    return name in ("", measure.name) or measure.name.startswith(f"{name}.")
+
+
+def print_list(measures: Sequence[Measure]) -> None:
+    for measure in measures:
+        print(measure.name)
+        for bound in measure.bounds:
+            print(f"    {bound.reading} {limit(bound)}")
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    SCRATCH.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=SCRATCH))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(measure: Measure, scale: Scale) -> list[Result]:
+    """A measure that fails is a line of the table, and the others still run."""
+    print(f"measuring {measure.name} ...", file=sys.stderr, flush=True)
+    try:
+        with scratch_folder() as folder:
+            return run_measure(measure, Context(scale, folder))
+    except Unavailable as error:
+        return [Result(measure.name, Verdict.UNAVAILABLE, reason=str(error))]
+    except Exception as error:  # noqa: BLE001 - the outer edge of the harness
+        traceback.print_exc()
+        return [Result(measure.name, Verdict.CRASHED, reason=f"{type(error).__name__}: {error}")]
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parse_arguments(arguments)
+    if options.list:
+        print_list(options.measures)
+        return 0
+    scale = SCALES[options.scale]
+    results = [result for measure in options.measures for result in run(measure, scale)]
+    print_table(results)
+    save_json(options.json, scale, results)
+    return int(any(result.verdict is Verdict.CRASHED for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,51 @@
+"""How fast is fast enough, as data: one line per reading."""
+
+from bench.harness import Bound, Relation
+
+AT_LEAST = Relation.AT_LEAST
+AT_MOST = Relation.AT_MOST
+
+BOUNDS = (
+    # Durable single-row INSERT commits per second, one embedded session, the
+    # first commits of a fresh table. Both catalogs of DuckLake have to be
+    # beaten, so the faster one decides.
+    Bound("commits.deltalake", AT_LEAST, 10),
+    Bound("commits.pyiceberg", AT_LEAST, 50),
+    Bound("commits.ducklake_duckdb", AT_LEAST, 5),
+    Bound("commits.ducklake_sqlite", AT_LEAST, 5),
+    # Time of a commit after many others, over that of the first hundred.
+    Bound("commits.later", AT_MOST, 1.5),
+    # Many processes on one table, over one process.
+    Bound("processes.postgresql.throughput", AT_LEAST, 0.6),
+    Bound("processes.postgresql.slowest_to_mean", AT_LEAST, 0.3),
+    Bound("processes.postgresql.p99_to_p50", AT_MOST, 20),
+    Bound("processes.sqlite.slowest_to_mean", AT_LEAST, 0.3),
+    Bound("processes.sqlite.p99_to_p50", AT_MOST, 20),
+    # Many sessions of one node, over one session.
+    Bound("processes.sessions.throughput", AT_LEAST, 2),
+    Bound("processes.sessions.catalog_transactions_per_commit", AT_MOST, 1 / 8),
+    # Time of an aggregate over a table with a few updated rows, over DuckDB on
+    # plain Parquet. A text key may cost nothing extra.
+    Bound("scans.clustered.one_column", AT_MOST, 1.2),
+    Bound("scans.clustered.three_columns", AT_MOST, 1.2),
+    Bound("scans.uniform.one_column", AT_MOST, 1.7),
+    Bound("scans.uniform.three_columns", AT_MOST, 1.4),
+    Bound("scans.text_key.one_column", AT_MOST, 1.7),
+    Bound("scans.text_key.three_columns", AT_MOST, 1.4),
+    # Point SELECTs per second by primary key, over DuckDB on unsorted Parquet;
+    # from the image, as such.
+    Bound("points.stored", AT_LEAST, 12),
+    Bound("points.image", AT_LEAST, 5_000),
+    # Time of a bulk load with a primary key, over DuckDB writing the rows
+    # sorted; and its peak memory, over that of a load of a quarter of the rows.
+    Bound("bulk.load", AT_MOST, 2),
+    Bound("bulk.memory", AT_MOST, 1.25),
+)
+
+
+def bounds_of(measure: str) -> tuple[Bound, ...]:
+    return tuple(
+        bound
+        for bound in BOUNDS
+        if bound.reading == measure or bound.reading.startswith(f"{measure}.")
+    )

@@ -1,0 +1,12 @@
+"""The measures, one module per topic, in the order in which they run."""
+
+from bench.harness import Measure
+from bench.measures import bulk, commits, points, processes, scans
+
+MEASURES: tuple[Measure, ...] = (
+    *commits.MEASURES,
+    *processes.MEASURES,
+    *scans.MEASURES,
+    *points.MEASURES,
+    *bulk.MEASURES,
+)

@@ -1,0 +1,89 @@
+"""The measuring side of the conversation with a process that speaks `bench.peers.protocol`."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from bench.peers.environment import ROOT, interpreter_of
+
+STOP_SECONDS_MAX = 30
+
+
+class ProcessFailed(Exception):
+    """The process answered with an error, or ended."""
+
+
+class Client:
+    """One process; `send` and `receive` apart let several of them work at the same time."""
+
+    def __init__(self, name: str, process: "subprocess.Popen[str]") -> None:
+        self.name = name
+        self._process = process
+
+    def request(self, op: str, **arguments: object) -> dict[str, Any]:
+        self.send(op, **arguments)
+        return self.receive()
+
+    def send(self, op: str, **arguments: object) -> None:
+        requests = self._pipe(self._process.stdin)
+        requests.write(json.dumps({"op": op, **arguments}) + "\n")
+        requests.flush()
+
+    def receive(self) -> dict[str, Any]:
+        line = self._pipe(self._process.stdout).readline()
+        if not line:
+            raise ProcessFailed(f"{self.name} ended with {self._process.wait()}")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise ProcessFailed(f"{self.name}: {answer['error']}")
+        return answer
+
+    def _pipe(self, pipe: IO[str] | None) -> IO[str]:
+        assert pipe is not None
+        return pipe
+
+
+@contextmanager
+def run_module(name: str, module: str, interpreter: Path) -> Iterator[Client]:
+    """A process that serves the module's operations, ended when the block is left."""
+    process = subprocess.Popen(
+        [interpreter, "-m", module],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield Client(name, process)
+    finally:
+        stop(process)
+
+
+def stop(process: "subprocess.Popen[str]") -> None:
+    """The end of its input asks the process to leave; one that does not is killed."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.close()
+        process.wait(timeout=STOP_SECONDS_MAX)
+    except (BrokenPipeError, subprocess.TimeoutExpired):
+        process.kill()
+        process.wait()
+    process.stdout.close()
+
+
+@contextmanager
+def run_peer(peer: str) -> Iterator[Client]:
+    with run_module(peer, f"bench.peers.{peer}", interpreter_of(peer)) as client:
+        yield client
+
+
+@contextmanager
+def run_subject() -> Iterator[Client]:
+    """Seachange in a process of its own, so that its threads never run during a peer's turn."""
+    with run_module("seachange", "bench.subject_process", Path(sys.executable)) as client:
+        yield client

@@ -1,0 +1,61 @@
+"""DuckLake with its catalog in a DuckDB or a SQLite file: one INSERT per commit.
+
+Default settings: single rows are inlined in the catalog, which syncs each
+commit to disk (once with DuckDB, four times with SQLite). The extensions come
+from packages and are loaded by path, so nothing is downloaded.
+"""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+
+from bench.peers.protocol import Answer, serve, time_each
+from bench.rows import Row, make_rows
+
+CATALOGS = {
+    "duckdb": "ducklake:{folder}/catalog.ducklake",
+    "sqlite": "ducklake:sqlite:{folder}/catalog.sqlite",
+}
+EXTENSIONS = ("ducklake", "sqlite_scanner")
+COLUMNS = "id bigint, a integer, b double, t varchar, k varchar"
+INSERT = "insert into t values (?, ?, ?, ?, ?)"
+
+
+def extension_path(name: str) -> Path:
+    spec = find_spec(f"duckdb_extension_{name}")
+    assert spec is not None
+    assert spec.origin is not None
+    (path,) = Path(spec.origin).parent.glob(f"extensions/*/{name}.duckdb_extension")
+    return path
+
+
+class Peer:
+    def open(self, folder: str, catalog: str) -> Answer:
+        self.connection = duckdb.connect()
+        for name in EXTENSIONS:
+            self.connection.execute(f"load '{extension_path(name)}'")
+        url = CATALOGS[catalog].format(folder=folder)
+        self.connection.execute(f"attach '{url}' as lake (data_path '{folder}/data')")
+        self.connection.execute("use lake")
+        self.connection.execute(f"create table t ({COLUMNS})")
+        return {}
+
+    def commit(self, first_id: int, count: int) -> Answer:
+        return {"seconds": time_each(self.insert, make_rows(first_id, count))}
+
+    def insert(self, row: Row) -> None:
+        self.connection.execute(INSERT, row)
+
+    def count(self) -> Answer:
+        (row,) = self.connection.execute("select count(*) from t").fetchall()
+        return {"rows": row[0]}
+
+    def close(self) -> Answer:
+        self.connection.close()
+        return {}
+
+
+if __name__ == "__main__":
+    peer = Peer()
+    serve({"open": peer.open, "commit": peer.commit, "count": peer.count, "close": peer.close})

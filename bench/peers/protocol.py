@@ -1,0 +1,51 @@
+"""The peers' side of the conversation: one JSON request per line in, one JSON answer per line out.
+
+A request is `{"op": NAME, ...arguments}`; the answer is what the handler
+returns, or `{"error": TEXT}`. Standard library only.
+"""
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TextIO, TypeVar
+
+Answer = Mapping[str, Any]
+Handler = Callable[..., Answer]
+Item = TypeVar("Item")
+
+
+def serve(handlers: Mapping[str, Handler]) -> None:
+    """Answers requests until the input ends."""
+    answers = claim_output()
+    for line in sys.stdin:
+        answers.write(json.dumps(answer(handlers, json.loads(line))) + "\n")
+        answers.flush()
+
+
+def claim_output() -> TextIO:
+    """Keeps the real output for answers; what a library prints goes to standard error."""
+    own = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return own
+
+
+def answer(handlers: Mapping[str, Handler], request: dict[str, Any]) -> Answer:
+    op = request.pop("op")
+    try:
+        return handlers[op](**request)
+    except Exception as error:  # noqa: BLE001 - the other side decides what an error means
+        traceback.print_exc()
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def time_each(action: Callable[[Item], object], items: Iterable[Item]) -> list[float]:
+    """The seconds that the action took for every item."""
+    seconds = []
+    for item in items:
+        start = time.perf_counter()
+        action(item)
+        seconds.append(time.perf_counter() - start)
+    return seconds

@@ -1,0 +1,56 @@
+"""Seachange as the benchmarks use it: the one module that knows the names of its Python API."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow.dataset as ds
+
+import seachange
+
+
+class Cursor(Protocol):
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> object: ...
+
+    def fetchall(self) -> list[tuple[Any, ...]]: ...
+
+
+class Database(Protocol):
+    autocommit: bool
+
+    def cursor(self) -> Cursor: ...
+
+    def commit(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def load_arrow(self, table: str, rows: Any) -> object: ...
+
+    def compact(self, table: str) -> object: ...
+
+    def node_statistics(self) -> dict[str, int]: ...
+
+
+def connect(data: str, catalog: str | None) -> Database:
+    """An embedded session in which every statement commits by itself."""
+    database: Database = seachange.connect(data=data, catalog=catalog)
+    database.autocommit = True
+    return database
+
+
+def load_parquet(database: Database, table: str, source: Path) -> None:
+    """Bulk load, streamed: the rows are never in memory all at once."""
+    database.load_arrow(table, ds.dataset(source).scanner().to_reader())
+
+
+def compact(database: Database, table: str) -> None:
+    database.compact(table)
+
+
+def catalog_commits(database: Database) -> int:
+    return database.node_statistics()["catalog_commits"]
+
+
+def compactions(database: Database) -> int:
+    """How often the node has folded deltas so far."""
+    return database.node_statistics()["compactions"]
