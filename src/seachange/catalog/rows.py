@@ -1,0 +1,239 @@
+"""What both back ends share: how requests become rows, and rows become values again."""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from seachange import errors
+from seachange.model.descriptor import PublishedDescriptor
+from seachange.model.descriptor_json import decode_table
+from seachange.model.ids import (
+    CommitId,
+    DescriptorId,
+    Epoch,
+    GenerationId,
+    IndexId,
+    KeyHash,
+    LayoutId,
+    SegmentId,
+    Seq,
+)
+from seachange.model.log import CommitRequest, LogEntry, NodeRecord
+from seachange.model.segments import (
+    Generation,
+    GenerationMember,
+    IndexDelta,
+    InlineBatch,
+    Segment,
+    SegmentKind,
+)
+
+T = TypeVar("T")
+
+# Rows are tuples as a database driver gives them.
+Row = tuple[Any, ...]
+
+# Which tables hold something of a log entry, so that a follower reads no others.
+BATCHES = 1
+SEGMENTS = 2
+DESCRIPTORS = 4
+GENERATIONS = 8
+
+# A commit's inline batches are numbered; both back ends keep the number in sixteen bits.
+BATCHES_MAX = 1 << 16
+
+# A burned commit id must outlive every call that may still carry it, however short the retention.
+BURNED_KEPT_US = 24 * 3_600 * 1_000_000
+
+# Garbage is removed in slices, so that no commit waits long for the sequencer lock.
+SLICE_ROWS = 5_000
+
+
+def pack(numbers: Sequence[int]) -> bytes:
+    """Signed 64-bit numbers as little-endian bytes."""
+    return struct.pack(f"<{len(numbers)}q", *numbers) if numbers else b""
+
+
+def unpack(blob: bytes) -> tuple[int, ...]:
+    """
+    >>> unpack(pack((1, -2)))
+    (1, -2)
+    """
+    return struct.unpack(f"<{len(blob) // 8}q", blob) if blob else ()
+
+
+def parts_of(request: CommitRequest) -> int:
+    return (
+        (BATCHES if request.batches else 0)
+        | (SEGMENTS if request.segments else 0)
+        | (DESCRIPTORS if request.descriptors else 0)
+        | (GENERATIONS if request.generations else 0)
+    )
+
+
+def check_request(request: CommitRequest) -> None:
+    """Refuses what no caller may ask for: it would be a bug that no answer of the log could mend."""
+    if len(request.batches) >= BATCHES_MAX:
+        raise errors.Bug(detail=f"{len(request.batches)} inline batches in one commit")
+    _check_once("descriptor", [change.id for change in request.descriptors])
+    _check_once("index", [change.index_id for change in request.generations])
+    complete = {change.index_id for change in request.generations if change.base is None}
+    if not complete:
+        return
+    touched = {b.index_id for b in request.batches} | {s.index_id for s in request.segments}
+    if complete & touched:
+        # Deltas at or below a generation's base are never read.
+        raise errors.Bug(detail=f"indexes {complete & touched} have deltas at their own base")
+
+
+def _check_once(what: str, ids: Sequence[int]) -> None:
+    if len(set(ids)) != len(ids):
+        raise errors.Bug(detail=f"one commit changes one {what} twice")
+
+
+def attached_segments(request: CommitRequest) -> tuple[Segment, ...]:
+    """Every segment that the request names, deltas first, each once."""
+    found = {segment.id: segment for segment in request.segments}
+    for change in request.generations:
+        for member in change.members:
+            found.setdefault(member.segment.id, member.segment)
+    return tuple(found.values())
+
+
+def index_ids(body: str | None) -> tuple[IndexId, ...]:
+    """The indexes of a published descriptor; none when it was dropped."""
+    return tuple(index.id for index in decode_table(body).indexes) if body is not None else ()
+
+
+def segment_values(segment: Segment, seq: int, delta: int | None) -> Row:
+    return (
+        segment.id,
+        segment.index_id,
+        segment.layout_id,
+        int(segment.kind),
+        seq,
+        segment.fresh,
+        segment.rows,
+        segment.size_bytes,
+        segment.checksum,
+        segment.key_min,
+        segment.key_max,
+        delta,
+    )
+
+
+def segment_from(row: Row) -> Segment:
+    return Segment(
+        id=SegmentId(row[0]),
+        index_id=IndexId(row[1]),
+        layout_id=LayoutId(row[2]),
+        kind=SegmentKind(row[3]),
+        seq=Seq(row[4]),
+        fresh=bool(row[5]),
+        rows=row[6],
+        size_bytes=row[7],
+        checksum=row[8],
+        key_min=row[9],
+        key_max=row[10],
+    )
+
+
+def batch_from(row: Row) -> InlineBatch:
+    return InlineBatch(IndexId(row[0]), LayoutId(row[1]), row[2], row[3])
+
+
+def descriptor_from(row: Row) -> PublishedDescriptor:
+    id_, version, body = row
+    table = decode_table(body) if body is not None else None
+    return PublishedDescriptor(DescriptorId(id_), version, table)
+
+
+def node_from(row: Row) -> NodeRecord:
+    return NodeRecord(
+        epoch=Epoch(row[0]),
+        name=row[1],
+        live=bool(row[2]),
+        low_water=Seq(row[3]),
+        heartbeat_us=row[4],
+        expiry_ms=row[5],
+        format=row[6],
+    )
+
+
+def generation_from(row: Row, member_rows: Iterable[Row]) -> Generation:
+    """`row`: id, index, base, swap; a member row: the deleted positions, then the segment."""
+    members = tuple(GenerationMember(segment_from(m[1:]), m[0]) for m in member_rows)
+    return Generation(GenerationId(row[0]), IndexId(row[1]), base=Seq(row[2]), swap=Seq(row[3]), members=members)
+
+
+def deltas_from(
+    batches: Iterable[tuple[int, InlineBatch]], segments: Iterable[tuple[int, Segment]]
+) -> tuple[IndexDelta, ...]:
+    by_seq: dict[int, tuple[list[InlineBatch], list[Segment]]] = defaultdict(lambda: ([], []))
+    for seq, batch in batches:
+        by_seq[seq][0].append(batch)
+    for seq, segment in segments:
+        by_seq[seq][1].append(segment)
+    return tuple(IndexDelta(Seq(seq), tuple(by_seq[seq][0]), tuple(by_seq[seq][1])) for seq in sorted(by_seq))
+
+
+class EntryParts:
+    """What the entries of one read of the log carry beside their key sets, by sequence."""
+
+    def __init__(self) -> None:
+        self.batches: Mapping[int, list[InlineBatch]] = {}
+        self.segments: Mapping[int, list[Segment]] = {}
+        self.descriptors: Mapping[int, list[PublishedDescriptor]] = {}
+        self.generations: Mapping[int, list[Generation]] = {}
+
+
+def group(pairs: Iterable[tuple[int, T]]) -> dict[int, list[T]]:
+    grouped: dict[int, list[T]] = {}
+    for seq, value in pairs:
+        grouped.setdefault(seq, []).append(value)
+    return grouped
+
+
+def entry_from(row: Row, numbers: Callable[[Any], tuple[int, ...]], parts: EntryParts) -> LogEntry:
+    """`row`: seq, timestamp, commit id, writes, shares, bulk, touched, parts."""
+    seq, timestamp_us, commit_id, writes, shares, bulk, touched, kinds = row
+    return LogEntry(
+        seq=Seq(seq),
+        timestamp_us=timestamp_us,
+        commit_id=CommitId(commit_id),
+        writes=tuple(map(KeyHash, numbers(writes))),
+        shares=tuple(map(KeyHash, numbers(shares))),
+        bulk=tuple(map(IndexId, numbers(bulk))),
+        touched=tuple(map(IndexId, numbers(touched))),
+        batches=tuple(parts.batches[seq]) if kinds & BATCHES else (),
+        segments=tuple(parts.segments[seq]) if kinds & SEGMENTS else (),
+        descriptors=tuple(parts.descriptors[seq]) if kinds & DESCRIPTORS else (),
+        generations=tuple(parts.generations[seq]) if kinds & GENERATIONS else (),
+    )
+
+
+def check_snapshot(epoch: Epoch, snapshot: int, row: Row | None) -> None:
+    """`row`: the floor and whether the epoch is live, read after everything else."""
+    floor, live = row if row is not None else (0, None)
+    if not live:
+        raise errors.StaleNode(node=epoch)
+    if snapshot < floor:
+        raise errors.SnapshotTooOld(snapshot=snapshot, detail=f"history starts at {floor}")
+
+
+def newest_at(timestamp_us: int, low: int, high: int, timestamp_of: Callable[[int], int]) -> Seq:
+    """The newest sequence of low..high whose timestamp is not after the given one (below `low` if none is).
+
+    Timestamps rise with the sequence, so no index over them is kept.
+    """
+    low -= 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if timestamp_of(middle) <= timestamp_us:
+            low = middle
+        else:
+            high = middle - 1
+    return Seq(max(low, 0))

@@ -1,0 +1,212 @@
+"""`SqliteCatalog`: each method of the port as one transaction over the modules beside this one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from seachange import errors
+from seachange.catalog.mounts import refuse_network_file_system
+from seachange.catalog.rows import check_request, node_from
+from seachange.catalog.sqlite import nodes
+from seachange.catalog.sqlite.collect import raise_floor, remove_slices
+from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
+from seachange.catalog.sqlite.connections import Read, Readers, Writer, client_error
+from seachange.catalog.sqlite.read import (
+    FLOOR,
+    HEAD,
+    read_contents,
+    read_descriptors,
+    read_entries,
+    read_newest_generation,
+    read_sequence_at,
+)
+from seachange.catalog.sqlite.schema import check_format, format_of, migrate
+from seachange.model.descriptor import PublishedDescriptor
+from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, SegmentId, Seq
+from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
+from seachange.model.segments import Generation, IndexContents
+from seachange.runtime.clock import Clock
+from seachange.runtime.faults import reach
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_MIN_VERSIONS = "SELECT id, min_version FROM descriptor WHERE min_version > 0"
+_BURN = "INSERT INTO burned VALUES (?, ?)"
+
+
+def _boot_id() -> str:
+    return _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
+
+
+class SqliteCatalog:
+    """The catalog in one file. Its folder must exist and lie on a local file system."""
+
+    def __init__(self, path: Path, clock: Clock, boot_id: str | None = None) -> None:
+        refuse_network_file_system(path)
+        self.url = f"sqlite:///{path}"
+        self._path = path
+        self._clock = clock
+        lock_path = path.with_name(f"{path.name}-lock")
+        self._writer = Writer(path, lock_path)
+        # Heartbeats share neither connection nor in-process lock with commits.
+        self._pulse = Writer(path, lock_path)
+        self._readers = Readers(path)
+        migrate(self._writer, path)
+        with self._writer as db:
+            nodes.note_boot(db, boot_id if boot_id is not None else _boot_id())
+
+    def close(self) -> None:
+        self._readers.close()
+        self._pulse.close()
+        self._writer.close()
+
+    def register_node(self, name: str, expiry_ms: int) -> Epoch:
+        with self._writer as db:
+            # Another program may have brought the catalog to a newer format meanwhile.
+            check_format(format_of(db), self._path)
+            return nodes.register(db, name, expiry_ms, self._clock.steady_us())
+
+    def heartbeat(self, epoch: Epoch, low_water: Seq) -> Seq:
+        with self._pulse as db:
+            return nodes.beat(db, epoch, low_water, self._clock.steady_us())
+
+    def end_node(self, epoch: Epoch) -> None:
+        with self._writer as db:
+            nodes.end(db, (epoch,))
+
+    def expire_nodes(self) -> tuple[Epoch, ...]:
+        # Most of the time nobody has expired, and the lock is not needed to see that.
+        if not self._expired():
+            return ()
+        with self._pulse as db:
+            rows = db.execute(nodes.EXPIRED, (self._clock.steady_us(),)).fetchall()
+            expired = tuple(Epoch(epoch) for (epoch,) in rows)
+            nodes.end(db, expired)
+        return expired
+
+    def _expired(self) -> bool:
+        with Read(self._readers) as db:
+            return db.execute(nodes.EXPIRED, (self._clock.steady_us(),)).fetchone() is not None
+
+    def nodes(self) -> tuple[NodeRecord, ...]:
+        with Read(self._readers) as db:
+            return tuple(map(node_from, db.execute(nodes.NODES)))
+
+    def commit(self, epoch: Epoch, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
+        if not requests:
+            return ()
+        for request in requests:
+            check_request(request)
+        outcomes: tuple[Outcome, ...] | None = None
+        try:
+            with self._writer as db:
+                reach("commit.locked")
+                decided = Sequencer(db, epoch, self._clock.wall_us()).decide(requests)
+                reach("commit.written")
+                outcomes = decided
+        except errors.Error as failure:
+            if outcomes is None:
+                raise
+            # COMMIT itself failed, and its frames may have reached the disk all the same.
+            return self._settle(requests, failure)
+        reach("commit.decided")
+        return outcomes
+
+    def _settle(self, requests: Sequence[CommitRequest], failure: errors.Error) -> tuple[Outcome, ...]:
+        """Finds out whether a COMMIT took place that reported an error, or makes sure it never will."""
+        found = [self._look_up(request.commit_id, failure) for request in requests]
+        outcomes = [outcome for outcome in found if outcome is not None]
+        if len(outcomes) == len(found):
+            return tuple(outcomes)
+        raise failure
+
+    def _look_up(self, commit_id: CommitId, failure: errors.Error) -> Committed | None:
+        try:
+            return self.outcome(commit_id)
+        except errors.Error as problem:
+            raise errors.UnknownCommitOutcome(commit_id=commit_id.hex(), detail=str(failure)) from problem
+
+    def outcome(self, commit_id: CommitId) -> Committed | None:
+        with self._writer as db:
+            known = db.execute(KNOWN, (commit_id,)).fetchone()
+            if known is None:
+                db.execute(_BURN, (commit_id, self._clock.wall_us()))
+        if known is None or known[0] == BURNED_SEQ:
+            return None
+        return Committed(Seq(known[0]), known[1])
+
+    def head(self) -> Seq:
+        return Seq(self._number(HEAD))
+
+    def floor(self) -> Seq:
+        return Seq(self._number(FLOOR))
+
+    def _number(self, query: str) -> int:
+        """One statement is its own read transaction."""
+        db = self._readers.take()
+        try:
+            (number,) = db.execute(query).fetchone()
+        except sqlite3.Error as problem:
+            db.close()
+            raise client_error(problem, self._path) from problem
+        self._readers.give(db)
+        return int(number)
+
+    def follow(self, epoch: Epoch, after: Seq) -> tuple[LogEntry, ...]:
+        # Where nothing is read, nothing can be missing: the checks are for what is read.
+        if self._number(HEAD) <= after:
+            return ()
+        with Read(self._readers) as db:
+            return read_entries(db, epoch, after)
+
+    def sequence_at(self, timestamp_us: int) -> Seq:
+        with Read(self._readers) as db:
+            return read_sequence_at(db, timestamp_us)
+
+    def descriptors(self, epoch: Epoch, at: Seq) -> tuple[PublishedDescriptor, ...]:
+        with Read(self._readers) as db:
+            return read_descriptors(db, epoch, at)
+
+    def index_contents(self, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:
+        with Read(self._readers) as db:
+            return read_contents(db, epoch, index_id, at)
+
+    def newest_generation(self, index_id: IndexId) -> Generation | None:
+        with Read(self._readers) as db:
+            return read_newest_generation(db, index_id)
+
+    def allocate_ids(self, count: int) -> range:
+        with self._writer as db:
+            return nodes.take_ids(db, count)
+
+    def min_versions(self) -> dict[DescriptorId, int]:
+        with Read(self._readers) as db:
+            return {DescriptorId(id_): version for id_, version in db.execute(_MIN_VERSIONS)}
+
+    def reserve_segments(self, epoch: Epoch, count: int) -> range:
+        with self._writer as db:
+            return nodes.reserve(db, epoch, count)
+
+    def abandon_segments(self, epoch: Epoch, ids: Sequence[SegmentId]) -> None:
+        with self._writer as db:
+            nodes.abandon(db, epoch, ids)
+
+    def collect(self, epoch: Epoch, retention_us: int) -> tuple[SegmentId, ...]:
+        with self._writer as db:
+            nodes.require_live(db, epoch)
+            garbage, slices = raise_floor(db, self._clock.wall_us(), retention_us)
+        remove_slices(self._writer, slices)
+        return garbage
+
+    def forget_files(self, ids: Sequence[SegmentId]) -> None:
+        with self._writer as db:
+            nodes.forget(db, ids)
+
+    def claim(self, epoch: Epoch, resource: str) -> bool:
+        with self._writer as db:
+            return nodes.claim(db, epoch, resource)
+
+    def release(self, epoch: Epoch, resource: str) -> None:
+        with self._writer as db:
+            nodes.release(db, epoch, resource)

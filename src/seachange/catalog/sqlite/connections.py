@@ -1,0 +1,168 @@
+"""Connections to the catalog's SQLite file: writers behind the fair lock, and a pool of readers.
+
+**Invariant:** a transaction lives as long as one `with` block, so no reader holds back the write-ahead log for long.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from types import TracebackType
+
+from seachange import errors
+from seachange.catalog.sqlite.lock import FairLock
+
+# Others than ourselves (a back-up, a shell) may hold SQLite's own lock for a moment.
+BUSY_TIMEOUT_S = 20.0
+SETTINGS = (
+    "PRAGMA synchronous = FULL",
+    "PRAGMA temp_store = MEMORY",
+    # A checkpoint moves many pages for one fsync; the log shrinks again after a burst.
+    "PRAGMA wal_autocheckpoint = 4000",
+    "PRAGMA journal_size_limit = 67108864",
+)
+
+_FULL = 13
+_BUSY = frozenset({5, 6})
+_DAMAGED = frozenset({11, 26})
+_PRIMARY_CODE_MASK = 0xFF
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    try:
+        db = sqlite3.connect(
+            path,
+            timeout=BUSY_TIMEOUT_S,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        for setting in SETTINGS:
+            db.execute(setting)
+    except sqlite3.Error as problem:
+        raise client_error(problem, path) from problem
+    return db
+
+
+def client_error(problem: sqlite3.Error, path: Path) -> errors.Error:
+    """The error that a client sees for one of SQLite's."""
+    code = getattr(problem, "sqlite_errorcode", 0) & _PRIMARY_CODE_MASK
+    if code == _FULL:
+        return errors.DiskFull(file=str(path))
+    if code in _BUSY or isinstance(problem, sqlite3.ProgrammingError):
+        return errors.CatalogUnavailable(catalog=str(path), detail=str(problem))
+    if code in _DAMAGED:
+        return errors.InvalidCatalog(catalog=str(path), detail=str(problem))
+    return errors.InputOutputError(action="use", file=str(path), detail=str(problem))
+
+
+class Writer:
+    """One connection that writes; `with writer as db` is one write transaction under the fair lock."""
+
+    def __init__(self, path: Path, lock_path: Path) -> None:
+        self._path = path
+        self._lock = FairLock(lock_path)
+        self._db = connect(path)
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._lock.acquire()
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as problem:
+            self._lock.release()
+            raise client_error(problem, self._path) from problem
+        return self._db
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if problem is None:
+                self._commit()
+                return
+            self._roll_back()
+        finally:
+            self._lock.release()
+        if isinstance(problem, sqlite3.Error):
+            raise client_error(problem, self._path) from problem
+
+    def _commit(self) -> None:
+        try:
+            self._db.execute("COMMIT")
+        except sqlite3.Error as problem:
+            self._roll_back()
+            raise client_error(problem, self._path) from problem
+
+    def _roll_back(self) -> None:
+        # Some errors have rolled back already.
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self._lock.acquire()
+        try:
+            self._db.close()
+        finally:
+            self._lock.release()
+        self._lock.close()
+
+
+class Readers:
+    """Idle connections that read, taken and given back by any thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+
+    def take(self) -> sqlite3.Connection:
+        if self._closed:
+            raise errors.CatalogUnavailable(catalog=str(self.path), detail="it was closed")
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return connect(self.path)
+
+    def give(self, db: sqlite3.Connection) -> None:
+        if self._closed:
+            db.close()
+        else:
+            self._idle.append(db)
+
+    def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+
+class Read:
+    """`with Read(readers) as db` is one read transaction: all its statements see the same state."""
+
+    __slots__ = ("_db", "_readers")
+
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+        self._db = readers.take()
+
+    def __enter__(self) -> sqlite3.Connection:
+        try:
+            self._db.execute("BEGIN")
+        except sqlite3.Error as problem:
+            self._db.close()
+            raise client_error(problem, self._readers.path) from problem
+        return self._db
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(problem, sqlite3.Error):
+            self._db.close()
+            raise client_error(problem, self._readers.path) from problem
+        self._db.execute("COMMIT")
+        self._readers.give(self._db)

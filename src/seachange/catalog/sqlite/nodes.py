@@ -1,0 +1,109 @@
+"""Nodes, their files and their claims, inside one write transaction.
+
+Heartbeats are times of the clock that all processes of a machine share, so a reboot ends every epoch.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from seachange import errors
+from seachange.catalog.port import FORMAT
+from seachange.model.ids import Epoch, SegmentId, Seq
+
+NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format
+    FROM node ORDER BY epoch"""
+EXPIRED = """SELECT epoch FROM node
+    WHERE live = 1 AND heartbeat_us + expiry_ms * 1000 < ? ORDER BY epoch"""
+
+_BOOT = "SELECT boot_id FROM sequencer"
+_SET_BOOT = "UPDATE sequencer SET boot_id = ?"
+_END_ALL = "UPDATE node SET live = 0"
+_HEAD = "SELECT max(seq) FROM log"
+_TAKE_EPOCH = "UPDATE sequencer SET next_epoch = next_epoch + 1"
+_NEXT_EPOCH = "SELECT next_epoch FROM sequencer"
+_INSERT_NODE = "INSERT INTO node VALUES (?, ?, 1, ?, ?, ?, ?)"
+_BEAT = """UPDATE node SET heartbeat_us = ?, low_water = max(low_water, ?)
+    WHERE epoch = ? AND live = 1"""
+_END = "UPDATE node SET live = 0 WHERE epoch = ?"
+_LIVE = "SELECT 1 FROM node WHERE epoch = ? AND live = 1"
+_NEXT_ID = "SELECT next_id FROM sequencer"
+_TAKE_IDS = "UPDATE sequencer SET next_id = next_id + ?"
+_NEXT_SEGMENT = "SELECT next_segment FROM sequencer"
+_TAKE_SEGMENTS = "UPDATE sequencer SET next_segment = next_segment + ?"
+_INSERT_INTENT = "INSERT INTO intent VALUES (?, ?)"
+_ABANDON = "DELETE FROM intent WHERE segment_id = ? AND epoch = ?"
+_INSERT_GARBAGE = "INSERT INTO garbage VALUES (?)"
+_FORGET_FILE = "DELETE FROM garbage WHERE segment_id = ?"
+_HOLDER = """SELECT c.epoch FROM claim c JOIN node n ON n.epoch = c.epoch AND n.live = 1
+    WHERE c.resource = ?"""
+_CLAIM = "INSERT OR REPLACE INTO claim VALUES (?, ?)"
+_RELEASE = "DELETE FROM claim WHERE resource = ? AND epoch = ?"
+
+
+def note_boot(db: sqlite3.Connection, boot_id: str) -> None:
+    """Ends every epoch if the machine was started anew since the catalog was last opened."""
+    if db.execute(_BOOT).fetchone()[0] != boot_id:
+        db.execute(_END_ALL)
+        db.execute(_SET_BOOT, (boot_id,))
+
+
+def register(db: sqlite3.Connection, name: str, expiry_ms: int, now_us: int) -> Epoch:
+    (epoch,) = db.execute(_NEXT_EPOCH).fetchone()
+    db.execute(_TAKE_EPOCH)
+    (head,) = db.execute(_HEAD).fetchone()
+    db.execute(_INSERT_NODE, (epoch, name, head, now_us, expiry_ms, FORMAT))
+    return Epoch(epoch)
+
+
+def beat(db: sqlite3.Connection, epoch: Epoch, low_water: Seq, now_us: int) -> Seq:
+    if db.execute(_BEAT, (now_us, low_water, epoch)).rowcount == 0:
+        raise errors.StaleNode(node=epoch)
+    return Seq(db.execute(_HEAD).fetchone()[0])
+
+
+def end(db: sqlite3.Connection, epochs: Sequence[Epoch]) -> None:
+    db.executemany(_END, [(epoch,) for epoch in epochs])
+
+
+def require_live(db: sqlite3.Connection, epoch: Epoch) -> None:
+    if db.execute(_LIVE, (epoch,)).fetchone() is None:
+        raise errors.StaleNode(node=epoch)
+
+
+def take_ids(db: sqlite3.Connection, count: int) -> range:
+    (first,) = db.execute(_NEXT_ID).fetchone()
+    db.execute(_TAKE_IDS, (count,))
+    return range(first, first + count)
+
+
+def reserve(db: sqlite3.Connection, epoch: Epoch, count: int) -> range:
+    require_live(db, epoch)
+    (first,) = db.execute(_NEXT_SEGMENT).fetchone()
+    db.execute(_TAKE_SEGMENTS, (count,))
+    db.executemany(_INSERT_INTENT, [(id_, epoch) for id_ in range(first, first + count)])
+    return range(first, first + count)
+
+
+def abandon(db: sqlite3.Connection, epoch: Epoch, ids: Sequence[SegmentId]) -> None:
+    for id_ in ids:
+        if db.execute(_ABANDON, (id_, epoch)).rowcount:
+            db.execute(_INSERT_GARBAGE, (id_,))
+
+
+def forget(db: sqlite3.Connection, ids: Sequence[SegmentId]) -> None:
+    db.executemany(_FORGET_FILE, [(id_,) for id_ in ids])
+
+
+def claim(db: sqlite3.Connection, epoch: Epoch, resource: str) -> bool:
+    require_live(db, epoch)
+    holder = db.execute(_HOLDER, (resource,)).fetchone()
+    if holder is not None and holder[0] != epoch:
+        return False
+    db.execute(_CLAIM, (resource, epoch))
+    return True
+
+
+def release(db: sqlite3.Connection, epoch: Epoch, resource: str) -> None:
+    db.execute(_RELEASE, (resource, epoch))

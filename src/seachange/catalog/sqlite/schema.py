@@ -1,0 +1,154 @@
+"""The tables of a SQLite catalog, as numbered migrations.
+
+The log has a row of sequence 0, before every commit, so that it is never empty and the head is its last row.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from seachange import errors
+from seachange.catalog.port import FORMAT
+from seachange.catalog.sqlite.connections import Writer
+from seachange.runtime.faults import reach
+
+# Inline batches are keyed by sequence and number in one integer, the cheapest key SQLite has.
+POSITION_BITS = 16
+
+_FORMAT_1 = (
+    """CREATE TABLE sequencer (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        format INTEGER NOT NULL,
+        boot_id TEXT NOT NULL,
+        floor INTEGER NOT NULL,
+        next_epoch INTEGER NOT NULL,
+        next_id INTEGER NOT NULL,
+        next_segment INTEGER NOT NULL,
+        next_generation INTEGER NOT NULL)""",
+    "INSERT INTO sequencer VALUES (1, 0, '', 0, 1, 1, 1, 1)",
+    """CREATE TABLE node (
+        epoch INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        live INTEGER NOT NULL,
+        low_water INTEGER NOT NULL,
+        heartbeat_us INTEGER NOT NULL,
+        expiry_ms INTEGER NOT NULL,
+        format INTEGER NOT NULL)""",
+    """CREATE TABLE log (
+        seq INTEGER PRIMARY KEY,
+        timestamp_us INTEGER NOT NULL,
+        commit_id BLOB NOT NULL UNIQUE,
+        writes BLOB NOT NULL,
+        shares BLOB NOT NULL,
+        bulk BLOB NOT NULL,
+        touched BLOB NOT NULL,
+        parts INTEGER NOT NULL)""",
+    "INSERT INTO log VALUES (0, 0, x'', x'', x'', x'', x'', 0)",
+    """CREATE TABLE burned (
+        commit_id BLOB PRIMARY KEY,
+        timestamp_us INTEGER NOT NULL) WITHOUT ROWID""",
+    """CREATE TABLE batch (
+        position INTEGER PRIMARY KEY,
+        index_id INTEGER NOT NULL,
+        layout_id INTEGER NOT NULL,
+        rows INTEGER NOT NULL,
+        payload BLOB NOT NULL)""",
+    # Entries of this index end with the position, in order.
+    "CREATE INDEX batch_index ON batch (index_id)",
+    """CREATE TABLE intent (
+        segment_id INTEGER PRIMARY KEY,
+        epoch INTEGER NOT NULL)""",
+    """CREATE TABLE segment (
+        id INTEGER PRIMARY KEY,
+        index_id INTEGER NOT NULL,
+        layout_id INTEGER NOT NULL,
+        kind INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        fresh INTEGER NOT NULL,
+        rows INTEGER NOT NULL,
+        size_bytes INTEGER NOT NULL,
+        checksum BLOB NOT NULL,
+        key_min BLOB NOT NULL,
+        key_max BLOB NOT NULL,
+        delta INTEGER)""",
+    "CREATE INDEX segment_delta ON segment (index_id, delta) WHERE delta IS NOT NULL",
+    "CREATE INDEX segment_seq ON segment (delta) WHERE delta IS NOT NULL",
+    "CREATE TABLE garbage (segment_id INTEGER PRIMARY KEY)",
+    """CREATE TABLE generation (
+        id INTEGER PRIMARY KEY,
+        index_id INTEGER NOT NULL,
+        base INTEGER NOT NULL,
+        swap INTEGER NOT NULL)""",
+    "CREATE INDEX generation_index ON generation (index_id, id)",
+    "CREATE INDEX generation_swap ON generation (swap)",
+    """CREATE TABLE generation_member (
+        generation_id INTEGER NOT NULL,
+        ordinal INTEGER NOT NULL,
+        segment_id INTEGER NOT NULL,
+        deleted BLOB NOT NULL,
+        PRIMARY KEY (generation_id, ordinal))""",
+    "CREATE INDEX member_segment ON generation_member (segment_id)",
+    """CREATE TABLE descriptor (
+        id INTEGER PRIMARY KEY,
+        version INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        live INTEGER NOT NULL,
+        min_version INTEGER NOT NULL,
+        changed INTEGER NOT NULL)""",
+    "CREATE INDEX descriptor_name ON descriptor (name)",
+    """CREATE TABLE descriptor_version (
+        id INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        body TEXT,
+        PRIMARY KEY (id, version))""",
+    "CREATE INDEX descriptor_seq ON descriptor_version (seq)",
+    # Which descriptor an index belongs to, and the sequence from which no version has it any more.
+    """CREATE TABLE index_owner (
+        index_id INTEGER PRIMARY KEY,
+        descriptor_id INTEGER NOT NULL,
+        dropped INTEGER)""",
+    "CREATE INDEX owner_descriptor ON index_owner (descriptor_id)",
+    """CREATE TABLE claim (
+        resource TEXT PRIMARY KEY,
+        epoch INTEGER NOT NULL) WITHOUT ROWID""",
+)
+
+# Migration n makes a catalog of format n out of one of format n - 1.
+MIGRATIONS = (_FORMAT_1,)
+
+_HAS_TABLES = "SELECT count(*) FROM sqlite_master WHERE name = 'sequencer'"
+_FORMAT = "SELECT format FROM sequencer"
+_SET_FORMAT = "UPDATE sequencer SET format = ?"
+# A program that knows only the older format must not go on writing it.
+_END_OLDER_NODES = "UPDATE node SET live = 0 WHERE format < ?"
+
+
+def format_of(db: sqlite3.Connection) -> int:
+    """The catalog's format, 0 before the first migration."""
+    if db.execute(_HAS_TABLES).fetchone()[0] == 0:
+        return 0
+    return int(db.execute(_FORMAT).fetchone()[0])
+
+
+def check_format(found: int, path: Path) -> None:
+    if found > FORMAT:
+        raise errors.CatalogFormatTooNew(catalog=str(path), found=found, known=FORMAT)
+
+
+def migrate(writer: Writer, path: Path) -> None:
+    """Brings the catalog to this program's format, one transaction per migration."""
+    while True:
+        with writer as db:
+            found = format_of(db)
+            check_format(found, path)
+            if found == FORMAT:
+                return
+            reach("migration.started")
+            for statement in MIGRATIONS[found]:
+                db.execute(statement)
+            db.execute(_SET_FORMAT, (found + 1,))
+            db.execute(_END_OLDER_NODES, (found + 1,))
+            reach("migration.applied")
+        reach("migration.committed")
