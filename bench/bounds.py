@@ -44,8 +44,4 @@ BOUNDS = (
 
 
 def bounds_of(measure: str) -> tuple[Bound, ...]:
-    return tuple(
-        bound
-        for bound in BOUNDS
-        if bound.reading == measure or bound.reading.startswith(f"{measure}.")
-    )
+    return tuple(bound for bound in BOUNDS if bound.reading == measure or bound.reading.startswith(f"{measure}."))

@@ -114,9 +114,7 @@ class Result:
     reason: str = ""
 
 
-def interleave(
-    rounds: int, subject: Callable[[int], float], peer: Callable[[int], float]
-) -> tuple[Sample, Sample]:
+def interleave(rounds: int, subject: Callable[[int], float], peer: Callable[[int], float]) -> tuple[Sample, Sample]:
     """Measures both sides in turns; each call gets the number of its round."""
     pairs = [(subject(number), peer(number)) for number in range(rounds)]
     ours, theirs = zip(*pairs, strict=True)

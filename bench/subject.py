@@ -33,7 +33,7 @@ class Database(Protocol):
 
 def connect(data: str, catalog: str | None) -> Database:
     """An embedded session in which every statement commits by itself."""
-    database: Database = seachange.connect(data=data, catalog=catalog)
+    database: Database = seachange.connect(data=data, catalog=catalog)  # type: ignore[attr-defined,unused-ignore]
     database.autocommit = True
     return database
 

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bench import subject
 from bench.data import COLUMNS
@@ -12,6 +11,8 @@ from bench.peers.protocol import Answer, serve, time_each
 from bench.rows import Row, make_row, make_rows
 
 INSERT = "insert into t values (%s, %s, %s, %s, %s)"
+LOOK_UP = {key: f"select * from t where {key} = %s" for key in ("id", "k")}
+UPDATE = {key: f"update t set a = a + 1 where {key} = %s" for key in ("id", "k")}
 UPDATES_PER_COMMIT = 100
 
 
@@ -40,10 +41,6 @@ class Session:
         self.cursor.execute(LOOK_UP[key], (value,))
         (row,) = self.cursor.fetchall()
         assert value in row
-
-
-LOOK_UP = {key: f"select * from t where {key} = %s" for key in ("id", "k")}
-UPDATE = {key: f"update t set a = a + 1 where {key} = %s" for key in ("id", "k")}
 
 
 class Process:
@@ -147,10 +144,5 @@ def memory_bytes_max() -> int:
     raise AssertionError("the kernel does not tell the peak memory")
 
 
-def handlers(process: Process) -> dict[str, Any]:
-    names = [name for name in vars(Process) if not name.startswith("_")]
-    return {name: getattr(process, name) for name in names}
-
-
 if __name__ == "__main__":
-    serve(handlers(Process()))
+    serve(Process())

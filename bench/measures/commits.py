@@ -32,9 +32,7 @@ CONTENDERS = (
 )
 
 
-def commits_per_second(
-    client: Client, folder: Path, count: int, options: Mapping[str, str]
-) -> float:
+def commits_per_second(client: Client, folder: Path, count: int, options: Mapping[str, str]) -> float:
     """The rate of the first commits of a fresh table in a fresh folder."""
     folder.mkdir(parents=True)
     client.request("open", folder=str(folder), **options)
@@ -86,9 +84,6 @@ def first_and_later(context: Context, round_number: int) -> tuple[float, float]:
 
 
 MEASURES = (
-    *(
-        Measure(contender.name, partial(against, contender), bounds_of(contender.name))
-        for contender in CONTENDERS
-    ),
+    *(Measure(contender.name, partial(against, contender), bounds_of(contender.name)) for contender in CONTENDERS),
     Measure("commits.later", against_own_past, bounds_of("commits.later")),
 )

@@ -82,9 +82,7 @@ def window_of_processes(databases: Databases, name: str, count: int) -> Window:
     return window
 
 
-def commit_together(
-    clients: Sequence[Client], window_seconds: float
-) -> tuple[tuple[float, ...], ...]:
+def commit_together(clients: Sequence[Client], window_seconds: float) -> tuple[tuple[float, ...], ...]:
     start = time.monotonic() + START_DELAY_SECONDS
     for number, client in enumerate(clients):
         first_id = number * IDS_PER_PROCESS

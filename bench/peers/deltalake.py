@@ -6,24 +6,14 @@ commits all the same.
 
 from pathlib import Path
 
-import pyarrow as pa
 from deltalake import (  # type: ignore[import-not-found,unused-ignore]
     DeltaTable,
     write_deltalake,
 )
 
+from bench.peers.arrow_rows import SCHEMA, make_table
 from bench.peers.protocol import Answer, serve, time_each
 from bench.rows import Row, make_rows
-
-SCHEMA = pa.schema(
-    [
-        ("id", pa.int64()),
-        ("a", pa.int32()),
-        ("b", pa.float64()),
-        ("t", pa.string()),
-        ("k", pa.string()),
-    ]
-)
 
 
 class Peer:
@@ -35,8 +25,7 @@ class Peer:
         return {"seconds": time_each(self.insert, make_rows(first_id, count))}
 
     def insert(self, row: Row) -> None:
-        data = pa.table([[value] for value in row], schema=SCHEMA)
-        write_deltalake(self.table, data, mode="append")
+        write_deltalake(self.table, make_table(row), mode="append")
 
     def count(self) -> Answer:
         return {"rows": self.table.to_pyarrow_table().num_rows}
@@ -47,5 +36,4 @@ class Peer:
 
 
 if __name__ == "__main__":
-    peer = Peer()
-    serve({"open": peer.open, "commit": peer.commit, "count": peer.count, "close": peer.close})
+    serve(Peer())

@@ -57,5 +57,4 @@ class Peer:
 
 
 if __name__ == "__main__":
-    peer = Peer()
-    serve({"open": peer.open, "commit": peer.commit, "count": peer.count, "close": peer.close})
+    serve(Peer())

@@ -39,7 +39,5 @@ def write_sorted(source: Path, target: Path, key: str) -> float:
     """Writes the rows sorted by the key; gives the seconds that it took."""
     with duckdb.connect() as connection:
         start = time.perf_counter()
-        connection.execute(
-            f"copy (from read_parquet('{source}') order by {key}) to '{target}' (format parquet)"
-        )
+        connection.execute(f"copy (from read_parquet('{source}') order by {key}) to '{target}' (format parquet)")
         return time.perf_counter() - start

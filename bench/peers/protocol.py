@@ -17,8 +17,10 @@ Handler = Callable[..., Answer]
 Item = TypeVar("Item")
 
 
-def serve(handlers: Mapping[str, Handler]) -> None:
-    """Answers requests until the input ends."""
+def serve(server: object) -> None:
+    """Answers requests by the public methods of the server until the input ends."""
+    names = [name for name in dir(server) if not name.startswith("_")]
+    handlers = {name: getattr(server, name) for name in names}
     answers = claim_output()
     for line in sys.stdin:
         answers.write(json.dumps(answer(handlers, json.loads(line))) + "\n")

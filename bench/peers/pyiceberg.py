@@ -3,28 +3,16 @@
 The catalog syncs each commit to disk; data and metadata files are not synced.
 """
 
-import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog  # type: ignore[import-not-found,unused-ignore]
 
+from bench.peers.arrow_rows import SCHEMA, make_table
 from bench.peers.protocol import Answer, serve, time_each
 from bench.rows import Row, make_rows
-
-SCHEMA = pa.schema(
-    [
-        ("id", pa.int64()),
-        ("a", pa.int32()),
-        ("b", pa.float64()),
-        ("t", pa.string()),
-        ("k", pa.string()),
-    ]
-)
 
 
 class Peer:
     def open(self, folder: str) -> Answer:
-        self.catalog = SqlCatalog(
-            "bench", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse"
-        )
+        self.catalog = SqlCatalog("bench", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
         self.catalog.create_namespace("bench")
         self.table = self.catalog.create_table("bench.t", schema=SCHEMA)
         return {}
@@ -33,7 +21,7 @@ class Peer:
         return {"seconds": time_each(self.insert, make_rows(first_id, count))}
 
     def insert(self, row: Row) -> None:
-        self.table.append(pa.table([[value] for value in row], schema=SCHEMA))
+        self.table.append(make_table(row))
 
     def count(self) -> Answer:
         return {"rows": self.table.scan().to_arrow().num_rows}
@@ -44,5 +32,4 @@ class Peer:
 
 
 if __name__ == "__main__":
-    peer = Peer()
-    serve({"open": peer.open, "commit": peer.commit, "count": peer.count, "close": peer.close})
+    serve(Peer())
