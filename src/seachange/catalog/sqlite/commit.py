@@ -226,7 +226,7 @@ class Sequencer:
     def _write_segments(self, request: CommitRequest, seq: int) -> None:
         """Turns intents into references; a segment that is one already stays as it is."""
         bases = {
-            member.segment.id: change.base if change.base is not None else seq
+            member.segment.id: change.base if change.base is not None else seq - 1
             for change in request.generations
             for member in change.members
         }
@@ -240,7 +240,7 @@ class Sequencer:
     def _write_generation(self, swap: GenerationChange, seq: int) -> None:
         (id_,) = self._db.execute(_NEXT_GENERATION).fetchone()
         self._db.execute(_TAKE_GENERATION)
-        base = swap.base if swap.base is not None else seq
+        base = swap.base if swap.base is not None else seq - 1
         self._db.execute(_INSERT_GENERATION, (id_, swap.index_id, base, seq))
         self._db.executemany(
             _INSERT_MEMBER,

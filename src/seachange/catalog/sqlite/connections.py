@@ -62,7 +62,23 @@ class Writer:
     def __init__(self, path: Path, lock_path: Path) -> None:
         self._path = path
         self._lock = FairLock(lock_path)
-        self._db = connect(path)
+        self._lock.acquire()
+        try:
+            # Under the lock, or two processes that create the file at once get in each other's way.
+            self._db = connect(path)
+            self._write_ahead()
+        finally:
+            self._lock.release()
+
+    def _write_ahead(self) -> None:
+        try:
+            (mode,) = self._db.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.Error as problem:
+            raise client_error(problem, self._path) from problem
+        if mode != "wal":
+            raise errors.InvalidCatalog(
+                catalog=str(self._path), detail="its file system has no shared memory for a write-ahead log"
+            )
 
     def __enter__(self) -> sqlite3.Connection:
         self._lock.acquire()
