@@ -1,0 +1,147 @@
+"""Rows in any order to sorted segments, in bounded memory.
+
+DuckDB sorts, spilling where it must, and streams; duplicates are found between neighbours of the stream; segments are
+written while the stream goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seachange import errors
+from seachange.model.ids import ColumnId
+from seachange.model.segments import Segment
+from seachange.model.types import Kind, SqlType
+from seachange.runtime.faults import reach
+from seachange.runtime.filesystem import FileSystem
+from seachange.storage.arrow import column_name, schema_of
+from seachange.storage.keys import Key
+from seachange.storage.row_groups import comparable
+from seachange.storage.segment_writer import Reserve, SegmentShape, SegmentWriter
+from seachange.storage.spill import sorting
+
+# Rows per Arrow batch of the sorted stream: a third of a row group, so that wide text stays below Arrow's 2 GB.
+_BATCH_ROWS = 10_240
+
+
+def sort_into_segments(
+    connection: duckdb.DuckDBPyConnection,
+    source: pa.RecordBatchReader | pa.Table,
+    shape: SegmentShape,
+    files: FileSystem,
+    reserve: Reserve,
+    unique: Sequence[ColumnId] = (),
+    duplicate: Callable[[Key], Exception] | None = None,
+) -> list[Segment]:
+    """Sorts `source`, whose columns are named after their ids, by the shape's key and writes it.
+
+    `unique` are the first columns of the key, of which no two rows may have the same values (a NULL is the same as
+    nothing); `duplicate` makes the error to raise of the first values that occur twice. What the source itself raises
+    comes out unchanged.
+    """
+    guarded = _GuardedSource(source)
+    try:
+        return _sort(connection.from_arrow(guarded.reader), shape, files, reserve, unique, duplicate)
+    except (duckdb.Error, errors.Error) as problem:
+        if guarded.problem is not None:
+            raise guarded.problem from problem
+        raise
+
+
+def sort_query_into_segments(
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    parameters: Any,
+    shape: SegmentShape,
+    files: FileSystem,
+    reserve: Reserve,
+    unique: Sequence[ColumnId] = (),
+    duplicate: Callable[[Key], Exception] | None = None,
+) -> list[Segment]:
+    """The same for a query, such as one over segments that were just written."""
+    return _sort(connection.sql(sql, params=parameters), shape, files, reserve, unique, duplicate)
+
+
+def _sort(
+    rows: duckdb.DuckDBPyRelation,
+    shape: SegmentShape,
+    files: FileSystem,
+    reserve: Reserve,
+    unique: Sequence[ColumnId],
+    duplicate: Callable[[Key], Exception] | None,
+) -> list[Segment]:
+    order = ", ".join(f"{column_name(c)} ASC NULLS LAST" for c in shape.key)
+    with sorting():
+        # The reader exists once everything is sorted; what follows is only merged and streamed.
+        stream = rows.project(", ".join(map(_output, shape.columns))).order(order).to_arrow_reader(_BATCH_ROWS)
+        reach("bulk.sorted")
+        batches = _typed(stream, schema_of(shape.columns))
+        if unique and duplicate is not None:
+            batches = distinct_neighbours(batches, [column_name(c) for c in unique], duplicate)
+        return SegmentWriter(files, shape, reserve).write(batches)
+
+
+def _output(column: tuple[ColumnId, SqlType]) -> str:
+    """DuckDB gives a UUID to Arrow as text, unless it is asked for its bytes. The order of the two is the same."""
+    name = column_name(column[0])
+    return f"CAST({name} AS BLOB) AS {name}" if column[1].kind is Kind.UUID else name
+
+
+def _typed(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batches in the types of segments, which DuckDB's differ from in names of time zones and in UUIDs."""
+    for batch in batches:
+        columns = [_cast(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
+    if isinstance(type_, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(type_, column.cast(type_.storage_type))
+    return column if column.type == type_ else column.cast(type_)
+
+
+def distinct_neighbours(
+    batches: Iterator[pa.RecordBatch], names: Sequence[str], duplicate: Callable[[Key], Exception]
+) -> Iterator[pa.RecordBatch]:
+    """Passes sorted batches through, up to the first row whose values in these columns equal the row's before it."""
+    last: list[pa.Array] | None = None
+    for batch in batches:
+        columns = [batch.column(name) for name in names]
+        joined = [pa.concat_arrays(pair) for pair in zip(last, columns, strict=True)] if last else columns
+        repeated = pc.index(_equal_neighbours([comparable(column) for column in joined]), True).as_py()
+        if repeated >= 0:
+            raise duplicate(tuple([column[repeated].as_py() for column in joined]))
+        yield batch
+        last = [column.slice(len(column) - 1) for column in columns]
+
+
+def _equal_neighbours(columns: Sequence[pa.Array]) -> pa.Array:
+    equal = None
+    for column in columns:
+        before, after = column.slice(0, max(len(column) - 1, 0)), column.slice(1)
+        same = pc.equal(before, after)
+        if pa.types.is_floating(column.type):
+            same = pc.or_(same, pc.and_(pc.is_nan(before), pc.is_nan(after)))
+        equal = same if equal is None else pc.and_(equal, same)
+    return equal
+
+
+class _GuardedSource:
+    """A source that remembers what it raised: DuckDB passes on only the text."""
+
+    def __init__(self, source: pa.RecordBatchReader | pa.Table) -> None:
+        self.problem: BaseException | None = None
+        batches = source.to_batches() if isinstance(source, pa.Table) else source
+        self.reader = pa.RecordBatchReader.from_batches(source.schema, self._remembering(batches))
+
+    def _remembering(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except Exception as problem:
+            self.problem = problem
+            raise

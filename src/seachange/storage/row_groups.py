@@ -1,0 +1,171 @@
+"""Decoded row groups: the key columns of one, ready for look-ups, and a cache of decoded parts bounded by bytes."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seachange.model.ids import SegmentId
+from seachange.model.types import Kind, SqlType
+from seachange.storage.arrow import arrow_type
+from seachange.storage.keys import Key, KeyCodec
+
+Positions = npt.NDArray[np.int64]
+
+INTEGER_KINDS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
+# Up to here a bisection per key costs less than looking at every row once.
+_BISECTED_KEYS_MAX = 16
+
+
+class Columns:
+    """Some columns of one row group, one array each."""
+
+    __slots__ = ("arrays", "nbytes")
+
+    def __init__(self, arrays: Sequence[pa.Array]) -> None:
+        self.arrays = tuple(arrays)
+        self.nbytes = sum(array.nbytes for array in self.arrays)
+
+    def row(self, position: int) -> Key:
+        return tuple([array[position].as_py() for array in self.arrays])
+
+    def rows(self) -> list[Key]:
+        return list(zip(*[array.to_pylist() for array in self.arrays], strict=True))
+
+
+class KeyColumns(Columns):
+    """The key columns of one row group, cast to the types that keys are asked for in."""
+
+    __slots__ = ("_codec", "_numbers", "_types")
+
+    def __init__(self, arrays: Sequence[pa.Array], types: Sequence[SqlType], codec: KeyCodec) -> None:
+        self._types = tuple(arrow_type(type_) for type_ in types)
+        super().__init__([array.cast(t) for array, t in zip(arrays, self._types, strict=True)])
+        self._codec = codec
+        self._numbers: Positions | None = None
+        if len(types) == 1 and types[0].kind in INTEGER_KINDS and not self.arrays[0].null_count:
+            self._numbers = self.arrays[0].to_numpy(zero_copy_only=True).astype(np.int64, copy=False)
+
+    def __len__(self) -> int:
+        return len(self.arrays[0])
+
+    def encoded(self, position: int) -> bytes:
+        return self._codec.encode(self.row(position))
+
+    def seek(self, encoded: bytes) -> int:
+        """The first position whose key is at or after `encoded`."""
+        return bisect_left(range(len(self)), encoded, key=self.encoded)
+
+    def find(self, key: Key, encoded: bytes) -> int:
+        """The position of `key`, -1 if it is not there."""
+        if self._numbers is not None:
+            value = key[0]
+            position = int(self._numbers.searchsorted(value))
+            return position if position < len(self._numbers) and self._numbers[position] == value else -1
+        position = self.seek(encoded)
+        return position if position < len(self) and self.encoded(position) == encoded else -1
+
+    def find_numbers(self, numbers: Positions) -> Positions:
+        """The positions of integer keys."""
+        stored = self._numbers
+        assert stored is not None
+        positions = stored.searchsorted(numbers)
+        found = stored[np.minimum(positions, len(stored) - 1)] == numbers
+        return np.where(found, positions, -1)
+
+    def find_all(self, keys: Sequence[Key], encoded: Sequence[bytes]) -> Positions:
+        if len(keys) <= _BISECTED_KEYS_MAX:
+            return np.array([self.find(k, e) for k, e in zip(keys, encoded, strict=True)], np.int64)
+        wanted = [pa.array(column, t) for column, t in zip(zip(*keys, strict=True), self._types, strict=True)]
+        return match_rows(self.arrays, wanted)
+
+
+def match_rows(stored: Sequence[pa.Array], wanted: Sequence[pa.Array]) -> Positions:
+    """For each row of `wanted` the position of the equal row of `stored`, -1 if there is none. NULL equals NULL.
+
+    Column by column, the rows still equal on both sides get the same small number; one not wanted gets -1.
+    """
+    stored_codes = np.zeros(len(stored[0]), np.int64)
+    wanted_codes = np.zeros(len(wanted[0]), np.int64)
+    for stored_column, wanted_column in zip(stored, wanted, strict=True):
+        left, right = comparable(stored_column), comparable(wanted_column)
+        values = pc.unique(right)
+        absent = (stored_codes < 0) | ((found := _codes(left, values)) < 0)
+        wanted_codes = wanted_codes * len(values) + _codes(right, values)
+        distinct, wanted_codes = np.unique(wanted_codes, return_inverse=True)
+        combined = stored_codes * len(values) + found
+        stored_codes = distinct.searchsorted(combined)
+        absent |= distinct[np.minimum(stored_codes, len(distinct) - 1)] != combined
+        stored_codes[absent] = -1
+    positions = np.full(len(wanted_codes), -1, np.int64)
+    rows = np.flatnonzero(stored_codes >= 0)
+    positions[stored_codes[rows]] = rows
+    return positions[wanted_codes]
+
+
+def comparable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The column in a form whose equality is that of SQL keys: one zero, and extension types as what they store."""
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([comparable(chunk) for chunk in column.chunks], type=_comparable_type(column.type))
+    if isinstance(column, pa.ExtensionArray):
+        return column.storage
+    if pa.types.is_floating(column.type):
+        return pc.add(column, pa.scalar(0.0, column.type))
+    return column
+
+
+def _comparable_type(type_: Any) -> Any:
+    return type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
+
+
+def _codes(column: pa.Array, values: pa.Array) -> Positions:
+    indices = pc.fill_null(pc.index_in(column, value_set=values), -1)
+    return np.asarray(indices.to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+class RowGroupCache:
+    """The most recently used decoded parts of row groups, of all segments, up to `bytes_max`."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._parts: OrderedDict[tuple[SegmentId, object], Columns] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, segment_id: SegmentId, part: object) -> Columns | None:
+        with self._lock:
+            found = self._parts.get((segment_id, part))
+            if found is not None:
+                self._parts.move_to_end((segment_id, part))
+            return found
+
+    def put(self, segment_id: SegmentId, part: object, columns: Columns) -> None:
+        with self._lock:
+            self._drop((segment_id, part))
+            self._parts[segment_id, part] = columns
+            self._bytes += columns.nbytes
+            # The newest part stays even if it alone is over the bound: its reader needs it now.
+            while self._bytes > self._bytes_max and len(self._parts) > 1:
+                self._drop(next(iter(self._parts)))
+
+    def forget(self, segment_id: SegmentId) -> None:
+        with self._lock:
+            for name in [name for name in self._parts if name[0] == segment_id]:
+                self._drop(name)
+
+    @property
+    def nbytes(self) -> int:
+        return self._bytes
+
+    def _drop(self, name: tuple[SegmentId, object]) -> None:
+        dropped = self._parts.pop(name, None)
+        if dropped is not None:
+            self._bytes -= dropped.nbytes

@@ -1,0 +1,60 @@
+"""What a segment file says about itself in its footer, and the sizes it is cut to.
+
+The footer names the segment, so that a swapped file is recognised, and holds the first entry key of every row group, so
+that a look-up goes straight to one row group whatever the key's types are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import xxhash
+
+from seachange.model.ids import IndexId, LayoutId, SegmentId
+
+# Small enough that a point look-up decodes little, large enough that scans lose little.
+ROW_GROUP_ROWS = 30_720
+SEGMENT_ROWS_MAX = 17 * ROW_GROUP_ROWS
+# A segment is held in memory while it is written; wide rows make shorter segments.
+SEGMENT_BYTES_MAX = 128 << 20
+
+FOOTER_KEY = b"seachange.segment"
+_CHUNK_BYTES = 4 << 20
+
+
+def segment_name(segment_id: SegmentId) -> str:
+    return f"{segment_id:016x}.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFooter:
+    """`firsts` are the encoded first keys of the row groups."""
+
+    segment_id: SegmentId
+    index_id: IndexId
+    layout_id: LayoutId
+    firsts: tuple[bytes, ...]
+
+    def encode(self) -> dict[bytes, bytes]:
+        body = [self.segment_id, self.index_id, self.layout_id, [first.hex() for first in self.firsts]]
+        return {FOOTER_KEY: json.dumps(body, separators=(",", ":")).encode()}
+
+
+def decode_footer(metadata: Mapping[bytes, bytes] | None) -> SegmentFooter | None:
+    """None if the file does not speak of itself as a segment."""
+    text = (metadata or {}).get(FOOTER_KEY)
+    if text is None:
+        return None
+    segment_id, index_id, layout_id, firsts = json.loads(text)
+    return SegmentFooter(segment_id, index_id, layout_id, tuple(bytes.fromhex(first) for first in firsts))
+
+
+def checksum_of(source: pa.NativeFile) -> bytes:
+    """The checksum of a whole file."""
+    digest = xxhash.xxh3_128()
+    while (chunk := source.read_buffer(_CHUNK_BYTES)).size:
+        digest.update(chunk)
+    return digest.digest()

@@ -1,0 +1,188 @@
+"""Look-ups by key in one segment file, without DuckDB.
+
+The footer leads to one row group, a bisection of its key columns to one row, and only then are the other columns
+decoded. Decoded parts are kept in a cache that all readers share.
+"""
+
+from __future__ import annotations
+
+import errno
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seachange import errors
+from seachange.model.ids import ColumnId
+from seachange.model.segments import Segment
+from seachange.model.types import SqlType
+from seachange.storage.arrow import column_name
+from seachange.storage.keys import Key, KeyCodec
+from seachange.storage.row_groups import INTEGER_KINDS, Columns, KeyColumns, Positions, RowGroupCache
+from seachange.storage.segment_footer import decode_footer, segment_name
+
+Row = tuple[Any, ...]
+Found = tuple[int, Row]
+
+
+class SegmentReader:
+    """`key` are the entry key's columns with the types that keys are asked for in, which may be wider than stored.
+
+    Thread-safe: what is shared is immutable, decoding happens under a lock.
+    """
+
+    def __init__(
+        self, segment: Segment, source: pa.NativeFile, key: Sequence[tuple[ColumnId, SqlType]], cache: RowGroupCache
+    ) -> None:
+        self.segment = segment
+        self._name = segment_name(segment.id)
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._types = tuple(type_ for _, type_ in key)
+        self._codec = KeyCodec(self._types)
+        with reading(self._name):
+            self._file = pq.ParquetFile(source, pre_buffer=False)
+            metadata = self._file.metadata
+            self.columns: tuple[str, ...] = tuple(self._file.schema_arrow.names)
+        self._firsts = self._row_group_keys(metadata)
+        self._starts = [0, *accumulate(metadata.row_group(g).num_rows for g in range(metadata.num_row_groups))]
+        names = [column_name(c) for c, _ in key]
+        self._key_names = tuple(names)
+        self._rest_names = tuple(name for name in self.columns if name not in names)
+        # Where each column of the file is found in a row of key columns followed by the rest.
+        decoded = (*self._key_names, *self._rest_names)
+        self._order = None if decoded == self.columns else tuple(decoded.index(name) for name in self.columns)
+        integers = len(key) == 1 and self._types[0].kind in INTEGER_KINDS
+        self._numbers = _integer_bounds(self._firsts, segment.key_max) if integers else None
+
+    def find(self, key: Key) -> Found | None:
+        """The position and the row of an entry."""
+        encoded = self._codec.encode(key)
+        group = self._group(encoded)
+        if group < 0:
+            return None
+        row = self._keys(group).find(key, encoded)
+        return self._found(group, row) if row >= 0 else None
+
+    def find_prefix(self, prefix: Sequence[Any]) -> list[Found]:
+        """The positions and rows of all entries whose key starts with these values, in order."""
+        low = self._codec.encode_prefix(prefix)
+        found: list[Found] = []
+        # The first match may be the last row of the row group before the one that starts at or after the prefix.
+        for group in range(max(bisect_right(self._firsts, low) - 1, 0), len(self._firsts)):
+            keys = self._keys(group)
+            for row in range(keys.seek(low), len(keys)):
+                if not keys.encoded(row).startswith(low):
+                    return found
+                found.append(self._found(group, row))
+        return found
+
+    def positions(self, keys: Sequence[Key], encoded: Sequence[bytes] | None = None) -> Positions:
+        """Where each key is in the file, -1 if it is not there. `encoded`: the keys' encodings, if known already."""
+        positions = np.full(len(keys), -1, np.int64)
+        if self._numbers is not None:
+            self._integer_positions(keys, self._numbers, positions)
+            return positions
+        encoded = encoded if encoded is not None else [self._codec.encode(key) for key in keys]
+        wanted: dict[int, list[int]] = {}
+        for at, code in enumerate(encoded):
+            wanted.setdefault(self._group(code), []).append(at)
+        wanted.pop(-1, None)
+        for group, places in wanted.items():
+            rows = self._keys(group).find_all([keys[at] for at in places], [encoded[at] for at in places])
+            positions[places] = np.where(rows >= 0, rows + self._starts[group], -1)
+        return positions
+
+    def contains_any(self, keys: Sequence[Key], encoded: Sequence[bytes] | None = None) -> bool:
+        return bool((self.positions(keys, encoded) >= 0).any())
+
+    def keys(self) -> list[Key]:
+        """Every entry key, in order."""
+        return [key for group in range(len(self._firsts)) for key in self._keys(group).rows()]
+
+    def row(self, position: int) -> Row:
+        """The row at a position of the file."""
+        group = bisect_right(self._starts, position) - 1
+        return self._row(group, position - self._starts[group])
+
+    def _integer_positions(self, keys: Sequence[Key], bounds: Positions, positions: Positions) -> None:
+        firsts, last = bounds[:-1], bounds[-1]
+        present = [at for at, (value,) in enumerate(keys) if value is not None]
+        numbers = np.fromiter((keys[at][0] for at in present), np.int64, len(present))
+        places = np.array(present, np.int64)
+        groups = np.where(numbers <= last, firsts.searchsorted(numbers, side="right") - 1, -1)
+        for group in np.unique(groups[groups >= 0]).tolist():
+            chosen = np.flatnonzero(groups == group)
+            rows = self._keys(group).find_numbers(numbers[chosen])
+            positions[places[chosen]] = np.where(rows >= 0, rows + self._starts[group], -1)
+
+    def _group(self, encoded: bytes) -> int:
+        """The only row group that may hold the key, -1 if there is none."""
+        return bisect_right(self._firsts, encoded) - 1 if encoded <= self.segment.key_max else -1
+
+    def _found(self, group: int, row: int) -> Found:
+        return self._starts[group] + row, self._row(group, row)
+
+    def _row(self, group: int, row: int) -> Row:
+        values = self._keys(group).row(row) + self._part(group, self._rest_names, Columns).row(row)
+        return values if self._order is None else tuple([values[i] for i in self._order])
+
+    def _keys(self, group: int) -> KeyColumns:
+        keys = self._part(group, self._key_names, self._key_columns)
+        assert isinstance(keys, KeyColumns)
+        return keys
+
+    def _key_columns(self, arrays: Sequence[pa.Array]) -> KeyColumns:
+        return KeyColumns(arrays, self._types, self._codec)
+
+    def _part(self, group: int, names: tuple[str, ...], build: Callable[[Sequence[pa.Array]], Columns]) -> Columns:
+        part = (group, names, self._types if names is self._key_names else None)
+        found = self._cache.get(self.segment.id, part)
+        if found is None:
+            found = build(self._decode(group, names))
+            self._cache.put(self.segment.id, part, found)
+        return found
+
+    def _decode(self, group: int, names: tuple[str, ...]) -> list[pa.Array]:
+        if not names:
+            return []
+        with self._lock, reading(self._name):
+            table = self._file.read_row_group(group, columns=list(names), use_threads=False)
+        return [_one_array(table.column(name)) for name in names]
+
+    def _row_group_keys(self, metadata: pq.FileMetaData) -> tuple[bytes, ...]:
+        footer = decode_footer(metadata.metadata)
+        if footer is None or len(footer.firsts) != metadata.num_row_groups:
+            raise errors.SegmentDamaged(file=self._name, detail="its footer is not that of a segment")
+        return footer.firsts
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _integer_bounds(firsts: Sequence[bytes], last: bytes) -> Positions | None:
+    """The first keys and the last one as numbers; None where one is NULL, which has no number."""
+    bounds = (*firsts, last)
+    if any(len(bound) != 9 for bound in bounds):
+        return None
+    return np.array([int.from_bytes(bound[1:], "big") - (1 << 63) for bound in bounds], np.int64)
+
+
+@contextmanager
+def reading(file: str) -> Iterator[None]:
+    """What Arrow cannot make sense of is damage; what the system refuses to read is its error."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno not in (None, errno.ENOENT):
+            raise errors.InputOutputError(action="read", file=file, detail=str(problem)) from problem
+        raise errors.SegmentDamaged(file=file, detail=str(problem)) from problem
+    except (pa.ArrowException, ValueError) as problem:
+        raise errors.SegmentDamaged(file=file, detail=str(problem)) from problem

@@ -1,0 +1,181 @@
+"""Sorted rows in, published segment files out.
+
+A segment is cut, written under its temporary name by one of a few threads, read back for its checksum, and published;
+the caller meanwhile produces the rows of the next. What cannot be finished leaves no file behind.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from seachange import errors
+from seachange.model.ids import ColumnId, IndexId, LayoutId, SegmentId, Seq
+from seachange.model.segments import Segment, SegmentKind
+from seachange.model.types import Kind, SqlType
+from seachange.runtime.filesystem import FileSystem
+from seachange.storage.arrow import column_name, schema_of
+from seachange.storage.keys import Key, KeyCodec
+from seachange.storage.row_groups import comparable
+from seachange.storage.segment_footer import (
+    ROW_GROUP_ROWS,
+    SEGMENT_BYTES_MAX,
+    SEGMENT_ROWS_MAX,
+    SegmentFooter,
+    checksum_of,
+    segment_name,
+)
+
+# Registers intents and gives the ids of that many new segments.
+Reserve = Callable[[int], Sequence[SegmentId]]
+
+_WRITERS = 2
+# A column whose values repeat less than this often, on average, is larger and slower with a dictionary.
+_REPEATS_MIN = 4
+_FALSE_POSITIVES = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentShape:
+    """What all segments of one write have in common; the `key` is the entry key, the order of the rows."""
+
+    columns: tuple[tuple[ColumnId, SqlType], ...]
+    key: tuple[ColumnId, ...]
+    index_id: IndexId
+    layout_id: LayoutId
+    kind: SegmentKind = SegmentKind.DATA
+    fresh: bool = False
+    rows_max: int = SEGMENT_ROWS_MAX
+    row_group_rows: int = ROW_GROUP_ROWS
+
+
+class SegmentWriter:
+    def __init__(self, files: FileSystem, shape: SegmentShape, reserve: Reserve) -> None:
+        self._files = files
+        self._shape = shape
+        self._reserve = reserve
+        self._schema = schema_of(shape.columns)
+        types = dict(shape.columns)
+        self._codec = KeyCodec([types[c] for c in shape.key])
+        self._key_names = [column_name(c) for c in shape.key]
+        # A boolean has no bloom filter: it could not keep anything out.
+        self._filtered = [column_name(c) for c in shape.key if types[c].kind is not Kind.BOOLEAN]
+
+    def write(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[Segment]:
+        """Writes rows that are in key order already; gives the segments in that order."""
+        batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
+        pending: list[Future[Segment]] = []
+        started: list[SegmentId] = []
+        with ThreadPoolExecutor(_WRITERS, "segment-writer") as pool:
+            try:
+                for table in self._cut(batches):
+                    # One segment per writer is under way while the next is being produced; no more are held.
+                    if len(pending) >= _WRITERS:
+                        pending[-_WRITERS].result()
+                    started.extend(self._reserve(1))
+                    pending.append(pool.submit(self._write_segment, started[-1], table))
+                return [future.result() for future in pending]
+            except BaseException:
+                self._abandon(pending, started)
+                raise
+
+    def _cut(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        held: list[pa.RecordBatch] = []
+        rows = size = 0
+        for batch in batches:
+            while batch.num_rows:
+                part = batch.slice(0, self._shape.rows_max - rows)
+                batch = batch.slice(part.num_rows)
+                held.append(part)
+                rows, size = rows + part.num_rows, size + part.nbytes
+                if rows >= self._shape.rows_max or size >= SEGMENT_BYTES_MAX:
+                    yield self._table(held)
+                    held, rows, size = [], 0, 0
+        if held:
+            yield self._table(held)
+
+    def _table(self, batches: list[pa.RecordBatch]) -> pa.Table:
+        return pa.Table.from_batches(batches).select(self._schema.names).cast(self._schema)
+
+    def _write_segment(self, segment_id: SegmentId, table: pa.Table) -> Segment:
+        name = segment_name(segment_id)
+        starts = range(0, table.num_rows, self._shape.row_group_rows)
+        footer = SegmentFooter(
+            segment_id,
+            self._shape.index_id,
+            self._shape.layout_id,
+            tuple(self._codec.encode(self._key(table, start)) for start in starts),
+        )
+        with writing(name):
+            path = self._files.temporary_path(name)
+            self._write_file(path, table, footer)
+            with pa.OSFile(path) as written:
+                size_bytes, checksum = written.size(), checksum_of(written)
+        self._files.publish(name)
+        return Segment(
+            id=segment_id,
+            index_id=self._shape.index_id,
+            layout_id=self._shape.layout_id,
+            kind=self._shape.kind,
+            seq=Seq(0),
+            fresh=self._shape.fresh,
+            rows=table.num_rows,
+            size_bytes=size_bytes,
+            checksum=checksum,
+            key_min=footer.firsts[0],
+            key_max=self._codec.encode(self._key(table, table.num_rows - 1)),
+        )
+
+    def _write_file(self, path: str, table: pa.Table, footer: SegmentFooter) -> None:
+        group_rows = self._shape.row_group_rows
+        options = {"ndv": min(group_rows, table.num_rows), "fpp": _FALSE_POSITIVES}
+        with pq.ParquetWriter(
+            path,
+            self._schema,
+            compression="zstd",
+            use_dictionary=self._repetitive(table.slice(0, group_rows)),
+            bloom_filter_options=dict.fromkeys(self._filtered, options) or None,
+            sorting_columns=[pq.SortingColumn(self._schema.get_field_index(c)) for c in self._key_names],
+        ) as writer:
+            writer.write_table(table, row_group_size=group_rows)
+            writer.add_key_value_metadata(footer.encode())
+
+    def _repetitive(self, sample: pa.Table) -> list[str]:
+        """The columns that are worth a dictionary, judged by the first row group."""
+        return [
+            name
+            for name in sample.column_names
+            if pc.count_distinct(comparable(sample.column(name))).as_py() * _REPEATS_MIN <= sample.num_rows
+        ]
+
+    def _key(self, table: pa.Table, row: int) -> Key:
+        return tuple([table.column(name)[row].as_py() for name in self._key_names])
+
+    def _abandon(self, pending: list[Future[Segment]], started: list[SegmentId]) -> None:
+        for future in pending:
+            future.cancel()
+        for future in pending:
+            if not future.cancelled():
+                future.exception()
+        # The failure that brought us here is the one to report; what stays behind is an intent for GC.
+        for segment_id in started:
+            with suppress(errors.Error):
+                self._files.delete(segment_name(segment_id))
+
+
+@contextmanager
+def writing(file: str) -> Iterator[None]:
+    """Turns an OSError of Arrow, which may carry its number only in the text, into the client's error for it."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(problem):
+            raise errors.DiskFull(file=file) from problem
+        raise errors.InputOutputError(action="write", file=file, detail=str(problem)) from problem

@@ -1,0 +1,94 @@
+"""Sorts that may be larger than memory: a DuckDB of their own, and a folder that does not outlive them.
+
+**Invariant:** a folder that is being spilled to is locked; one that can be locked belongs to nobody and is removed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from seachange import errors
+from seachange.runtime.filesystem import named_errors
+
+SORT_BYTES_MAX = 512 << 20
+_LOCK_NAME = "lock"
+
+
+@contextmanager
+def sorting_connection(spill: Path, memory_bytes_max: int = SORT_BYTES_MAX) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB of its own, so that neither its memory nor its spilled blocks are those of the node's statements."""
+    with _spill_folder(spill) as folder:
+        connection = duckdb.connect(
+            ":memory:",
+            config={"memory_limit": f"{memory_bytes_max}B", "temp_directory": str(folder)},
+        )
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+@contextmanager
+def sorting() -> Iterator[None]:
+    """Names what a sort ran into: memory that could not be spilled is disk."""
+    try:
+        yield
+    except (duckdb.OutOfMemoryException, duckdb.IOException, OSError) as problem:
+        detail = str(problem).splitlines()[0]
+        if "offload" in detail or "No space left" in str(problem):
+            raise errors.DiskFull(file="the spilled blocks of a sort") from problem
+        if isinstance(problem, duckdb.OutOfMemoryException):
+            raise
+        raise errors.InputOutputError(action="sort through", file="spilled blocks", detail=detail) from problem
+
+
+@contextmanager
+def _spill_folder(parent: Path) -> Iterator[Path]:
+    """A folder for one sort, locked while it lives; folders that a dead process left behind go on the way."""
+    with named_errors("spill to", str(parent)):
+        parent.mkdir(parents=True, exist_ok=True)
+        with _locked(parent / _LOCK_NAME):
+            _remove_left_behind(parent)
+            folder = Path(tempfile.mkdtemp(prefix="sort-", dir=parent))
+            lock = _open_lock(folder / _LOCK_NAME)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        yield folder / "blocks"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _remove_left_behind(parent: Path) -> None:
+    for folder in parent.glob("sort-*"):
+        lock = _open_lock(folder / _LOCK_NAME)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except BlockingIOError:
+            # Its sort is still running.
+            continue
+        finally:
+            os.close(lock)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    lock = _open_lock(path)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _open_lock(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,0 +1,112 @@
+"""The segment files of a node: each is verified before its first use, then read through cached readers.
+
+**Invariant:** no row comes from a file whose size and checksum are not those that the catalog recorded.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seachange import errors
+from seachange.model.ids import ColumnId, SegmentId
+from seachange.model.segments import Segment
+from seachange.model.types import SqlType
+from seachange.runtime.filesystem import FileSystem
+from seachange.storage.row_groups import RowGroupCache
+from seachange.storage.segment_footer import checksum_of, decode_footer, segment_name
+from seachange.storage.segment_reader import SegmentReader, reading
+
+# Each open reader holds a file descriptor.
+READERS_MAX = 256
+DECODED_BYTES_MAX = 256 << 20
+
+KeyColumnTypes = Sequence[tuple[ColumnId, SqlType]]
+
+
+class Warehouse:
+    def __init__(
+        self, files: FileSystem, readers_max: int = READERS_MAX, decoded_bytes_max: int = DECODED_BYTES_MAX
+    ) -> None:
+        self.files = files
+        self._decoded = RowGroupCache(decoded_bytes_max)
+        self._readers_max = readers_max
+        self._readers: OrderedDict[tuple[object, ...], SegmentReader] = OrderedDict()
+        self._verified: dict[SegmentId, bytes] = {}
+        self._lock = threading.Lock()
+
+    def name(self, segment_id: SegmentId) -> str:
+        return segment_name(segment_id)
+
+    def path(self, segment: Segment) -> str:
+        """Where the segment's file is, once it is known to be whole."""
+        name = segment_name(segment.id)
+        size = self.files.size(name)
+        if size is None:
+            raise errors.SegmentDamaged(file=name, detail="it is missing")
+        if size != segment.size_bytes:
+            state = "it is truncated" if size < segment.size_bytes else "it is too long"
+            raise errors.SegmentDamaged(file=name, detail=f"{state}: {size} bytes instead of {segment.size_bytes}")
+        if self._verified.get(segment.id) != segment.checksum:
+            self._verify_checksum(segment, name)
+            self._verified[segment.id] = segment.checksum
+        return self.files.path(name)
+
+    def paths(self, segments: Iterable[Segment]) -> list[str]:
+        return [self.path(segment) for segment in segments]
+
+    def reader(self, segment: Segment, key: KeyColumnTypes) -> SegmentReader:
+        """A reader for look-ups by `key`: the entry key's columns, with the types that keys are asked for in."""
+        name = (segment.id, *key)
+        with self._lock:
+            found = self._readers.get(name)
+            if found is not None:
+                self._readers.move_to_end(name)
+                return found
+        self.path(segment)
+        opened = SegmentReader(segment, self.files.open_input(segment_name(segment.id)), key, self._decoded)
+        with self._lock:
+            # Another thread may have opened it meanwhile; one of the two is as good as the other.
+            kept = self._readers.setdefault(name, opened)
+            while len(self._readers) > self._readers_max:
+                self._readers.popitem(last=False)
+        return kept
+
+    def remember(self, segments: Iterable[Segment]) -> None:
+        """These were written and read back by this very process: they need no verification at first use."""
+        self._verified.update((segment.id, segment.checksum) for segment in segments)
+
+    def forget(self, segment_id: SegmentId) -> None:
+        """Drops everything known of a segment; its file stays."""
+        with self._lock:
+            for name in [name for name in self._readers if name[0] == segment_id]:
+                del self._readers[name]
+        self._verified.pop(segment_id, None)
+        self._decoded.forget(segment_id)
+
+    def delete(self, segment_id: SegmentId) -> None:
+        self.forget(segment_id)
+        self.files.delete(segment_name(segment_id))
+
+    def _verify_checksum(self, segment: Segment, name: str) -> None:
+        with self.files.open_input(name) as source, reading(name):
+            found = checksum_of(source)
+        if found == segment.checksum:
+            return
+        owner = self._owner(name)
+        if owner not in (None, segment.id):
+            raise errors.SegmentDamaged(file=name, detail=f"it belongs to another segment, {owner}")
+        raise errors.SegmentDamaged(file=name, detail="its checksum differs from the recorded one")
+
+    def _owner(self, name: str) -> SegmentId | None:
+        """Whom a file with the wrong checksum claims to belong to, as far as it can be read."""
+        try:
+            with self.files.open_input(name) as source:
+                footer = decode_footer(pq.read_metadata(source).metadata)
+        except (pa.ArrowException, OSError, ValueError, errors.Error):
+            return None
+        return footer.segment_id if footer else None
