@@ -1,0 +1,1 @@
+"""Sessions and transactions; wires catalog, storage and SQL together; the Python API."""

@@ -1,0 +1,162 @@
+"""A transaction's own writes, before anybody else can see them.
+
+**Invariant:** at most one final version per entry. `existed` says whether a committed version was visible when the
+transaction first wrote the entry; `base` is the snapshot at which it did, the oldest that its value may rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from seachange.engine.writeplan import EntryPlan, WritePlan
+from seachange.model.ids import IndexId, Seq
+from seachange.model.segments import Op, Segment
+from seachange.storage.arrow import schema_of
+from seachange.storage.image import FileSlice
+from seachange.storage.keys import Key
+from seachange.storage.plan import Overlay
+from seachange.storage.projection import compile_row
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The final version of an entry: `row` None when it is deleted."""
+
+    key: Key
+    row: Row | None
+    existed: bool
+    base: Seq
+
+
+@dataclass(slots=True)
+class StagedFile:
+    """A segment that a bulk insert of this transaction wrote, less the positions that it changed its mind about."""
+
+    segment: Segment
+    base: Seq
+    deleted: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class IndexBuffer:
+    plan: EntryPlan
+    entries: dict[bytes, Entry] = field(default_factory=dict)
+    # Of a unique secondary index: the entries now present in the buffer under each unique key.
+    unique: dict[Key, set[bytes]] = field(default_factory=dict)
+    staged: list[StagedFile] = field(default_factory=list)
+
+    def set(self, encoded: bytes, entry: Entry | None) -> Entry | None:
+        """Replaces the buffered version (None: forgets it); gives what was there before."""
+        before = self.entries.get(encoded)
+        if self.plan.unique_width:
+            self._track(encoded, before, entry)
+        if entry is None:
+            self.entries.pop(encoded, None)
+        else:
+            self.entries[encoded] = entry
+        return before
+
+    def _track(self, encoded: bytes, before: Entry | None, after: Entry | None) -> None:
+        if before is not None and before.row is not None:
+            self.unique[before.key[: self.plan.unique_width]].discard(encoded)
+        if after is not None and after.row is not None:
+            self.unique.setdefault(after.key[: self.plan.unique_width], set()).add(encoded)
+
+    def final(self) -> Iterator[tuple[Op, bytes, Entry]]:
+        """What the commit does to each entry; an entry that came and went is nothing at all."""
+        for encoded, entry in self.entries.items():
+            if entry.row is not None:
+                yield (Op.PUT if entry.existed else Op.INSERT), encoded, entry
+            elif entry.existed:
+                yield Op.TOMBSTONE, encoded, entry
+
+    def tombstone_row(self, entry: Entry) -> Row:
+        return entry.key + (None,) * (len(self.plan.columns) - self.plan.key_width)
+
+    def overlay(self) -> Overlay:
+        schema = schema_of(self.plan.columns)
+        rows = [e.row for e in self.entries.values() if e.row is not None]
+        hidden = [e.key for e in self.entries.values() if e.existed]
+        key_schema = pa.schema(list(schema)[: self.plan.key_width])
+        return Overlay(
+            rows=_arrow(rows, schema) if rows else None,
+            hidden_keys=_arrow(hidden, key_schema) if hidden else None,
+            files=tuple(FileSlice(f.segment, np.array(sorted(f.deleted), dtype=np.int64)) for f in self.staged),
+        )
+
+
+def _arrow(rows: list[Row], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    return pa.Table.from_arrays([pa.array(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema)
+
+
+class WriteBuffer:
+    """The buffers of all indexes that a transaction wrote, with an undo journal for statements and savepoints."""
+
+    def __init__(self) -> None:
+        self.indexes: dict[IndexId, IndexBuffer] = {}
+        self._journal: list[tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | tuple[IndexBuffer]] = []
+
+    def of(self, plan: EntryPlan) -> IndexBuffer:
+        buffer = self.indexes.get(plan.index.id)
+        if buffer is None:
+            buffer = self.indexes[plan.index.id] = IndexBuffer(plan)
+        return buffer
+
+    def put(self, buffer: IndexBuffer, encoded: bytes, entry: Entry) -> None:
+        self._journal.append((buffer, encoded, buffer.set(encoded, entry)))
+
+    def delete_staged(self, file: StagedFile, position: int) -> None:
+        file.deleted.add(position)
+        self._journal.append((file, position))
+
+    def stage(self, buffer: IndexBuffer, segment: Segment, base: Seq) -> None:
+        buffer.staged.append(StagedFile(segment, base))
+        self._journal.append((buffer,))
+
+    def mark(self) -> int:
+        return len(self._journal)
+
+    def reset(self, mark: int) -> list[Segment]:
+        """Undoes everything after `mark`; gives the segments that are no longer wanted."""
+        unwanted: list[Segment] = []
+        while len(self._journal) > mark:
+            match self._journal.pop():
+                case (IndexBuffer() as buffer, encoded, before):
+                    buffer.set(encoded, before)
+                case (StagedFile() as file, position):
+                    file.deleted.discard(position)
+                case (IndexBuffer() as buffer,):
+                    unwanted.append(buffer.staged.pop().segment)
+        return unwanted
+
+    def convert(self, before: WritePlan, after: WritePlan) -> None:
+        """The table changed shape in this transaction: its buffered rows take the new layout. What was undoable before
+        stays so in the old shape no longer: a schema change is undone as a whole, with the transaction."""
+        kept = {plan.index.id: plan for plan in after.entries}
+        for old in before.entries:
+            buffer = self.indexes.get(old.index.id)
+            new = kept.get(old.index.id)
+            if buffer is None or new is None:
+                self.indexes.pop(old.index.id, None)
+                continue
+            project = compile_row(old.columns, [after.table.column_by_id[c] for c, _ in new.columns])
+            buffer.plan = new
+            if project is not None:
+                for encoded, entry in buffer.entries.items():
+                    if entry.row is not None:
+                        buffer.entries[encoded] = replace(entry, row=project(entry.row))
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(b.entries or b.staged for b in self.indexes.values())
+
+    def staged_segments(self) -> list[Segment]:
+        return [file.segment for buffer in self.indexes.values() for file in buffer.staged]

@@ -1,0 +1,133 @@
+"""Bulk inserts: any number of rows straight into sorted segments of every index, in bounded memory.
+
+The primary index is sorted from the stream; secondary ones from the segments that it became. Duplicates within the load
+are neighbours after sorting; duplicates with rows that are there are found by one join per unique index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from seachange import errors
+from seachange.engine.segments import reserve, shape_of
+from seachange.engine.transactionstate import TransactionState
+from seachange.engine.writeplan import EntryPlan, WritePlan
+from seachange.engine.writes import duplicate_key
+from seachange.model.descriptor import Column
+from seachange.model.ids import SegmentId
+from seachange.model.segments import Segment, SegmentKind
+from seachange.runtime.faults import reach
+from seachange.storage.arrow import arrow_type, column_name
+from seachange.storage.plan import plan_scan
+from seachange.storage.sorter import Sorter
+
+
+class BulkInsert:
+    """One load of rows into one table. A failure leaves no segment staged."""
+
+    def __init__(self, txn: TransactionState, plan: WritePlan, is_new: bool) -> None:
+        self._txn = txn
+        self._plan = plan
+        self._is_new = is_new
+        self._rows = 0
+
+    def run(self, rows: pa.RecordBatchReader) -> int:
+        written: list[tuple[EntryPlan, list[Segment]]] = []
+        with Sorter(self._txn.parts.files, self._txn.parts.data / "tmp", self._reserve) as sorter:
+            try:
+                primary = sorter.sort_stream(
+                    self._stored(rows),
+                    shape_of(self._plan.primary, SegmentKind.DATA, fresh=True),
+                    self._unique(self._plan.primary),
+                    lambda key: duplicate_key(self._plan.table, self._plan.primary, key),
+                )
+                written.append((self._plan.primary, primary))
+                self._txn.parts.warehouse.remember(primary)
+                for plan in self._plan.entries[1:]:
+                    written.append((plan, self._write_secondary(sorter, plan, primary)))
+                for plan, segments in written:
+                    self._check_existing(sorter, plan, segments)
+            except Exception:
+                self._abandon([s.id for _, segments in written for s in segments])
+                raise
+        for plan, segments in written:
+            for segment in segments:
+                self._txn.buffer.stage(self._txn.buffer.of(plan), segment, self._txn.snapshot)
+        reach("bulk.written")
+        return self._rows
+
+    def _reserve(self, count: int) -> Sequence[SegmentId]:
+        return reserve(self._txn, count)
+
+    def _abandon(self, ids: list[SegmentId]) -> None:
+        if ids:
+            self._txn.parts.catalog.abandon_segments(self._txn.epoch.epoch, ids)
+
+    def _unique(self, plan: EntryPlan) -> int:
+        """How many of the first key columns must be unique within the load."""
+        if plan.is_primary:
+            return plan.key_width if self._plan.rowid is None else 0
+        return plan.unique_width
+
+    # The stream.
+
+    def _stored(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """The batches as the primary index stores them: columns by id, hidden row ids filled in, NULLs checked."""
+        plan = self._plan.primary
+        schema = pa.schema([(column_name(c), arrow_type(t)) for c, t in plan.columns])
+        return pa.RecordBatchReader.from_batches(schema, self._batches(rows, schema))
+
+    def _batches(self, rows: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        table = self._plan.table
+        given = {column_name(c.id): i for i, c in enumerate(table.visible_columns)}
+        by_name = {column_name(c.id): c for c in table.columns}
+        for batch in rows:
+            columns = []
+            for field in schema:
+                column = by_name[field.name]
+                array = batch.column(given[field.name]) if field.name in given else self._rowids(batch.num_rows)
+                self._check_nulls(column, array)
+                columns.append(array if array.type == field.type else array.cast(field.type))
+            self._rows += batch.num_rows
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _rowids(self, count: int) -> pa.Array:
+        first = self._txn.parts.rowids.take(self._txn.epoch.epoch, count)
+        return pa.array(np.arange(first, first + count, dtype=np.int64))
+
+    def _check_nulls(self, column: Column, array: pa.Array) -> None:
+        if not column.nullable and array.null_count:
+            raise errors.NotNullViolation(column=column.name, relation=self._plan.table.name)
+
+    # Secondary indexes and what is there already.
+
+    def _write_secondary(self, sorter: Sorter, plan: EntryPlan, primary: list[Segment]) -> list[Segment]:
+        names = ", ".join(column_name(c) for c, _ in plan.columns)
+        segments = sorter.sort_query(
+            f"SELECT {names} FROM read_parquet($files)",  # noqa: S608 - names are made of column ids
+            {"files": self._txn.parts.warehouse.paths(primary)},
+            shape_of(plan, SegmentKind.DATA, fresh=True),
+            self._unique(plan),
+            lambda key: duplicate_key(self._plan.table, plan, key),
+        )
+        self._txn.parts.warehouse.remember(segments)
+        return segments
+
+    def _check_existing(self, sorter: Sorter, plan: EntryPlan, segments: list[Segment]) -> None:
+        """Raises on the first key of the load that is there already, committed or in this transaction."""
+        width = self._unique(plan)
+        if not width or not segments:
+            return
+        key = [self._plan.table.column_by_id[c] for c, _ in plan.columns[:width]]
+        hit = sorter.first_common(self._existing(plan, key), self._txn.parts.warehouse.paths(segments), key)
+        if hit is not None:
+            raise duplicate_key(self._plan.table, plan, hit)
+
+    def _existing(self, plan: EntryPlan, key: list[Column]) -> Any:
+        own = self._txn.buffer.of(plan).overlay()
+        parts = self._txn.index_parts(self._plan.table, plan.index)
+        return plan_scan(self._plan.table, plan.index, key, parts, own, self._txn.parts.warehouse, "existing")

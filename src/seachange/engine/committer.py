@@ -1,0 +1,80 @@
+"""Group commit: the waiting sessions of a node go through the sequencer together.
+
+**Invariant:** when `submit` returns a `Committed`, the node has applied the commit and everything before it, so whoever
+hears of a commit finds it. A refusal concerns its own member only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from seachange.catalog.port import Catalog
+from seachange.model.ids import Epoch, IndexId, LayoutId
+from seachange.model.log import CommitRequest, Outcome
+from seachange.runtime.faults import reach
+from seachange.storage.image import Row
+
+BATCH_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRows:
+    """Inline rows of a commit as their own node has them, so that it need not decode them."""
+
+    index_id: IndexId
+    layout_id: LayoutId
+    ops: Sequence[int]
+    rows: Sequence[Row]
+
+
+@dataclass(slots=True)
+class Submission:
+    request: CommitRequest
+    local: tuple[LocalRows, ...] = ()
+    outcome: Outcome | None = None
+    problem: BaseException | None = None
+    done: bool = field(default=False)
+
+
+class GroupCommitter:
+    """Whoever finds the sequencer free leads: it takes all that wait and commits them in one catalog transaction."""
+
+    def __init__(self, catalog: Catalog, epoch: Epoch, apply: Callable[[Sequence[Submission]], None]) -> None:
+        self._catalog = catalog
+        self._epoch = epoch
+        self._apply = apply
+        self._waiting: deque[Submission] = deque()
+        self._lead = threading.Lock()
+        self.catalog_commits = 0
+        self.commits = 0
+
+    def submit(self, submission: Submission) -> Outcome:
+        reach("commit.queued")
+        self._waiting.append(submission)
+        with self._lead:
+            if not submission.done:
+                self._commit_waiting()
+        if submission.problem is not None:
+            raise submission.problem
+        assert submission.outcome is not None
+        return submission.outcome
+
+    def _commit_waiting(self) -> None:
+        batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
+        try:
+            outcomes = self._catalog.commit(self._epoch, [member.request for member in batch])
+            for member, outcome in zip(batch, outcomes, strict=True):
+                member.outcome = outcome
+            self._apply(batch)
+        except Exception as problem:  # noqa: BLE001 - handed to every member, each in its own session
+            for member in batch:
+                member.problem = problem
+        finally:
+            for member in batch:
+                member.done = True
+        self.catalog_commits += 1
+        self.commits += len(batch)
+        reach("commit.applied")

@@ -1,0 +1,135 @@
+"""Everything that a node knows and holds under one epoch.
+
+When an epoch ends (the process slept past its expiry) all of it is thrown away and read again under a new one: the
+files behind it may be gone.
+
+**Invariant:** `applied` is the last sequence whose descriptors, keys and rows are all in `schemas`, `conflicts` and
+`images`; the three move together under `lock`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from seachange.catalog.port import Catalog
+from seachange.engine.committer import GroupCommitter, Submission
+from seachange.engine.conflicts import ConflictMap
+from seachange.engine.images import Images
+from seachange.engine.registry import Registry
+from seachange.engine.schemas import Schema, SchemaHistory, schema_of
+from seachange.model.descriptor import Index, PublishedDescriptor, Table
+from seachange.model.descriptor_json import decode_table
+from seachange.model.ids import DescriptorId, Epoch, Seq
+from seachange.model.log import CommitRequest, Committed, LogEntry
+from seachange.storage.image import IndexImage
+from seachange.storage.warehouse import Warehouse
+
+
+class EpochState:
+    def __init__(self, catalog: Catalog, warehouse: Warehouse, name: str, expiry_ms: int) -> None:
+        self.catalog = catalog
+        self.epoch: Epoch = catalog.register_node(name, expiry_ms)
+        self.lock = threading.RLock()
+        self.applied: Seq = catalog.head()
+        self.schemas = SchemaHistory(self._schema_at(self.applied))
+        self.conflicts = ConflictMap()
+        self.images = Images(catalog, self.epoch, warehouse)
+        self.registry = Registry(self.applied)
+        self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
+
+    # The past.
+
+    def _schema_at(self, seq: Seq) -> Schema:
+        published = self.catalog.descriptors(self.epoch, seq)
+        return schema_of(seq, [d.body for d in published if d.body is not None])
+
+    def schema(self, snapshot: Seq) -> Schema:
+        if snapshot >= self.schemas.oldest_seq:
+            return self.schemas.at(snapshot)
+        return self._schema_at(snapshot)
+
+    def image(self, table: Table, index: Index, snapshot: Seq) -> IndexImage:
+        image = self.images.current(index.id, snapshot)
+        if image is not None:
+            return image
+        with self.lock:
+            image = self.images.current(index.id, snapshot) or self._load(table, index, snapshot)
+        return image
+
+    def _load(self, table: Table, index: Index, snapshot: Seq) -> IndexImage:
+        newest = self.schemas.newest.by_id.get(table.id)
+        if newest is not None and index.id in newest.index_by_id:
+            image = self.images.load(newest, newest.index_by_id[index.id], self.applied)
+            if image.base <= snapshot:
+                return image
+        return self.images.load_past(newest or table, index, snapshot)
+
+    # Following the log.
+
+    def catch_up(self) -> Seq:
+        """Applies what others have committed; gives the sequence that is applied now."""
+        with self.lock:
+            for entry in self.catalog.follow(self.epoch, self.applied):
+                self._apply(entry)
+            self.registry.advance(self.applied)
+            return self.applied
+
+    def _apply(self, entry: LogEntry) -> None:
+        if entry.descriptors:
+            self.schemas.apply(entry.seq, entry.descriptors)
+        self.conflicts.add(entry)
+        self.images.apply(entry)
+        self.applied = entry.seq
+
+    def _apply_own(self, batch: Sequence[Submission]) -> None:
+        """Applies the batch's commits from memory, or follows the log where others have committed in between."""
+        committed = [(m.outcome.seq, m) for m in batch if isinstance(m.outcome, Committed)]
+        if not committed:
+            return
+        with self.lock:
+            for seq, member in committed:
+                simple = not member.request.generations and not member.request.segments
+                if seq != self.applied + 1 or not simple:
+                    self.catch_up()
+                    return
+                assert isinstance(member.outcome, Committed)
+                self._apply_member(member, member.outcome)
+            self.registry.advance(self.applied)
+
+    def _apply_member(self, member: Submission, outcome: Committed) -> None:
+        entry = _entry(member.request, outcome)
+        if entry.descriptors:
+            self.schemas.apply(entry.seq, entry.descriptors)
+            for descriptor in entry.descriptors:
+                if descriptor.body is not None:
+                    self.images.learn(descriptor.body)
+        self.conflicts.add(entry)
+        for local in member.local:
+            self.images.add_local(local.index_id, entry.seq, local.layout_id, local.ops, local.rows)
+        self.applied = entry.seq
+
+    def housekeeping(self, mark: Seq) -> None:
+        with self.lock:
+            self.conflicts.prune(mark)
+            self.images.drop_below(mark)
+            self.schemas.forget_below(mark)
+
+
+def _entry(request: CommitRequest, outcome: Committed) -> LogEntry:
+    return LogEntry(
+        seq=outcome.seq,
+        timestamp_us=outcome.timestamp_us,
+        commit_id=request.commit_id,
+        writes=request.writes,
+        shares=request.shares,
+        bulk=request.bulk,
+        touched=request.touched,
+        batches=request.batches,
+        segments=(),
+        descriptors=tuple(
+            PublishedDescriptor(DescriptorId(d.id), d.version, None if d.body is None else decode_table(d.body))
+            for d in request.descriptors
+        ),
+        generations=(),
+    )

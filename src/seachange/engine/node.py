@@ -1,0 +1,124 @@
+"""A node: a process' hold on one database. Sessions begin transactions here.
+
+The heartbeat thread renews the node's epoch and publishes its low-water mark; it shares no lock and no connection with
+statements, so a busy node stays alive. The keeper thread compacts and collects garbage.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from pathlib import Path
+
+from seachange import errors
+from seachange.catalog.open import open_catalog
+from seachange.engine.epoch import EpochState
+from seachange.engine.nodeparts import NodeParts
+from seachange.engine.transaction import Transaction
+from seachange.model.ids import Seq
+from seachange.model.isolation import Isolation
+from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.runtime.opening import open_files
+from seachange.storage.duck import Duck
+from seachange.storage.warehouse import Warehouse
+
+NODE_EXPIRY_MS = 10_000
+_BEATS_PER_EXPIRY = 5
+
+
+class Node:
+    def __init__(self, parts: NodeParts, name: str, expiry_ms: int = NODE_EXPIRY_MS) -> None:
+        self.parts = parts
+        self.name = name
+        self.expiry_ms = expiry_ms
+        self._renewing = threading.Lock()
+        self._epoch = EpochState(parts.catalog, parts.warehouse, name, expiry_ms)
+        self._stopped = threading.Event()
+        self._heart = threading.Thread(target=self._beat, name="seachange-heartbeat", daemon=True)
+        self._heart.start()
+
+    @property
+    def epoch(self) -> EpochState:
+        return self._epoch
+
+    @property
+    def duck(self) -> Duck:
+        return self.parts.duck
+
+    def begin(self, isolation: Isolation = Isolation.READ_COMMITTED, as_of: Seq | None = None) -> Transaction:
+        if self._stopped.is_set():
+            raise errors.NodeClosed()
+        if isolation is Isolation.SERIALIZABLE:
+            raise errors.FeatureNotSupported(
+                feature="ISOLATION LEVEL SERIALIZABLE", instead="Use REPEATABLE READ or READ COMMITTED."
+            )
+        try:
+            return Transaction(self.parts, self._epoch, isolation, as_of)
+        except errors.StaleNode:
+            self._renew(self._epoch)
+            return Transaction(self.parts, self._epoch, isolation, as_of)
+
+    def sequence_at(self, timestamp_us: int) -> Seq:
+        return self.parts.catalog.sequence_at(timestamp_us)
+
+    def _renew(self, stale: EpochState) -> None:
+        """Starts over under a new epoch, unless another thread has done so already."""
+        with self._renewing:
+            if self._epoch is stale and not self._stopped.is_set():
+                self._epoch = EpochState(self.parts.catalog, self.parts.warehouse, self.name, self.expiry_ms)
+
+    def _beat(self) -> None:
+        while not self._stopped.wait(self.expiry_ms / 1_000 / _BEATS_PER_EXPIRY):
+            epoch = self._epoch
+            try:
+                mark = epoch.registry.mark()
+                head = self.parts.catalog.heartbeat(epoch.epoch, mark)
+                # An idle node follows too, so that its mark does not hold anything up.
+                if not len(epoch.registry) and head > epoch.applied:
+                    epoch.catch_up()
+                epoch.housekeeping(mark)
+            except errors.StaleNode:
+                self._renew(epoch)
+            except errors.OperationalError:
+                # The catalog is out of reach for now; the epoch outlives short interruptions.
+                continue
+
+    def statistics(self) -> dict[str, int]:
+        epoch = self._epoch
+        return {
+            "epoch": epoch.epoch,
+            "applied": epoch.applied,
+            "commits": epoch.committer.commits,
+            "catalog_commits": epoch.committer.catalog_commits,
+            "open_transactions": len(epoch.registry),
+        }
+
+    def close(self) -> None:
+        if self._stopped.is_set():
+            return
+        self._stopped.set()
+        self._heart.join()
+        try:
+            self.parts.catalog.end_node(self._epoch.epoch)
+        finally:
+            self.parts.catalog.close()
+            self.parts.duck.close()
+
+
+def open_node(data: Path, catalog: str | None = None, name: str | None = None, expiry_ms: int = NODE_EXPIRY_MS) -> Node:
+    """Opens the database in a folder, creating it if there is none."""
+    data = data.absolute()
+    files = open_files(data / "segments")
+    opened = open_catalog(catalog, data, SYSTEM_CLOCK, SYSTEM_ENTROPY)
+    parts = NodeParts(
+        data=data,
+        catalog=opened,
+        files=files,
+        warehouse=Warehouse(files),
+        duck=Duck(data / "tmp"),
+        clock=SYSTEM_CLOCK,
+        entropy=SYSTEM_ENTROPY,
+    )
+    return Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms)

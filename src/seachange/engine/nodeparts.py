@@ -1,0 +1,56 @@
+"""What the transactions of a node share, whatever its epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seachange.catalog.port import Catalog
+from seachange.engine.rowids import RowIds
+from seachange.engine.writeplan import Row, WritePlan, compile_read, compile_write_plan
+from seachange.model.descriptor import Table
+from seachange.model.ids import DescriptorId, LayoutId
+from seachange.runtime.clock import Clock
+from seachange.runtime.entropy import Entropy
+from seachange.runtime.filesystem import FileSystem
+from seachange.storage.duck import Duck
+from seachange.storage.warehouse import Warehouse
+
+_PLANS_MAX = 4_096
+
+
+@dataclass(slots=True)
+class NodeParts:
+    data: Path
+    catalog: Catalog
+    files: FileSystem
+    warehouse: Warehouse
+    duck: Duck
+    clock: Clock
+    entropy: Entropy
+    rowids: RowIds = field(default_factory=RowIds)
+    _plans: dict[tuple[DescriptorId, int], tuple[Table, WritePlan]] = field(default_factory=dict)
+    _reads: dict[tuple[DescriptorId, int, LayoutId], tuple[Table, Any]] = field(default_factory=dict)
+
+    def write_plan(self, table: Table) -> WritePlan:
+        # A pending version may be rolled back and another one made with its number, so identity is compared too.
+        cached = self._plans.get((table.id, table.version))
+        if cached is not None and cached[0] is table:
+            return cached[1]
+        if len(self._plans) > _PLANS_MAX:
+            self._plans.clear()
+        plan = compile_write_plan(table)
+        self._plans[table.id, table.version] = (table, plan)
+        return plan
+
+    def read_projection(self, table: Table, layout_id: LayoutId) -> Callable[[Row], Row] | None:
+        cached = self._reads.get((table.id, table.version, layout_id))
+        if cached is not None and cached[0] is table:
+            return cached[1]  # type: ignore[no-any-return]
+        if len(self._reads) > _PLANS_MAX:
+            self._reads.clear()
+        project = compile_read(table, table.primary, layout_id)
+        self._reads[table.id, table.version, layout_id] = (table, project)
+        return project

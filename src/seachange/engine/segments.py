@@ -1,0 +1,64 @@
+"""Writing segments on behalf of a transaction: intents first, then files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from seachange.engine.transactionstate import TransactionState
+from seachange.engine.writeplan import EntryPlan
+from seachange.model.ids import SegmentId
+from seachange.model.segments import Segment, SegmentKind
+from seachange.runtime.faults import reach
+from seachange.storage.arrow import schema_of
+from seachange.storage.segment_writer import SegmentShape, SegmentWriter
+
+Row = tuple[Any, ...]
+
+
+def shape_of(plan: EntryPlan, kind: SegmentKind, fresh: bool) -> SegmentShape:
+    columns = plan.columns if kind is SegmentKind.DATA else plan.columns[: plan.key_width]
+    key = tuple(c for c, _ in plan.columns[: plan.key_width])
+    return SegmentShape(columns, key, plan.index.id, plan.layout_id, kind, fresh)
+
+
+def reserve(txn: TransactionState, count: int) -> Sequence[SegmentId]:
+    ids = [SegmentId(i) for i in txn.parts.catalog.reserve_segments(txn.epoch.epoch, count)]
+    reach("segment.reserved")
+    return ids
+
+
+def write_rows(
+    txn: TransactionState, plan: EntryPlan, rows: Sequence[Row], kind: SegmentKind, fresh: bool
+) -> list[Segment]:
+    """Rows in key order (or only their keys, for tombstones) as segments."""
+    if not rows:
+        return []
+    shape = shape_of(plan, kind, fresh)
+    schema = schema_of(shape.columns)
+    columns = [pa.array(v, f.type) for v, f in zip(zip(*rows, strict=True), schema, strict=True)]
+    return _write(txn, shape, pa.Table.from_arrays(columns, schema=schema))
+
+
+def write_without(
+    txn: TransactionState, plan: EntryPlan, segment: Segment, positions: NDArray[np.int64]
+) -> list[Segment]:
+    """What is left of a segment when these positions are taken out."""
+    if len(positions) == segment.rows:
+        return []
+    shape = shape_of(plan, SegmentKind.DATA, segment.fresh)
+    table = pq.read_table(txn.parts.warehouse.path(segment)).select([f.name for f in schema_of(shape.columns)])
+    kept = np.ones(segment.rows, dtype=bool)
+    kept[positions] = False
+    return _write(txn, shape, table.filter(pa.array(kept)))
+
+
+def _write(txn: TransactionState, shape: SegmentShape, table: pa.Table) -> list[Segment]:
+    segments = SegmentWriter(txn.parts.files, shape, lambda count: reserve(txn, count)).write(table)
+    txn.parts.warehouse.remember(segments)
+    return segments

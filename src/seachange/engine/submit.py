@@ -1,0 +1,188 @@
+"""From a transaction's buffer to a commit in the log.
+
+The buffer becomes inline batches or, when it is large, sorted segments; staged files from which rows were taken back are
+written anew. The request is validated, submitted, and submitted again as long as the sequencer asks for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from seachange import errors
+from seachange.engine.buffer import Entry, IndexBuffer, StagedFile
+from seachange.engine.committer import LocalRows, Submission
+from seachange.engine.segments import write_rows, write_without
+from seachange.engine.transactionstate import TransactionState
+from seachange.engine.validate import WriteSet, conflict_with, validate
+from seachange.model.ids import CommitId, IndexId, KeyHash, Seq
+from seachange.model.log import (
+    BelowFloor,
+    Burned,
+    CommitRequest,
+    Committed,
+    Conflict,
+    Fenced,
+    Refusal,
+    Revalidate,
+    StaleEpoch,
+    Superseded,
+    VersionRaise,
+)
+from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
+from seachange.storage.keys import entry_hash, unique_hash
+
+# Up to so many rows of an index go inline into the catalog; more become a sorted file.
+INLINE_ROWS_MAX = 5_000
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A commit as it is put together."""
+
+    writes: dict[KeyHash, Seq] = field(default_factory=dict)
+    touched: list[IndexId] = field(default_factory=list)
+    bulk: list[IndexId] = field(default_factory=list)
+    batches: list[InlineBatch] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
+    local: list[LocalRows] = field(default_factory=list)
+
+
+def commit_transaction(txn: TransactionState) -> Seq | None:
+    draft = _Draft()
+    try:
+        for buffer in txn.buffer.indexes.values():
+            _add_entries(txn, draft, buffer)
+            _add_staged(txn, draft, buffer)
+        if not draft.touched and not txn.pending:
+            return None
+        return _submit(txn, draft)
+    except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
+        # Nobody knows whether the files are referred to: they stay intents of this epoch.
+        raise
+    except errors.Error:
+        _abandon(txn, [*draft.segments, *txn.buffer.staged_segments()])
+        raise
+
+
+def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> None:
+    final = list(buffer.final())
+    if not final:
+        return
+    draft.touched.append(buffer.plan.index.id)
+    for op, encoded, entry in final:
+        _add_hashes(draft, buffer, op, encoded, entry)
+    if len(final) > INLINE_ROWS_MAX:
+        _add_files(txn, draft, buffer, final)
+        return
+    plan = buffer.plan
+    ops = [int(op) for op, _, _ in final]
+    rows = [entry.row if entry.row is not None else buffer.tombstone_row(entry) for _, _, entry in final]
+    payload = plan.batch.encode(ops, rows)
+    draft.batches.append(InlineBatch(plan.index.id, plan.layout_id, len(rows), payload))
+    draft.local.append(LocalRows(plan.index.id, plan.layout_id, ops, rows))
+
+
+def _add_hashes(draft: _Draft, buffer: IndexBuffer, op: Op, encoded: bytes, entry: Entry) -> None:
+    """An entry of the primary index conflicts as such; a secondary one through its row, and by its unique key."""
+    plan = buffer.plan
+    if plan.is_primary:
+        draft.writes[entry_hash(plan.index.id, encoded)] = entry.base
+        if op is not Op.PUT:
+            draft.writes[unique_hash(plan.index.id, encoded)] = entry.base
+    elif op is not Op.PUT and (key := plan.unique_key(entry.key)) is not None:
+        draft.writes[unique_hash(plan.index.id, plan.unique_codec.encode(key))] = entry.base
+
+
+def _add_files(txn: TransactionState, draft: _Draft, buffer: IndexBuffer, final: list[tuple[Op, bytes, Entry]]) -> None:
+    ordered = sorted(final, key=lambda item: item[1])
+    puts = [entry.row for _, _, entry in ordered if entry.row is not None]
+    fresh = all(op is Op.INSERT for op, _, entry in ordered if entry.row is not None)
+    gone = [entry.key for _, _, entry in ordered if entry.row is None]
+    draft.segments += write_rows(txn, buffer.plan, puts, SegmentKind.DATA, fresh)
+    draft.segments += write_rows(txn, buffer.plan, gone, SegmentKind.TOMBSTONES, fresh=False)
+
+
+def _add_staged(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> None:
+    if not buffer.staged:
+        return
+    index_id = buffer.plan.index.id
+    draft.bulk.append(index_id)
+    if index_id not in draft.touched:
+        draft.touched.append(index_id)
+    for file in buffer.staged:
+        draft.segments += _remaining(txn, buffer, file)
+
+
+def _remaining(txn: TransactionState, buffer: IndexBuffer, file: StagedFile) -> list[Segment]:
+    if not file.deleted:
+        return [file.segment]
+    positions = np.array(sorted(file.deleted), dtype=np.int64)
+    rest = write_without(txn, buffer.plan, file.segment, positions)
+    _abandon(txn, [file.segment])
+    return rest
+
+
+def _submit(txn: TransactionState, draft: _Draft) -> Seq:
+    staged = [file.base for buffer in txn.buffer.indexes.values() for file in buffer.staged]
+    oldest = min([*draft.writes.values(), *staged, txn.snapshot])
+    keys = WriteSet(draft.writes, {}, oldest)
+    request = _request(txn, draft, oldest)
+    while True:
+        validated = validate(txn, keys)
+        submission = Submission(replace(request, validated=validated), tuple(draft.local))
+        outcome = txn.epoch.committer.submit(submission)
+        match outcome:
+            case Committed(seq=seq):
+                return seq
+            case Revalidate():
+                txn.epoch.catch_up()
+            case _:
+                raise refusal(outcome, txn)
+
+
+def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest:
+    changes = txn.pending.descriptor_changes()
+    # What was found empty must stay so: no writer that planned without the change may commit after it.
+    raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body and c.expected) if txn.relied_empty else ()
+    return CommitRequest(
+        commit_id=CommitId(txn.parts.entropy.token(16)),
+        validated=Seq(0),
+        oldest=oldest,
+        versions=tuple({**txn.written_versions(), **txn.pending.versions()}.items()),
+        writes=tuple(draft.writes),
+        bulk=(*draft.bulk, *txn.relied_empty),
+        touched=tuple(draft.touched),
+        batches=tuple(draft.batches),
+        segments=tuple(draft.segments),
+        descriptors=changes,
+        raises=raises,
+        generations=txn.pending.new_indexes(),
+    )
+
+
+def refusal(outcome: Refusal, txn: TransactionState) -> errors.Error:
+    """A refused commit as the error that its client sees."""
+    match outcome:
+        case Conflict(seq=seq):
+            return conflict_with(seq)
+        case Fenced(id=id_, min_version=version):
+            return errors.SerializationFailure(
+                detail=f"table {id_} has changed to version {version} since the transaction planned its writes"
+            )
+        case StaleEpoch(epoch=epoch):
+            return errors.StaleNode(node=epoch)
+        case BelowFloor(floor=floor):
+            return errors.SerializationFailure(detail=f"the transaction is older than the log's floor {floor}")
+        case Superseded(what=what):
+            return errors.SerializationFailure(detail=f"{what} was changed by a concurrent transaction")
+        case Burned(commit_id=commit_id):
+            return errors.SerializationFailure(detail=f"commit {commit_id.hex()} was given up")
+        case Revalidate():
+            return errors.SerializationFailure(detail="the log moved on")
+
+
+def _abandon(txn: TransactionState, segments: list[Segment]) -> None:
+    if segments:
+        txn.parts.catalog.abandon_segments(txn.epoch.epoch, [segment.id for segment in segments])

@@ -1,0 +1,234 @@
+"""A transaction: a snapshot, a buffer of writes, pending descriptor changes, and their commit.
+
+**Invariant:** every statement plans with the schema of its snapshot, overlaid with the transaction's own changes; a
+write remembers the snapshot at which it was computed, and the commit is checked against everything since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from seachange import errors
+from seachange.engine.buffer import WriteBuffer
+from seachange.engine.bulk import BulkInsert
+from seachange.engine.epoch import EpochState
+from seachange.engine.nodeparts import NodeParts
+from seachange.engine.pending import PendingSchema
+from seachange.engine.submit import commit_transaction
+from seachange.engine.writeplan import WritePlan
+from seachange.engine.writes import RowWriter
+from seachange.model.descriptor import Index, Table
+from seachange.model.ids import DescriptorId, IndexId, Seq
+from seachange.model.isolation import Isolation
+from seachange.model.scan import Scan
+from seachange.storage.image import SnapshotParts
+from seachange.storage.plan import Overlay, plan_scan
+
+Row = tuple[Any, ...]
+DEFAULT_SCHEMA = "public"
+
+
+class Transaction:
+    def __init__(self, parts: NodeParts, epoch: EpochState, isolation: Isolation, as_of: Seq | None = None) -> None:
+        self.parts = parts
+        self.epoch = epoch
+        self.isolation = isolation
+        self.read_only = as_of is not None
+        self.buffer = WriteBuffer()
+        self.pending = PendingSchema()
+        # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.
+        self.used: dict[DescriptorId, int] = {}
+        self.relied_empty: dict[IndexId, tuple[Table, Seq]] = {}
+        self._scans = 0
+        if as_of is None:
+            self._ticket = epoch.registry.enter()
+            self.snapshot = epoch.catch_up()
+            epoch.registry.move(self._ticket, self.snapshot)
+        else:
+            self._ticket = epoch.registry.enter_below(as_of)
+            self.snapshot = as_of
+        self._open = True
+
+    # Statements.
+
+    def start_statement(self) -> None:
+        """READ COMMITTED: the next statement sees what is committed now, unless a table that this transaction has
+        used has a newer version there: a transaction never mixes two versions of a table."""
+        if self.read_only or self.isolation is not Isolation.READ_COMMITTED:
+            return
+        head = self.epoch.catch_up()
+        newer = self.epoch.schema(head).by_id
+        if all(id_ in newer and newer[id_].version == version for id_, version in self.used.items()):
+            self.snapshot = head
+            if self.buffer.is_empty and not self.pending:
+                self.epoch.registry.move(self._ticket, head)
+
+    def mark(self) -> tuple[int, int]:
+        return self.buffer.mark(), self.pending.mark()
+
+    def reset(self, mark: tuple[int, int]) -> None:
+        """Takes back everything since `mark`: a statement that failed leaves none of its writes."""
+        self.pending.reset(mark[1])
+        self._abandon([segment.id for segment in self.buffer.reset(mark[0])])
+
+    # Descriptors.
+
+    def table(self, schema: str | None, name: str) -> Table:
+        found = self.pending.find(schema or DEFAULT_SCHEMA, name, self.epoch.schema(self.snapshot))
+        if found is None:
+            raise errors.UndefinedTable(name=f"{schema}.{name}" if schema else name)
+        return found
+
+    def tables(self) -> tuple[Table, ...]:
+        return self.pending.tables(self.epoch.schema(self.snapshot))
+
+    def allocate_ids(self, count: int) -> range:
+        return self.parts.catalog.allocate_ids(count)
+
+    def publish(self, before: Table | None, after: Table | None) -> None:
+        self._check_writable()
+        if before is not None:
+            self._use(before)
+        self.pending.publish(before, after)
+        if before is not None and after is not None:
+            self.buffer.convert(self.parts.write_plan(before), self.parts.write_plan(after))
+
+    def is_empty(self, index_id: IndexId) -> bool:
+        table = next(t for t in self.tables() if index_id in t.index_by_id)
+        own = self.buffer.indexes.get(index_id)
+        if own is not None and (own.staged or any(e.row is not None for e in own.entries.values())):
+            return False
+        if self.pending.is_new(table):
+            return True
+        empty = self.epoch.image(table, table.index_by_id[index_id], self.snapshot).is_empty(self.snapshot)
+        if empty:
+            self.relied_empty[index_id] = (table, self.snapshot)
+        return empty
+
+    # Reading.
+
+    def scan(self, table: Table, hidden: bool = False) -> Scan:
+        columns = [c for c in table.columns if hidden or not c.hidden]
+        self._scans += 1
+        return plan_scan(
+            table,
+            table.primary,
+            columns,
+            self.index_parts(table, table.primary),
+            self._overlay(table.primary),
+            self.parts.warehouse,
+            f"s{self._scans}",
+        )
+
+    def index_parts(self, table: Table, index: Index) -> SnapshotParts:
+        self._use(table)
+        if self.pending.is_new(table):
+            return SnapshotParts((), ())
+        return self.epoch.image(table, index, self.snapshot).parts(self.snapshot)
+
+    def _overlay(self, index: Index) -> Overlay:
+        own = self.buffer.indexes.get(index.id)
+        return own.overlay() if own is not None else Overlay()
+
+    def get(self, table: Table, key: Row) -> Row | None:
+        self._use(table)
+        plan = self.parts.write_plan(table)
+        own = self.buffer.indexes.get(table.primary.id)
+        if own is not None:
+            entry = own.entries.get(plan.primary.codec.encode(key))
+            if entry is not None:
+                return None if entry.row is None else self._from_stored(table, table.layout.id, entry.row)
+            staged = self._writer(plan).find_staged_row(own, key)
+            if staged is not None:
+                return self._from_stored(table, table.layout.id, staged)
+        if self.pending.is_new(table):
+            return None
+        found = self.epoch.image(table, table.primary, self.snapshot).get(key, self.snapshot)
+        return None if found is None else self._from_stored(table, found.layout_id, found.row)
+
+    def _from_stored(self, table: Table, layout_id: Any, row: Row) -> Row:
+        project = self.parts.read_projection(table, layout_id)
+        return row if project is None else project(row)
+
+    # Writing.
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        writer = self._writer(self._write_plan(table))
+        rowid = writer.plan.rowid
+        for row in rows:
+            if rowid is not None and row[rowid] is None:
+                row = (*row[:rowid], self.parts.rowids.take(self.epoch.epoch), *row[rowid + 1 :])
+            writer.insert(row)
+
+    def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
+        writer = self._writer(self._write_plan(table))
+        # Keys are freed before they are taken, so that a statement may shift or swap them.
+        moved = [(o, n) for o, n in zip(old, new, strict=True) if writer.moves(o, n)]
+        for before, after in zip(old, new, strict=True):
+            if not writer.moves(before, after):
+                writer.update(before, after)
+        for before, _ in moved:
+            writer.delete(before)
+        for _, after in moved:
+            writer.insert(after)
+
+    def delete(self, table: Table, old: Sequence[Row]) -> None:
+        writer = self._writer(self._write_plan(table))
+        for row in old:
+            writer.delete(row)
+
+    def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
+        plan = self._write_plan(table)
+        return BulkInsert(self, plan, self.pending.is_new(table)).run(rows)
+
+    def _write_plan(self, table: Table) -> WritePlan:
+        self._check_writable()
+        self._use(table)
+        return self.parts.write_plan(table)
+
+    def _writer(self, plan: WritePlan) -> RowWriter:
+        is_new = self.pending.is_new(plan.table)
+        return RowWriter(plan, self.buffer, self.epoch, self.parts.warehouse, self.snapshot, is_new)
+
+    def _use(self, table: Table) -> None:
+        if not self.pending.changes(table):
+            self.used[table.id] = table.version
+
+    def written_versions(self) -> dict[DescriptorId, int]:
+        """The version vector of the commit: what its plans depended on."""
+        return {id_: version for id_, version in self.used.items() if id_ not in self.pending.versions()}
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise errors.ReadOnlyTransaction(command="a write")
+
+    # The end.
+
+    @property
+    def has_writes(self) -> bool:
+        return not self.buffer.is_empty or bool(self.pending)
+
+    def commit(self) -> Seq | None:
+        """Makes the writes durable and visible to all; gives their sequence, None if there was nothing to commit."""
+        if not self._open:
+            raise errors.ActiveTransaction(detail="the transaction has ended")
+        try:
+            return commit_transaction(self) if self.has_writes else None
+        finally:
+            self._close()
+
+    def rollback(self) -> None:
+        if self._open:
+            self._close()
+            self._abandon([segment.id for segment in self.buffer.staged_segments()])
+
+    def _close(self) -> None:
+        self._open = False
+        self.epoch.registry.leave(self._ticket)
+
+    def _abandon(self, ids: Sequence[Any]) -> None:
+        if ids:
+            self.parts.catalog.abandon_segments(self.epoch.epoch, ids)

@@ -1,0 +1,23 @@
+"""What the parts of a commit need to know of their transaction."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from seachange.engine.buffer import WriteBuffer
+from seachange.engine.epoch import EpochState
+from seachange.engine.nodeparts import NodeParts
+from seachange.engine.pending import PendingSchema
+from seachange.model.descriptor import Table
+from seachange.model.ids import DescriptorId, IndexId, Seq
+
+
+class TransactionState(Protocol):
+    parts: NodeParts
+    epoch: EpochState
+    buffer: WriteBuffer
+    pending: PendingSchema
+    snapshot: Seq
+    relied_empty: dict[IndexId, tuple[Table, Seq]]
+
+    def written_versions(self) -> dict[DescriptorId, int]: ...

@@ -1,0 +1,99 @@
+"""Validation of a commit against what the node has applied, before the sequencer lock.
+
+Keys that a commit lists are compared by hash. A bulk commit lists none: its segments are probed by key instead, in both
+directions.
+
+**Invariant:** when `validate` returns sequence V, no commit in (base, V] wrote, or relied upon, a key that the
+transaction wrote at `base`, for each of its writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from seachange import errors
+from seachange.engine.buffer import IndexBuffer
+from seachange.engine.transactionstate import TransactionState
+from seachange.engine.writeplan import EntryPlan
+from seachange.model.ids import IndexId, KeyHash, Seq
+from seachange.model.log import LogEntry
+from seachange.model.segments import Segment
+from seachange.storage.keys import Key
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSet:
+    """The hashes that a commit lists, each with the snapshot that it was computed at."""
+
+    writes: Mapping[KeyHash, Seq]
+    shares: Mapping[KeyHash, Seq]
+    oldest: Seq
+
+
+def validate(txn: TransactionState, keys: WriteSet) -> Seq:
+    """Raises SerializationFailure on a conflict; gives the sequence up to which there is none."""
+    epoch = txn.epoch
+    with epoch.lock:
+        validated = epoch.applied
+        conflict = epoch.conflicts.find(keys.writes, keys.shares)
+        bulk = epoch.conflicts.bulk_since(keys.oldest, txn.buffer.indexes)
+    if conflict is not None:
+        raise conflict_with(conflict)
+    for seq, segments in bulk:
+        _check_against_bulk(txn, seq, segments)
+    staged = {i: b for i, b in txn.buffer.indexes.items() if b.staged}
+    if staged:
+        _check_staged(txn, staged, validated)
+    for table, snapshot in txn.relied_empty.values():
+        if validated > snapshot and not epoch.image(table, table.primary, validated).is_empty(validated):
+            raise conflict_with(validated)
+    return validated
+
+
+def conflict_with(seq: Seq) -> errors.SerializationFailure:
+    return errors.SerializationFailure(detail=f"a row was changed by a concurrent transaction (commit {seq})")
+
+
+def _check_against_bulk(txn: TransactionState, seq: Seq, segments: Iterable[Segment]) -> None:
+    """Whether a bulk commit holds a key that the buffer wrote below it."""
+    for segment in segments:
+        buffer = txn.buffer.indexes.get(segment.index_id)
+        if buffer is None:
+            continue
+        for entry in buffer.entries.values():
+            if entry.base < seq and _holds(txn, buffer.plan, segment, entry.key):
+                raise conflict_with(seq)
+
+
+def _check_staged(txn: TransactionState, staged: Mapping[IndexId, IndexBuffer], upto: Seq) -> None:
+    """Whether any commit since the bulk write holds a key of its segments."""
+    oldest = min(file.base for buffer in staged.values() for file in buffer.staged)
+    for entry in txn.epoch.catalog.follow(txn.epoch.epoch, oldest):
+        if entry.seq > upto:
+            return
+        for index_id in set(entry.touched) & set(staged):
+            buffer = staged[index_id]
+            for key in _keys_of(txn, buffer.plan, entry):
+                if any(_holds(txn, buffer.plan, file.segment, key) for file in buffer.staged):
+                    raise conflict_with(entry.seq)
+
+
+def _keys_of(txn: TransactionState, plan: EntryPlan, entry: LogEntry) -> Iterator[Key]:
+    table = txn.epoch.schemas.newest.by_id.get(plan.table_id) or txn.epoch.schema(entry.seq).by_id[plan.table_id]
+    for batch in entry.batches:
+        if batch.index_id == plan.index.id:
+            _, rows = plan.codec_for(table, batch.layout_id).decode(batch.payload)
+            yield from (row[: plan.key_width] for row in rows)
+    for segment in entry.segments:
+        if segment.index_id == plan.index.id:
+            reader = txn.parts.warehouse.reader(segment, plan.columns[: plan.key_width])
+            yield from reader.keys()
+
+
+def _holds(txn: TransactionState, plan: EntryPlan, segment: Segment, key: Key) -> bool:
+    reader = txn.parts.warehouse.reader(segment, plan.columns[: plan.key_width])
+    unique = key[: plan.unique_width]
+    if plan.unique_width and None not in unique:
+        return bool(reader.find_prefix(unique))
+    return reader.find(key) is not None

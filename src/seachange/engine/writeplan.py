@@ -1,0 +1,106 @@
+"""How a row of a table becomes index entries: compiled once per version of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from seachange.model.descriptor import Column, Index, Table
+from seachange.model.ids import LayoutId, TableId
+from seachange.storage.batches import BatchCodec
+from seachange.storage.keys import Key, KeyCodec
+from seachange.storage.projection import StoredColumns, compile_row
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPlan:
+    """One index: which positions of a row it stores, and how its keys are encoded."""
+
+    table_id: TableId
+    index: Index
+    is_primary: bool
+    layout_id: LayoutId
+    columns: StoredColumns
+    stored: Callable[[Row], Row]
+    key_width: int
+    unique_width: int
+    codec: KeyCodec
+    unique_codec: KeyCodec
+    batch: BatchCodec
+
+    def unique_key(self, stored: Row) -> Key | None:
+        """The unique key of an entry, None where NULLs make it distinct from every other."""
+        key = stored[: self.unique_width]
+        return None if not self.unique_width or None in key else key
+
+    def codec_for(self, table: Table, layout_id: LayoutId) -> BatchCodec:
+        """The codec of a batch that may have been written in another layout."""
+        if layout_id == self.layout_id:
+            return self.batch
+        return BatchCodec(table.stored_columns(self.index, table.layout_by_id[layout_id]))
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    table: Table
+    entries: tuple[EntryPlan, ...]
+    required: tuple[tuple[int, Column], ...]
+    rowid: int | None
+
+    @property
+    def primary(self) -> EntryPlan:
+        return self.entries[0]
+
+
+def compile_write_plan(table: Table) -> WritePlan:
+    positions = {column.id: i for i, column in enumerate(table.columns)}
+    rowid = next((positions[c.id] for c in table.columns if c.hidden and c.id in table.primary.key), None)
+    return WritePlan(
+        table=table,
+        entries=tuple(_entry_plan(table, index, positions) for index in table.indexes),
+        required=tuple((positions[c.id], c) for c in table.columns if not c.nullable),
+        rowid=rowid,
+    )
+
+
+def _entry_plan(table: Table, index: Index, positions: dict[Any, int]) -> EntryPlan:
+    is_primary = index.id == table.primary.id
+    columns = table.stored_columns(index, table.layout)
+    types = dict(columns)
+    key = table.entry_key(index)
+    unique = index.key if index.unique and not is_primary else ()
+    return EntryPlan(
+        table_id=table.id,
+        index=index,
+        is_primary=is_primary,
+        layout_id=table.layout.id,
+        columns=columns,
+        stored=_pick(tuple(positions[c] for c, _ in columns)),
+        key_width=len(key),
+        unique_width=len(unique),
+        codec=KeyCodec([types[c] for c in key]),
+        unique_codec=KeyCodec([types[c] for c in unique]),
+        batch=BatchCodec(columns),
+    )
+
+
+def _pick(positions: tuple[int, ...]) -> Callable[[Row], Row]:
+    if positions == tuple(range(len(positions))):
+        return _whole(len(positions))
+    if len(positions) == 1:
+        only = positions[0]
+        return lambda row: (row[only],)
+    return itemgetter(*positions)
+
+
+def _whole(width: int) -> Callable[[Row], Row]:
+    return lambda row: row if len(row) == width else row[:width]
+
+
+def compile_read(table: Table, index: Index, layout_id: LayoutId) -> Callable[[Row], Row] | None:
+    """From a stored row of the primary index to a row of `table`; None when they are the same."""
+    return compile_row(table.stored_columns(index, table.layout_by_id[layout_id]), table.columns)

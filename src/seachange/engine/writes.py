@@ -1,0 +1,144 @@
+"""Row changes to index entries: uniqueness, not-null, and the buffer's bookkeeping, at one statement's snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from seachange import errors
+from seachange.engine.buffer import Entry, IndexBuffer, StagedFile, WriteBuffer
+from seachange.engine.epoch import EpochState
+from seachange.engine.writeplan import EntryPlan, WritePlan
+from seachange.model.descriptor import Table
+from seachange.model.ids import Seq
+from seachange.storage.image import Found
+from seachange.storage.keys import Key
+from seachange.storage.warehouse import Warehouse
+
+Row = tuple[Any, ...]
+
+
+class RowWriter:
+    """Writes rows of one table into the buffer, as of `snapshot`."""
+
+    def __init__(
+        self, plan: WritePlan, buffer: WriteBuffer, epoch: EpochState, warehouse: Warehouse, snapshot: Seq, is_new: bool
+    ) -> None:
+        self.plan = plan
+        self._buffer = buffer
+        self._epoch = epoch
+        self._warehouse = warehouse
+        self._snapshot = snapshot
+        # A table that this transaction creates has no committed rows and no image.
+        self._is_new = is_new
+
+    def insert(self, row: Row) -> None:
+        self._check_required(row)
+        for plan in self.plan.entries:
+            self._add(plan, plan.stored(row))
+
+    def moves(self, old: Row, new: Row) -> bool:
+        """Whether an update changes the key of any entry, so that the entry leaves its place for another."""
+        return any(
+            plan.stored(old)[: plan.key_width] != plan.stored(new)[: plan.key_width] for plan in self.plan.entries
+        )
+
+    def update(self, old: Row, new: Row) -> None:
+        """Replaces a row whose entries stay where they are."""
+        self._check_required(new)
+        for plan in self.plan.entries:
+            stored = plan.stored(new)
+            if stored != plan.stored(old) or plan.is_primary:
+                self._replace(plan, stored)
+
+    def delete(self, old: Row) -> None:
+        for plan in self.plan.entries:
+            self._remove(plan, plan.stored(old))
+
+    def _check_required(self, row: Row) -> None:
+        for position, column in self.plan.required:
+            if row[position] is None and position != self.plan.rowid:
+                raise errors.NotNullViolation(column=column.name, relation=self.plan.table.name)
+
+    # One entry.
+
+    def _add(self, plan: EntryPlan, stored: Row) -> None:
+        key = stored[: plan.key_width]
+        encoded = plan.codec.encode(key)
+        buffer = self._buffer.of(plan)
+        own = buffer.entries.get(encoded)
+        if plan.is_primary and self.plan.rowid is None:
+            taken = own.row is not None if own else self._committed(plan, key) is not None
+            if taken or self._find_staged(buffer, key) is not None:
+                raise self._duplicate(plan, key)
+        existed, base = (own.existed, own.base) if own else (False, self._snapshot)
+        unique = plan.unique_key(stored)
+        if unique is not None:
+            self._check_unique(plan, buffer, unique, encoded)
+        self._buffer.put(buffer, encoded, Entry(key, stored, existed, base))
+
+    def _replace(self, plan: EntryPlan, stored: Row) -> None:
+        key = stored[: plan.key_width]
+        encoded = plan.codec.encode(key)
+        self._buffer.put(self._buffer.of(plan), encoded, self._over(plan, key, encoded, stored))
+
+    def _remove(self, plan: EntryPlan, stored: Row) -> None:
+        key = stored[: plan.key_width]
+        encoded = plan.codec.encode(key)
+        self._buffer.put(self._buffer.of(plan), encoded, self._over(plan, key, encoded, None))
+
+    def _over(self, plan: EntryPlan, key: Key, encoded: bytes, row: Row | None) -> Entry:
+        """The new version of an entry that this statement read."""
+        buffer = self._buffer.of(plan)
+        own = buffer.entries.get(encoded)
+        if own is not None:
+            return Entry(key, row, own.existed, own.base)
+        staged = self._find_staged(buffer, key)
+        if staged is not None:
+            self._buffer.delete_staged(staged[0], staged[1])
+            return Entry(key, row, existed=False, base=staged[0].base)
+        return Entry(key, row, existed=True, base=self._snapshot)
+
+    def _committed(self, plan: EntryPlan, key: Key) -> Found | None:
+        if self._is_new:
+            return None
+        return self._epoch.image(self.plan.table, plan.index, self._snapshot).get(key, self._snapshot)
+
+    def find_staged_row(self, buffer: IndexBuffer, key: Key) -> Row | None:
+        """A row that a bulk insert of this transaction wrote, as stored."""
+        hit = self._find_staged(buffer, key)
+        return None if hit is None else hit[2]
+
+    def _find_staged(self, buffer: IndexBuffer, key: Key) -> tuple[StagedFile, int, Row] | None:
+        for file in buffer.staged:
+            columns = buffer.plan.columns[: buffer.plan.key_width]
+            hit = self._warehouse.reader(file.segment, columns).find(key)
+            if hit is not None and hit[0] not in file.deleted:
+                return file, *hit
+        return None
+
+    # Unique secondary keys.
+
+    def _check_unique(self, plan: EntryPlan, buffer: IndexBuffer, unique: Key, encoded: bytes) -> None:
+        if buffer.unique.get(unique, set()) - {encoded}:
+            raise self._duplicate(plan, unique)
+        for file in buffer.staged:
+            columns = plan.columns[: plan.key_width]
+            hits = self._warehouse.reader(file.segment, columns).find_prefix(unique)
+            if any(position not in file.deleted for position, _ in hits):
+                raise self._duplicate(plan, unique)
+        if self._is_new:
+            return
+        for found in self._epoch.image(self.plan.table, plan.index, self._snapshot).find_unique(unique, self._snapshot):
+            other = plan.codec.encode(found.row[: plan.key_width])
+            own = buffer.entries.get(other)
+            if own is None and other != encoded:
+                raise self._duplicate(plan, unique)
+
+    def _duplicate(self, plan: EntryPlan, key: Key) -> errors.UniqueViolation:
+        return duplicate_key(self.plan.table, plan, key)
+
+
+def duplicate_key(table: Table, plan: EntryPlan, key: Sequence[Any]) -> errors.UniqueViolation:
+    names = ", ".join(table.column_by_id[c].name for c, _ in plan.columns[: len(key)])
+    return errors.UniqueViolation(constraint=plan.index.name, key=f"({names})=({', '.join(map(str, key))})")

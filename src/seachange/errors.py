@@ -1,0 +1,342 @@
+"""Every error that a client can see, with its SQLSTATE.
+
+The classes of PEP 249 come first; each concrete error below them carries a code, a message template with
+named fields and, where there is one, a hint. Three families: the user's fault, retry (class 40), our bug (XX000).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class Warning(Exception):  # noqa: A001 - the name is PEP 249's
+    """PEP 249: important warnings such as data truncation."""
+
+
+class Error(Exception):
+    """The root: formats `message` with the named fields and remembers them."""
+
+    sqlstate: ClassVar[str] = "XX000"
+    message: ClassVar[str] = "{detail}"
+    hint_text: ClassVar[str | None] = None
+
+    def __init__(self, **fields: object) -> None:
+        self.fields = fields
+        self.hint = self.hint_text.format(**fields) if self.hint_text else None
+        super().__init__(self.message.format(**fields))
+
+
+class InterfaceError(Error):
+    """PEP 249: misuse of the Python interface rather than of the database."""
+
+    sqlstate = "08003"
+
+
+class DatabaseError(Error):
+    pass
+
+
+class DataError(DatabaseError):
+    sqlstate = "22000"
+
+
+class OperationalError(DatabaseError):
+    sqlstate = "58000"
+
+
+class IntegrityError(DatabaseError):
+    sqlstate = "23000"
+
+
+class InternalError(DatabaseError):
+    sqlstate = "XX000"
+
+
+class ProgrammingError(DatabaseError):
+    sqlstate = "42000"
+
+
+class NotSupportedError(DatabaseError):
+    sqlstate = "0A000"
+
+
+# The user's fault: statements.
+
+
+class SyntaxProblem(ProgrammingError):
+    sqlstate = "42601"
+    message = "syntax error: {detail}"
+
+
+class FeatureNotSupported(NotSupportedError):
+    message = "{feature} is not supported"
+    hint_text = "{instead}"
+
+
+class UndefinedTable(ProgrammingError):
+    sqlstate = "42P01"
+    message = 'relation "{name}" does not exist'
+
+
+class DuplicateTable(ProgrammingError):
+    sqlstate = "42P07"
+    message = 'relation "{name}" already exists'
+
+
+class UndefinedColumn(ProgrammingError):
+    sqlstate = "42703"
+    message = 'column "{name}" of relation "{relation}" does not exist'
+
+
+class DuplicateColumn(ProgrammingError):
+    sqlstate = "42701"
+    message = 'column "{name}" specified more than once'
+
+
+class UndefinedObject(ProgrammingError):
+    sqlstate = "42704"
+    message = '{kind} "{name}" does not exist'
+
+
+class InvalidTableDefinition(ProgrammingError):
+    sqlstate = "42P16"
+    message = 'table "{name}": {detail}'
+
+
+class InvalidSchemaName(ProgrammingError):
+    sqlstate = "3F000"
+    message = 'schema "{name}" does not exist'
+
+
+class DuplicateObject(ProgrammingError):
+    sqlstate = "42710"
+    message = '{kind} "{name}" already exists'
+
+
+class UnresolvedColumn(ProgrammingError):
+    sqlstate = "42703"
+    message = "{detail}"
+
+
+class UnresolvedTable(ProgrammingError):
+    sqlstate = "42P01"
+    message = "{detail}"
+
+
+class AmbiguousColumn(ProgrammingError):
+    sqlstate = "42702"
+    message = "{detail}"
+
+
+class UndefinedFunction(ProgrammingError):
+    sqlstate = "42883"
+    message = "{detail}"
+
+
+class AmbiguousFunction(ProgrammingError):
+    sqlstate = "42725"
+    message = "{detail}"
+
+
+class GroupingProblem(ProgrammingError):
+    sqlstate = "42803"
+    message = "{detail}"
+
+
+class StatementRefused(ProgrammingError):
+    sqlstate = "42000"
+    message = "{detail}"
+
+
+class DependentObjectsExist(ProgrammingError):
+    sqlstate = "2BP01"
+    message = "cannot drop {what}: {dependent} depends on it"
+
+
+class DatatypeMismatch(ProgrammingError):
+    sqlstate = "42804"
+    message = "{detail}"
+
+
+class InsufficientPrivilege(ProgrammingError):
+    sqlstate = "42501"
+    message = "{detail}"
+
+
+class WrongParameterCount(ProgrammingError):
+    sqlstate = "08P01"
+    message = "the statement takes {expected} parameters, {given} were given"
+
+
+class InvalidTextRepresentation(DataError):
+    sqlstate = "22P02"
+    message = 'invalid input for type {type}: "{value}"'
+
+
+class NumericValueOutOfRange(DataError):
+    sqlstate = "22003"
+    message = 'value "{value}" is out of range for type {type}'
+
+
+class StringTooLong(DataError):
+    sqlstate = "22001"
+    message = "value too long for type {type}"
+
+
+class CharacterNotInRepertoire(DataError):
+    sqlstate = "22021"
+    message = "a text value cannot contain the character with code 0"
+
+
+class InvalidDatetimeFormat(DataError):
+    sqlstate = "22007"
+    message = 'invalid input for type {type}: "{value}"'
+
+
+class DatetimeFieldOverflow(DataError):
+    sqlstate = "22008"
+    message = 'a field of "{value}" is out of range for type {type}'
+
+
+class DivisionByZero(DataError):
+    sqlstate = "22012"
+    message = "division by zero"
+
+
+class CardinalityViolation(DataError):
+    sqlstate = "21000"
+    message = "{detail}"
+
+
+class QueryFailed(DataError):
+    sqlstate = "22000"
+    message = "{detail}"
+
+
+# The user's fault: data.
+
+
+class NotNullViolation(IntegrityError):
+    sqlstate = "23502"
+    message = 'null value in column "{column}" of relation "{relation}" violates not-null constraint'
+
+
+class UniqueViolation(IntegrityError):
+    sqlstate = "23505"
+    message = 'duplicate key value violates unique constraint "{constraint}": {key} already exists'
+
+
+# The user's fault: transactions and settings.
+
+
+class InFailedTransaction(DatabaseError):
+    sqlstate = "25P02"
+    message = "current transaction is aborted, commands ignored until end of transaction block"
+
+
+class ActiveTransaction(DatabaseError):
+    sqlstate = "25001"
+    message = "{detail}"
+
+
+class ReadOnlyTransaction(DatabaseError):
+    sqlstate = "25006"
+    message = "cannot execute {command} in a read-only transaction"
+
+
+class InvalidSetting(ProgrammingError):
+    sqlstate = "22023"
+    message = 'invalid value for parameter "{name}": "{value}"'
+
+
+# Retry: the same transaction may succeed when it is run again.
+
+
+class SerializationFailure(OperationalError):
+    sqlstate = "40001"
+    message = "could not serialize access: {detail}"
+    hint_text = "Run the transaction again."
+
+
+class StaleNode(SerializationFailure):
+    message = "the epoch of node {node} has ended: it did not send a heartbeat within its expiry"
+    hint_text = "The session continues on a new epoch; run the transaction again."
+
+
+class SnapshotTooOld(OperationalError):
+    sqlstate = "72000"
+    message = "snapshot {snapshot} is no longer available: {detail}"
+    hint_text = "Run the transaction again, or raise seachange.retention."
+
+
+class UnknownCommitOutcome(OperationalError):
+    sqlstate = "40003"
+    message = "the outcome of commit {commit_id} is not known: {detail}"
+    hint_text = "Ask again by the commit id when the catalog can be reached."
+
+
+# The outside world.
+
+
+class QueryCanceled(OperationalError):
+    sqlstate = "57014"
+    message = "canceling statement due to {reason}"
+
+
+class OutOfMemory(OperationalError):
+    sqlstate = "53200"
+    message = "out of memory: {detail}"
+
+
+class CatalogUnavailable(OperationalError):
+    sqlstate = "08006"
+    message = "the catalog {catalog} cannot be reached: {detail}"
+
+
+class CatalogFormatTooNew(OperationalError):
+    sqlstate = "55000"
+    message = "the catalog {catalog} has format {found}; this program knows formats up to {known}"
+    hint_text = "Use a newer Seachange for this catalog."
+
+
+class InvalidCatalog(OperationalError):
+    sqlstate = "22023"
+    message = "{catalog} is not a catalog: {detail}"
+    hint_text = "Give sqlite:///PATH or postgresql://..."
+
+
+class NetworkFileSystem(OperationalError):
+    sqlstate = "58000"
+    message = "the SQLite catalog {path} lies on a network file system ({filesystem}), whose locks cannot be trusted"
+    hint_text = "Put the data folder on a local disk, or use a PostgreSQL catalog."
+
+
+class SegmentDamaged(OperationalError):
+    sqlstate = "XX001"
+    message = "segment file {file} is damaged: {detail}"
+    hint_text = "Restore the file from a back-up; nothing was read from it."
+
+
+class DiskFull(OperationalError):
+    sqlstate = "53100"
+    message = "no space left to write {file}"
+    hint_text = "Free space and run the statement again; nothing was changed."
+
+
+class InputOutputError(OperationalError):
+    sqlstate = "58030"
+    message = "could not {action} {file}: {detail}"
+
+
+class DataFolderProblem(OperationalError):
+    sqlstate = "58P01"
+    message = "data folder {path}: {detail}"
+
+
+class NodeClosed(InterfaceError):
+    message = "the connection is closed"
+
+
+class Bug(InternalError):
+    message = "internal error: {detail}"
+    hint_text = "This is a bug in Seachange; please report it with this message."

@@ -1,0 +1,1 @@
+"""The nouns: frozen values without behaviour that touches the outside world."""

@@ -1,0 +1,334 @@
+"""Assignment of Python values to columns: each SQL type's own values, or an error with PostgreSQL's code.
+
+**Invariant:** what `coercer(type)` returns is canonical: equal values of one type are equal Python values, of the one
+Python type that the storage of that SQL type expects.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+import struct
+from collections.abc import Callable
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from seachange import errors
+from seachange.model.types import Kind, SqlType
+
+Coercer = Callable[[Any], Any]
+
+INTEGER_BITS: dict[Kind, int] = {Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
+
+_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+_LOOSE_DATE = re.compile(r"\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(.*)", re.DOTALL)
+_BYTEA_ESCAPE = re.compile(r"\\(\\|[0-3][0-7]{2})|[^\\]", re.DOTALL)
+_TRUE = frozenset({"t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"})
+_FALSE = frozenset({"f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"})
+_SPECIAL_FLOATS = {sign + word: float(sign + word) for sign in ("", "+", "-") for word in ("inf", "infinity", "nan")}
+_float32 = struct.Struct("<f")
+# The default context keeps 28 digits; a numeric may have 38.
+_WIDE = Context(prec=100)
+
+
+def coerce(type_: SqlType, value: Any) -> Any:
+    return coercer(type_)(value)
+
+
+@lru_cache(maxsize=1024)
+def coercer(type_: SqlType) -> Coercer:
+    """The assignment conversion to a type: NULL stays NULL."""
+    build = _BUILDERS[type_.kind]
+    convert = build(type_)
+
+    def coerce_value(value: Any) -> Any:
+        return None if value is None else convert(value)
+
+    return coerce_value
+
+
+def _invalid(type_: SqlType, value: object) -> errors.Error:
+    return errors.InvalidTextRepresentation(type=type_, value=value)
+
+
+def _out_of_range(type_: SqlType, value: object) -> errors.Error:
+    return errors.NumericValueOutOfRange(type=type_, value=value)
+
+
+def _mismatch(type_: SqlType, value: object) -> errors.Error:
+    name = type(value).__name__
+    return errors.DatatypeMismatch(detail=f"a value of Python type {name} cannot be stored as {type_}")
+
+
+def _boolean(type_: SqlType) -> Coercer:
+    def convert(value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        if not isinstance(value, str):
+            raise _mismatch(type_, value)
+        word = value.strip().lower()
+        if word in _TRUE:
+            return True
+        if word in _FALSE:
+            return False
+        raise _invalid(type_, value)
+
+    return convert
+
+
+def _integer(type_: SqlType) -> Coercer:
+    limit = 1 << (INTEGER_BITS[type_.kind] - 1)
+
+    def convert(value: Any) -> int:
+        number = value if type(value) is int else _to_integer(type_, value)
+        if not -limit <= number < limit:
+            raise _out_of_range(type_, value)
+        return number
+
+    return convert
+
+
+def _to_integer(type_: SqlType, value: Any) -> int:
+    if isinstance(value, str):
+        if not _INTEGER.fullmatch(value):
+            raise _invalid(type_, value)
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise _mismatch(type_, value)
+    if isinstance(value, int):
+        return int(value)
+    if not math.isfinite(value):
+        raise _out_of_range(type_, value)
+    # PostgreSQL rounds halves away from zero in numeric, to even in floating point.
+    rounding = ROUND_HALF_UP if isinstance(value, Decimal) else ROUND_HALF_EVEN
+    return int(Decimal(value).to_integral_value(rounding))
+
+
+def _floating(type_: SqlType) -> Coercer:
+    single = type_.kind is Kind.REAL
+
+    def convert(value: Any) -> float:
+        number = value if type(value) is float else _to_float(type_, value)
+        if not single or not math.isfinite(number):
+            return number
+        try:
+            return float(_float32.unpack(_float32.pack(number))[0])
+        except OverflowError:
+            raise _out_of_range(type_, value) from None
+
+    return convert
+
+
+def _to_float(type_: SqlType, value: Any) -> float:
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in _SPECIAL_FLOATS:
+            return _SPECIAL_FLOATS[word]
+        if not _NUMBER.fullmatch(value):
+            raise _invalid(type_, value)
+    elif isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise _mismatch(type_, value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise _out_of_range(type_, value) from None
+    if math.isinf(number) and not (isinstance(value, float | Decimal) and math.isinf(value)):
+        raise _out_of_range(type_, value)
+    return number
+
+
+def _numeric(type_: SqlType) -> Coercer:
+    step = Decimal(1).scaleb(-type_.scale)
+    limit = Decimal(10) ** (type_.precision - type_.scale)
+
+    def convert(value: Any) -> Decimal:
+        number = value if isinstance(value, Decimal) else _to_decimal(type_, value)
+        if not number.is_finite() or abs(number) >= limit:
+            raise _out_of_range(type_, value)
+        rounded = _quantize(number, step)
+        if abs(rounded) >= limit:
+            raise _out_of_range(type_, value)
+        return rounded if rounded else step - step
+
+    return convert
+
+
+def _quantize(number: Decimal, step: Decimal) -> Decimal:
+    if number.as_tuple().exponent == step.as_tuple().exponent:
+        return number
+    return number.quantize(step, ROUND_HALF_UP, _WIDE)
+
+
+def _to_decimal(type_: SqlType, value: Any) -> Decimal:
+    if isinstance(value, str):
+        if not _NUMBER.fullmatch(value):
+            raise _invalid(type_, value)
+        return Decimal(value.strip())
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _mismatch(type_, value)
+    # A float is the shortest decimal that reads back as it, as PostgreSQL's own cast.
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+def _text(type_: SqlType) -> Coercer:
+    length = type_.length
+
+    def convert(value: Any) -> str:
+        text = value if type(value) is str else _to_text(type_, value)
+        if "\x00" in text:
+            raise errors.CharacterNotInRepertoire()
+        if length and len(text) > length:
+            if text[length:].strip(" "):
+                raise errors.StringTooLong(type=type_)
+            return text[:length]
+        return text
+
+    return convert
+
+
+def _to_text(type_: SqlType, value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dt.datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, str | int | Decimal | UUID):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    raise _mismatch(type_, value)
+
+
+def _bytea(type_: SqlType) -> Coercer:
+    def convert(value: Any) -> bytes:
+        if isinstance(value, str):
+            return _parse_bytea(type_, value)
+        if not isinstance(value, bytes | bytearray | memoryview):
+            raise _mismatch(type_, value)
+        return bytes(value)
+
+    return convert
+
+
+def _parse_bytea(type_: SqlType, text: str) -> bytes:
+    if text.startswith("\\x"):
+        try:
+            return bytes.fromhex(text[2:])
+        except ValueError:
+            raise _invalid(type_, text) from None
+    pieces, end = [], 0
+    for match in _BYTEA_ESCAPE.finditer(text):
+        if match.start() != end:
+            break
+        end = match.end()
+        escape = match.group(1)
+        if escape is None:
+            pieces.append(match.group().encode())
+        else:
+            pieces.append(b"\\" if escape == "\\" else bytes([int(escape, 8)]))
+    if end != len(text):
+        raise _invalid(type_, text)
+    return b"".join(pieces)
+
+
+def _pad_date(text: str) -> str:
+    """ISO form with two-digit months and days, which PostgreSQL does not insist on."""
+    match = _LOOSE_DATE.fullmatch(text)
+    if match is None:
+        return text.strip()
+    year, month, day, rest = match.groups()
+    return f"{year}-{month:0>2}-{day:0>2}{rest.rstrip()}"
+
+
+def _parse_time(parse: Callable[[str], Any], type_: SqlType, text: str) -> Any:
+    try:
+        return parse(_pad_date(text))
+    except ValueError:
+        looks_right = any(character.isdigit() for character in text)
+        if looks_right and (_LOOSE_DATE.fullmatch(text) or ":" in text):
+            raise errors.DatetimeFieldOverflow(type=type_, value=text) from None
+        raise errors.InvalidDatetimeFormat(type=type_, value=text) from None
+
+
+def _date(type_: SqlType) -> Coercer:
+    def convert(value: Any) -> dt.date:
+        if isinstance(value, str):
+            value = _parse_time(dt.datetime.fromisoformat, type_, value)
+        if isinstance(value, dt.datetime):
+            return value.date()
+        if not isinstance(value, dt.date):
+            raise _mismatch(type_, value)
+        return value
+
+    return convert
+
+
+def _time(type_: SqlType) -> Coercer:
+    def convert(value: Any) -> dt.time:
+        if isinstance(value, str):
+            value = _parse_time(dt.time.fromisoformat, type_, value)
+        if isinstance(value, dt.datetime):
+            value = value.time()
+        if not isinstance(value, dt.time):
+            raise _mismatch(type_, value)
+        return value.replace(tzinfo=None)
+
+    return convert
+
+
+def _timestamp(type_: SqlType) -> Coercer:
+    with_zone = type_.kind is Kind.TIMESTAMPTZ
+
+    def convert(value: Any) -> dt.datetime:
+        if isinstance(value, str):
+            value = _parse_time(dt.datetime.fromisoformat, type_, value)
+            if not with_zone:
+                # A zone in the text of a timestamp without one is ignored, as in PostgreSQL.
+                return value.replace(tzinfo=None)  # type: ignore[no-any-return]
+        elif isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+            value = dt.datetime(value.year, value.month, value.day)
+        if not isinstance(value, dt.datetime):
+            raise _mismatch(type_, value)
+        # The session's time zone is UTC.
+        utc = value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
+        return utc if with_zone else utc.replace(tzinfo=None)
+
+    return convert
+
+
+def _uuid(type_: SqlType) -> Coercer:
+    def convert(value: Any) -> UUID:
+        if isinstance(value, UUID):
+            return value
+        if not isinstance(value, str):
+            raise _mismatch(type_, value)
+        try:
+            return UUID(value.strip())
+        except ValueError:
+            raise _invalid(type_, value) from None
+
+    return convert
+
+
+_BUILDERS: dict[Kind, Callable[[SqlType], Coercer]] = {
+    Kind.BOOLEAN: _boolean,
+    Kind.SMALLINT: _integer,
+    Kind.INTEGER: _integer,
+    Kind.BIGINT: _integer,
+    Kind.REAL: _floating,
+    Kind.DOUBLE: _floating,
+    Kind.NUMERIC: _numeric,
+    Kind.TEXT: _text,
+    Kind.VARCHAR: _text,
+    Kind.BYTEA: _bytea,
+    Kind.DATE: _date,
+    Kind.TIME: _time,
+    Kind.TIMESTAMP: _timestamp,
+    Kind.TIMESTAMPTZ: _timestamp,
+    Kind.UUID: _uuid,
+}

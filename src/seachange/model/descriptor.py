@@ -1,0 +1,121 @@
+"""Table descriptors: what a table looks like at one version.
+
+**Invariant:** column, index and layout ids are never reused within a table; a layout never changes once published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from seachange.model.ids import ColumnId, DescriptorId, IndexId, LayoutId, TableId
+from seachange.model.states import State
+from seachange.model.types import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column. `default` is bound canonical SQL text, evaluated at write time; `frozen` is the text form of the
+    value that rows read which were written before the column existed."""
+
+    id: ColumnId
+    name: str
+    type: SqlType
+    nullable: bool = True
+    default: str | None = None
+    frozen: str | None = None
+    hidden: bool = False
+    state: State = State.PUBLIC
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index. The primary one stores every column; a secondary one its key, the primary key and `include`."""
+
+    id: IndexId
+    name: str
+    key: tuple[ColumnId, ...]
+    unique: bool = False
+    include: tuple[ColumnId, ...] = ()
+    state: State = State.PUBLIC
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns, with their types, that a segment was written with."""
+
+    id: LayoutId
+    columns: tuple[tuple[ColumnId, SqlType], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One version of a table. Not slotted: the derived look-ups below are computed once and cached."""
+
+    id: TableId
+    version: int
+    schema: str
+    name: str
+    columns: tuple[Column, ...]
+    primary: Index
+    secondary: tuple[Index, ...]
+    layouts: tuple[Layout, ...]
+    next_column_id: ColumnId
+    database: str = "seachange"
+
+    @property
+    def indexes(self) -> tuple[Index, ...]:
+        return (self.primary, *self.secondary)
+
+    @property
+    def layout(self) -> Layout:
+        """The layout in which rows are written now."""
+        return self.layouts[-1]
+
+    @cached_property
+    def visible_columns(self) -> tuple[Column, ...]:
+        return tuple(c for c in self.columns if not c.hidden and c.state is State.PUBLIC)
+
+    @cached_property
+    def column_by_id(self) -> dict[ColumnId, Column]:
+        return {column.id: column for column in self.columns}
+
+    @cached_property
+    def column_by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.visible_columns}
+
+    @cached_property
+    def layout_by_id(self) -> dict[LayoutId, Layout]:
+        return {layout.id: layout for layout in self.layouts}
+
+    @cached_property
+    def index_by_id(self) -> dict[IndexId, Index]:
+        return {index.id: index for index in self.indexes}
+
+    def entry_key(self, index: Index) -> tuple[ColumnId, ...]:
+        """The columns that identify an entry: the key, then what is left of the primary key."""
+        if index.id == self.primary.id:
+            return index.key
+        return index.key + tuple(c for c in self.primary.key if c not in index.key)
+
+    def stored_columns(self, index: Index, layout: Layout) -> tuple[tuple[ColumnId, SqlType], ...]:
+        """The columns of a segment of `index` in `layout`, in storage order: the entry key first."""
+        key = self.entry_key(index)
+        types = dict(layout.columns)
+        if index.id == self.primary.id:
+            rest = tuple(c for c, _ in layout.columns if c not in key)
+        else:
+            rest = tuple(c for c in index.include if c in types and c not in key)
+        return tuple((c, types[c]) for c in key + rest)
+
+    def at_version(self, version: int, **changes: object) -> Table:
+        return replace(self, version=version, **changes)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedDescriptor:
+    """A descriptor as an entry of the commit log: `body` is None when it was dropped."""
+
+    id: DescriptorId
+    version: int
+    body: Table | None

@@ -1,0 +1,104 @@
+"""Descriptors as JSON text, the form in which the commit log keeps them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from seachange.model.descriptor import Column, Index, Layout, Table
+from seachange.model.ids import ColumnId, DescriptorId, IndexId, LayoutId
+from seachange.model.states import State
+from seachange.model.types import Kind, SqlType
+
+
+def encode_table(table: Table) -> str:
+    return json.dumps(
+        {
+            "id": table.id,
+            "version": table.version,
+            "database": table.database,
+            "schema": table.schema,
+            "name": table.name,
+            "columns": [_column(c) for c in table.columns],
+            "primary": _index(table.primary),
+            "secondary": [_index(i) for i in table.secondary],
+            "layouts": [[layout.id, [[c, _type(t)] for c, t in layout.columns]] for layout in table.layouts],
+            "next_column_id": table.next_column_id,
+        },
+        separators=(",", ":"),
+    )
+
+
+def decode_table(text: str) -> Table:
+    body = json.loads(text)
+    return Table(
+        id=DescriptorId(body["id"]),
+        version=body["version"],
+        database=body["database"],
+        schema=body["schema"],
+        name=body["name"],
+        columns=tuple(_read_column(c) for c in body["columns"]),
+        primary=_read_index(body["primary"]),
+        secondary=tuple(_read_index(i) for i in body["secondary"]),
+        layouts=tuple(
+            Layout(LayoutId(id_), tuple((ColumnId(c), _read_type(t)) for c, t in columns))
+            for id_, columns in body["layouts"]
+        ),
+        next_column_id=ColumnId(body["next_column_id"]),
+    )
+
+
+def _type(type_: SqlType) -> list[Any]:
+    return [type_.kind.value, type_.precision, type_.scale, type_.length]
+
+
+def _read_type(body: list[Any]) -> SqlType:
+    return SqlType(Kind(body[0]), body[1], body[2], body[3])
+
+
+def _column(column: Column) -> dict[str, Any]:
+    return {
+        "id": column.id,
+        "name": column.name,
+        "type": _type(column.type),
+        "nullable": column.nullable,
+        "default": column.default,
+        "frozen": column.frozen,
+        "hidden": column.hidden,
+        "state": column.state.value,
+    }
+
+
+def _read_column(body: dict[str, Any]) -> Column:
+    return Column(
+        id=ColumnId(body["id"]),
+        name=body["name"],
+        type=_read_type(body["type"]),
+        nullable=body["nullable"],
+        default=body["default"],
+        frozen=body["frozen"],
+        hidden=body["hidden"],
+        state=State(body["state"]),
+    )
+
+
+def _index(index: Index) -> dict[str, Any]:
+    return {
+        "id": index.id,
+        "name": index.name,
+        "key": list(index.key),
+        "unique": index.unique,
+        "include": list(index.include),
+        "state": index.state.value,
+    }
+
+
+def _read_index(body: dict[str, Any]) -> Index:
+    return Index(
+        id=IndexId(body["id"]),
+        name=body["name"],
+        key=tuple(ColumnId(c) for c in body["key"]),
+        unique=body["unique"],
+        include=tuple(ColumnId(c) for c in body["include"]),
+        state=State(body["state"]),
+    )

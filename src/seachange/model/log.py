@@ -1,0 +1,160 @@
+"""The commit log as values: what a commit asks for, how it ended, and what a follower reads.
+
+**Invariant:** everything that changes the database is one `CommitRequest`, decided by the sequencer under one lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seachange.model.descriptor import PublishedDescriptor
+from seachange.model.ids import CommitId, DescriptorId, Epoch, GenerationId, IndexId, KeyHash, Seq
+from seachange.model.segments import Generation, GenerationMember, InlineBatch, Segment
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptorChange:
+    """Publish a version of a descriptor, if the newest one is still `expected` (0: there is none yet).
+    `name` is unique among the live descriptors; a dropped descriptor (body None) frees it."""
+
+    id: DescriptorId
+    expected: int
+    version: int
+    name: str
+    body: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRaise:
+    """From this commit's sequence on, no commit planned with a version below `version` is accepted."""
+
+    id: DescriptorId
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationChange:
+    """Publish a generation of an index, if its newest one is still `expected` (None: there is none yet).
+    `base` None stands for the sequence just before this commit's own: an index that is created complete, so that
+    the rows which the same commit writes are already deltas above its base."""
+
+    index_id: IndexId
+    expected: GenerationId | None
+    base: Seq | None
+    members: tuple[GenerationMember, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRequest:
+    """One transaction's commit.
+
+    `validated`: the log was checked for conflicts up to here, so only what lies above is checked under the lock.
+    `writes`: hashes of entries and unique keys written; `shares`: hashes of parent keys relied upon.
+    `bulk`: indexes written without listing keys: any unchecked commit on one of them sends the request back
+    (`Revalidate`) to be checked outside the lock. `touched`: every index written, `bulk` included.
+    `oldest`: the oldest snapshot any of it was computed at; below the log's floor it cannot be checked any more.
+    """
+
+    commit_id: CommitId
+    validated: Seq
+    oldest: Seq
+    versions: tuple[tuple[DescriptorId, int], ...] = ()
+    writes: tuple[KeyHash, ...] = ()
+    shares: tuple[KeyHash, ...] = ()
+    bulk: tuple[IndexId, ...] = ()
+    touched: tuple[IndexId, ...] = ()
+    batches: tuple[InlineBatch, ...] = ()
+    segments: tuple[Segment, ...] = ()
+    descriptors: tuple[DescriptorChange, ...] = ()
+    raises: tuple[VersionRaise, ...] = ()
+    generations: tuple[GenerationChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    seq: Seq
+    timestamp_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Another commit wrote, or relied upon, a key of this one."""
+
+    seq: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Revalidate:
+    """The tail of the log above `validated` could not be decided by hashes: follow to `head`, check, submit again."""
+
+    head: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """Planned with a version of a descriptor that is below its min_version."""
+
+    id: DescriptorId
+    min_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class StaleEpoch:
+    """The node's epoch has ended."""
+
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class BelowFloor:
+    """Computed at a snapshot whose later conflicts are no longer on record."""
+
+    floor: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A compare-and-set failed: the descriptor or generation is no longer the expected one, or the name is taken."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Burned:
+    """The commit id was looked up while its outcome was unknown and found absent; it can never commit."""
+
+    commit_id: CommitId
+
+
+Refusal = Conflict | Revalidate | Fenced | StaleEpoch | BelowFloor | Superseded | Burned
+Outcome = Committed | Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """A commit as its followers see it."""
+
+    seq: Seq
+    timestamp_us: int
+    commit_id: CommitId
+    writes: tuple[KeyHash, ...]
+    shares: tuple[KeyHash, ...]
+    bulk: tuple[IndexId, ...]
+    touched: tuple[IndexId, ...]
+    batches: tuple[InlineBatch, ...]
+    segments: tuple[Segment, ...]
+    descriptors: tuple[PublishedDescriptor, ...]
+    generations: tuple[Generation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """A registered node; `low_water`: no open or future transaction of this epoch has a snapshot below it."""
+
+    epoch: Epoch
+    name: str
+    live: bool
+    low_water: Seq
+    heartbeat_us: int
+    expiry_ms: int
+    format: int

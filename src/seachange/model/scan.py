@@ -1,0 +1,17 @@
+"""A readable form of a table at a snapshot, for DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A DuckDB query text whose result columns are the table's visible columns by name, the named values that it
+    takes as parameters (`$name`), and the Arrow tables that it reads by name. Names are unique per scan, so several
+    scans go into one statement. The text depends on the table's shape only, never on how many segments it has."""
+
+    sql: str
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    relations: Mapping[str, object] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""The outside world as ports: clock, randomness, file system, processes, named fault points."""

@@ -1,0 +1,100 @@
+"""Named fault points: places where a test may kill the process, raise an error or wait.
+
+A point is announced once, in `POINTS`, with a sentence on what has just happened; `reach` passes it. In production
+nothing is armed and `reach` costs one look-up. `SEACHANGE_FAULT=name[:occurrence][:action]` arms one (action `kill`,
+the default, is SIGKILL of this process; `stop` is SIGSTOP; `enospc` and `eio` raise that OSError).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+POINTS: dict[str, str] = {
+    "commit.queued": "a transaction has asked for its commit",
+    "commit.locked": "the sequencer lock is held, nothing is written",
+    "commit.written": "the commit's rows are written, the catalog transaction is open",
+    "commit.decided": "the catalog transaction has committed, nobody has been told",
+    "commit.applied": "the node has applied its own commit, the client has not been told",
+    "segment.reserved": "intents are registered, no file exists",
+    "segment.written": "a file is complete under its temporary name, not fsynced",
+    "segment.synced": "the file is fsynced under its temporary name",
+    "segment.renamed": "the file has its name, the folder is not fsynced",
+    "segment.published": "the file and its folder are fsynced, no commit refers to it",
+    "bulk.sorted": "a bulk load has sorted its input, no segment is written",
+    "bulk.written": "all segments of a bulk load are published, the commit is not asked for",
+    "compaction.planned": "a compaction has chosen what to fold",
+    "compaction.written": "the new generation's segments are published, the swap is not asked for",
+    "compaction.swapped": "the new generation is in the log",
+    "gc.collected": "the catalog has forgotten segments, their files are there",
+    "gc.deleted": "one file has been deleted, the catalog still lists it as garbage",
+    "gc.forgotten": "the catalog no longer lists the deleted files",
+    "migration.started": "a catalog migration has begun",
+    "migration.applied": "a migration's statements have run, its transaction is open",
+    "migration.committed": "a migration has committed",
+}
+
+_SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
+_ERRORS = {"enospc": errno.ENOSPC, "eio": errno.EIO}
+
+
+class FaultPoints:
+    """The armed faults of this process. Actions run once, at the n-th passage of their point."""
+
+    def __init__(self) -> None:
+        self._armed: dict[str, tuple[int, Callable[[], None]]] = {}
+        self._passed: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def arm(self, name: str, action: Callable[[], None], occurrence: int = 1) -> None:
+        if name not in POINTS:
+            raise KeyError(f"no fault point is called {name!r}")
+        with self._lock:
+            self._armed[name] = (occurrence, action)
+            self._passed[name] = 0
+
+    def disarm(self) -> None:
+        with self._lock:
+            self._armed.clear()
+
+    def reach(self, name: str) -> None:
+        if not self._armed:
+            return
+        with self._lock:
+            occurrence, action = self._armed.get(name, (0, _nothing))
+            self._passed[name] = self._passed.get(name, 0) + 1
+            due = self._passed[name] == occurrence
+        if due:
+            action()
+
+
+def _nothing() -> None:
+    pass
+
+
+def _signal_self(number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
+
+
+def _raise(code: int) -> None:
+    raise OSError(code, os.strerror(code))
+
+
+def arm_from(text: str, faults: FaultPoints) -> None:
+    """Arms what `SEACHANGE_FAULT` asks for."""
+    name, _, rest = text.partition(":")
+    count, _, action = rest.partition(":")
+    occurrence = int(count) if count else 1
+    if action in _ERRORS:
+        faults.arm(name, lambda: _raise(_ERRORS[action]), occurrence)
+    else:
+        faults.arm(name, lambda: _signal_self(_SIGNALS[action or "kill"]), occurrence)
+
+
+FAULTS = FaultPoints()
+if os.environ.get("SEACHANGE_FAULT"):
+    arm_from(os.environ["SEACHANGE_FAULT"], FAULTS)
+reach = FAULTS.reach

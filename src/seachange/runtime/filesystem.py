@@ -1,0 +1,131 @@
+"""The warehouse folder as a port.
+
+A file comes into being in four steps: written under a temporary name, fsynced, renamed, the folder fsynced. Only then
+may a commit refer to it.
+
+**Invariant:** a name without the temporary prefix is a whole, durable file as soon as `publish` has returned, and its
+bytes never change afterwards. Every OSError leaves as an error that names the file.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from seachange import errors
+from seachange.runtime.faults import reach
+
+TEMPORARY_PREFIX = ".tmp-"
+
+
+class FileSystem(Protocol):
+    """Names are relative to the warehouse and have no folders of their own."""
+
+    def temporary_path(self, name: str) -> str:
+        """Where the content of `name` is to be written before it is published."""
+
+    def publish(self, name: str) -> None:
+        """Makes what was written at the temporary path durable under `name`."""
+
+    def discard(self, name: str) -> None:
+        """Removes the temporary file of `name`, if there is one."""
+
+    def path(self, name: str) -> str: ...
+
+    def open_input(self, name: str) -> pa.NativeFile: ...
+
+    def size(self, name: str) -> int | None:
+        """The file's size, None if it is missing."""
+
+    def delete(self, name: str) -> None:
+        """Removes the file and its temporary twin; a missing one is no error."""
+
+    def names(self) -> list[str]: ...
+
+    def free_bytes(self) -> int: ...
+
+
+@contextmanager
+def named_errors(action: str, file: str) -> Iterator[None]:
+    """Turns an OSError into the client's error for it."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise errors.DiskFull(file=file) from problem
+        raise errors.InputOutputError(action=action, file=file, detail=problem.strerror or str(problem)) from problem
+
+
+class LocalFileSystem:
+    """A folder of the local machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with named_errors("create", str(folder)):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._arrow = pafs.LocalFileSystem(use_mmap=True)
+
+    def temporary_path(self, name: str) -> str:
+        return str(self.folder / f"{TEMPORARY_PREFIX}{name}")
+
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def publish(self, name: str) -> None:
+        temporary, final = self.temporary_path(name), self.path(name)
+        with named_errors("write", final):
+            reach("segment.written")
+            self.sync_file(temporary)
+            reach("segment.synced")
+            self.rename(temporary, final)
+            reach("segment.renamed")
+            self.sync_folder(str(self.folder))
+            reach("segment.published")
+
+    def discard(self, name: str) -> None:
+        with named_errors("delete", self.temporary_path(name)):
+            Path(self.temporary_path(name)).unlink(missing_ok=True)
+
+    def open_input(self, name: str) -> pa.NativeFile:
+        with named_errors("open", self.path(name)):
+            return self._arrow.open_input_file(self.path(name))
+
+    def size(self, name: str) -> int | None:
+        try:
+            return os.stat(self.path(name)).st_size
+        except FileNotFoundError:
+            return None
+
+    def delete(self, name: str) -> None:
+        self.discard(name)
+        with named_errors("delete", self.path(name)):
+            Path(self.path(name)).unlink(missing_ok=True)
+
+    def names(self) -> list[str]:
+        return sorted(os.listdir(self.folder))
+
+    def free_bytes(self) -> int:
+        return shutil.disk_usage(self.folder).free
+
+    # The three steps whose effects a power cut can undo, apart so that a test can see and undo them.
+
+    def sync_file(self, path: str) -> None:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def rename(self, source: str, target: str) -> None:
+        os.rename(source, target)
+
+    def sync_folder(self, path: str) -> None:
+        self.sync_file(path)

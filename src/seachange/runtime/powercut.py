@@ -1,0 +1,64 @@
+"""A file system that remembers what was made durable, so that a test can take everything else away.
+
+SIGKILL alone never loses the page cache. A process under test runs on `PowerCutFileSystem`, which writes down every
+fsync and rename; after its death `lose_unsynced` does to the folder what a power cut may do: content that was never
+fsynced is gone, and so is a name whose folder was not fsynced after the rename.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from seachange.runtime.filesystem import LocalFileSystem
+
+
+class PowerCutFileSystem(LocalFileSystem):
+    """`skip` names steps that are left out on purpose ("file", "folder"), to show that the test would notice."""
+
+    def __init__(self, folder: Path, journal: Path, skip: frozenset[str] = frozenset()) -> None:
+        super().__init__(folder)
+        self._skip = skip
+        self._journal = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def sync_file(self, path: str) -> None:
+        if path != str(self.folder) and "file" not in self._skip:
+            super().sync_file(path)
+            self._note("synced", path)
+
+    def rename(self, source: str, target: str) -> None:
+        super().rename(source, target)
+        self._note("renamed", source, target)
+
+    def sync_folder(self, path: str) -> None:
+        if "folder" not in self._skip:
+            LocalFileSystem.sync_file(self, path)
+            self._note("folder")
+
+    def _note(self, *what: str) -> None:
+        os.write(self._journal, json.dumps(what).encode() + b"\n")
+
+
+def lose_unsynced(folder: Path, journal: Path, before: frozenset[str]) -> list[str]:
+    """Undoes what was not durable; `before` are the names that were there before. Gives the names that were hit."""
+    contents: set[str] = set()
+    pending: dict[str, str] = {}
+    durable: set[str] = set()
+    for line in journal.read_text().splitlines() if journal.exists() else ():
+        match json.loads(line):
+            case ["synced", path]:
+                contents.add(path)
+            case ["renamed", source, target]:
+                pending[target] = source
+            case ["folder"]:
+                durable |= {target for target, source in pending.items() if source in contents}
+                pending = {target: source for target, source in pending.items() if target not in durable}
+    hit = [name for name in sorted(os.listdir(folder)) if name not in before and str(folder / name) not in durable]
+    for name in hit:
+        if str(folder / name) in pending and pending[str(folder / name)] not in contents:
+            # The name survived and the content did not: the nastier of the two outcomes.
+            (folder / name).write_bytes(b"")
+        else:
+            (folder / name).unlink()
+    return hit

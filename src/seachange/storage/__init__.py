@@ -1,0 +1,1 @@
+"""Segments, generations, snapshots, and projections between layouts."""

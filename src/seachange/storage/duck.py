@@ -1,0 +1,44 @@
+"""The node's DuckDB: one in-memory database, one cursor per session, locked down."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import duckdb
+
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+    "preserve_insertion_order": False,
+    "default_null_order": "NULLS_LAST_ON_ASC_FIRST_ON_DESC",
+}
+
+# Settings of the built-in Parquet and ICU parts, which exist only once the database is open.
+_SETTINGS: tuple[str, ...] = (
+    "SET GLOBAL parquet_metadata_cache = true",
+    "SET GLOBAL TimeZone = 'UTC'",
+)
+
+
+class Duck:
+    """DuckDB holds no data of ours: it reads the Arrow tables and Parquet files that a statement hands to it."""
+
+    def __init__(self, spill_folder: Path, memory_limit_bytes: int | None = None) -> None:
+        config = {**_CONFIG, "temp_directory": str(spill_folder)}
+        if memory_limit_bytes is not None:
+            config["memory_limit"] = f"{memory_limit_bytes}B"
+        self._connection = duckdb.connect(":memory:", config=config)
+        for setting in _SETTINGS:
+            self._connection.execute(setting)
+        self._lock = threading.Lock()
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            return self._connection.cursor()
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()

@@ -1,0 +1,357 @@
+"""A node's image of one index: a generation's files, the deltas above it, and which positions they supersede.
+
+Inline rows are kept as one coalesced run per layout and found by a key map; files are known by their metadata. For a
+scan the image derives, per file, which positions are superseded and from which sequence on: resolved by key once, when
+the first scan needs it, then only positional.
+
+**Invariant:** for every snapshot S with base <= S <= applied, exactly the newest version at or below S of each entry is
+visible: an inline row when seq <= S < end, a file row when the file's seq <= S and its position is not superseded at or
+below S. Ends and superseded positions only ever get added with sequences above every snapshot that was handed out
+before, so a reader needs no lock once it has taken its arrays.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from seachange.model.ids import GenerationId, IndexId, LayoutId, SegmentId, Seq
+from seachange.model.segments import Generation, IndexContents, IndexDelta, InlineBatch, Op, Segment, SegmentKind
+from seachange.storage.batches import BatchCodec
+from seachange.storage.growing import GrowingInts
+from seachange.storage.keys import Key, KeyCodec
+from seachange.storage.projection import StoredColumns
+from seachange.storage.warehouse import Warehouse
+
+Row = tuple[Any, ...]
+FOREVER = (1 << 62) - 1
+_CHUNKS_MAX = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What an image must know of its index: how many stored columns are the entry key, how many of those are a
+    unique key (0 where the entry key is all there is), and each layout's columns."""
+
+    index_id: IndexId
+    key_width: int
+    unique_width: int
+    columns: Callable[[LayoutId], StoredColumns]
+
+
+@dataclass(slots=True)
+class FileState:
+    """A data file and the positions of it that deltas have superseded."""
+
+    segment: Segment
+    visible_from: Seq
+    positions: GrowingInts = field(default_factory=GrowingInts)
+    since: GrowingInts = field(default_factory=GrowingInts)
+    gone: dict[int, int] = field(default_factory=dict)
+
+    def supersede(self, position: int, seq: int) -> None:
+        # The first one wins: what is superseded once stays so, and keys are resolved in sequence order.
+        if position not in self.gone:
+            self.gone[position] = seq
+            self.positions.append(position)
+            self.since.append(seq)
+
+    def superseded_at(self, snapshot: Seq) -> NDArray[np.int64]:
+        return self.positions.view()[self.since.view()[: len(self.positions)] <= snapshot]
+
+
+class LayoutRun:
+    """The inline PUT rows of one layout, in arrival order, as tuples and, once scanned, as Arrow chunks."""
+
+    __slots__ = ("_chunked", "_chunks", "codec", "columns", "ends", "rows", "seqs")
+
+    def __init__(self, columns: StoredColumns) -> None:
+        self.columns = columns
+        self.codec = BatchCodec(columns)
+        self.rows: list[Row] = []
+        self.seqs = GrowingInts()
+        self.ends = GrowingInts()
+        self._chunks: list[pa.RecordBatch] = []
+        self._chunked = 0
+
+    def append(self, row: Row, seq: Seq) -> int:
+        self.rows.append(row)
+        self.seqs.append(seq)
+        self.ends.append(FOREVER)
+        return len(self.rows) - 1
+
+    def visible(self, snapshot: Seq) -> pa.Table:
+        """The rows that a snapshot sees. Called with the image's lock held."""
+        table = self._table()
+        mask = (self.seqs.view() <= snapshot) & (self.ends.view() > snapshot)
+        return table if mask.all() else table.filter(pa.array(mask))
+
+    def _table(self) -> pa.Table:
+        schema = pa.schema(list(self.codec.schema)[1:])
+        if self._chunked < len(self.rows):
+            columns = zip(*self.rows[self._chunked :], strict=True)
+            arrays = [pa.array(values, f.type) for values, f in zip(columns, schema, strict=True)]
+            self._chunks.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            self._chunked = len(self.rows)
+        table = pa.Table.from_batches(self._chunks, schema=schema)
+        if len(self._chunks) > _CHUNKS_MAX:
+            table = table.combine_chunks()
+            self._chunks = table.to_batches()
+        return table
+
+
+@dataclass(slots=True)
+class Version:
+    """An inline version of an entry: `run` is None for a tombstone."""
+
+    seq: Seq
+    run: LayoutRun | None
+    position: int
+    older: Version | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A row as stored, with the layout that it was written in."""
+
+    row: Row
+    layout_id: LayoutId
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """A file of a snapshot with the positions that are not to be read."""
+
+    segment: Segment
+    superseded: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotParts:
+    """What a snapshot of an index is made of, ready to be planned."""
+
+    files: tuple[FileSlice, ...]
+    inline: tuple[tuple[LayoutId, pa.Table], ...]
+
+
+class IndexImage:
+    def __init__(self, shape: Shape, codec: KeyCodec, warehouse: Warehouse, contents: IndexContents) -> None:
+        self.shape = shape
+        self.applied = contents.upto
+        self.base = contents.generation.base if contents.generation else Seq(0)
+        self.generation: Generation | None = contents.generation
+        self.inline_rows = 0
+        self.inline_batches = 0
+        self._codec = codec
+        self._warehouse = warehouse
+        self._lock = threading.RLock()
+        self._runs: dict[LayoutId, LayoutRun] = {}
+        self._newest: dict[bytes, Version] = {}
+        # Of a unique secondary index: the entries seen inline under each unique key.
+        self._by_unique: dict[Key, list[Key]] = {}
+        self._files: list[FileState] = []
+        self._tombstones: list[Segment] = []
+        self._segment_seq = Seq(0)
+        # What scans still have to resolve by key, in sequence order: inline keys and whole segments.
+        self._pending: list[tuple[Seq, Key, bytes] | tuple[Seq, Segment]] = []
+        for member in contents.generation.members if contents.generation else ():
+            state = FileState(member.segment, self.base)
+            for position in np.frombuffer(member.deleted, dtype="<u4").tolist():
+                state.supersede(position, self.base)
+            self._files.append(state)
+        for delta in contents.deltas:
+            self._add(delta)
+
+    @property
+    def generation_id(self) -> GenerationId | None:
+        return self.generation.id if self.generation else None
+
+    @property
+    def delta_segments(self) -> int:
+        return sum(1 for f in self._files if f.visible_from > self.base) + len(self._tombstones)
+
+    # Following the log.
+
+    def apply(self, delta: IndexDelta) -> None:
+        if delta.seq <= self.applied:
+            return
+        with self._lock:
+            self._add(delta)
+            self.applied = delta.seq
+
+    def apply_rows(self, seq: Seq, layout_id: LayoutId, ops: Sequence[int], rows: Sequence[Row]) -> None:
+        """One batch of a commit of this very node. A commit has one batch per index and layout."""
+        with self._lock:
+            self._add_rows(seq, layout_id, ops, rows)
+            self.applied = seq
+
+    def _add(self, delta: IndexDelta) -> None:
+        for segment in delta.segments:
+            if segment.kind is SegmentKind.DATA:
+                self._files.append(FileState(segment, delta.seq))
+            else:
+                self._tombstones.append(segment)
+            if not segment.fresh:
+                self._pending.append((delta.seq, segment))
+            self._segment_seq = delta.seq
+        for batch in delta.batches:
+            self._add_batch(delta.seq, batch)
+
+    def _add_batch(self, seq: Seq, batch: InlineBatch) -> None:
+        run = self._run(batch.layout_id)
+        ops, rows = run.codec.decode(batch.payload)
+        self._add_rows(seq, batch.layout_id, ops, rows)
+
+    def _add_rows(self, seq: Seq, layout_id: LayoutId, ops: Sequence[int], rows: Iterable[Row]) -> None:
+        run = self._run(layout_id)
+        width, encode = self.shape.key_width, self._codec.encode
+        self.inline_batches += 1
+        for op, row in zip(ops, rows, strict=True):
+            key = row[:width]
+            encoded = encode(key)
+            older = self._newest.get(encoded)
+            if older is None and self.shape.unique_width:
+                self._by_unique.setdefault(key[: self.shape.unique_width], []).append(key)
+            if older is not None and older.run is not None and older.run.ends[older.position] > seq:
+                older.run.ends[older.position] = seq
+            if op != Op.INSERT and (older is None or older.seq < self._segment_seq):
+                self._pending.append((seq, key, encoded))
+            if op == Op.TOMBSTONE:
+                self._newest[encoded] = Version(seq, None, -1, older)
+            else:
+                self._newest[encoded] = Version(seq, run, run.append(row, seq), older)
+            self.inline_rows += 1
+
+    def _run(self, layout_id: LayoutId) -> LayoutRun:
+        run = self._runs.get(layout_id)
+        if run is None:
+            run = self._runs[layout_id] = LayoutRun(self.shape.columns(layout_id))
+        return run
+
+    # Point reads.
+
+    def get(self, key: Key, snapshot: Seq) -> Found | None:
+        encoded = self._codec.encode(key)
+        version = self._newest.get(encoded)
+        while version is not None and version.seq > snapshot:
+            version = version.older
+        seq = version.seq if version is not None else Seq(-1)
+        newer = self._newest_in_deltas(key, encoded, seq, snapshot)
+        if newer is not None:
+            return newer[0]
+        if version is not None:
+            return self._found(version)
+        return self._find_in_base(key, encoded)
+
+    def find_unique(self, prefix: Key, snapshot: Seq) -> list[Found]:
+        """The visible entries of a unique secondary index under a unique key."""
+        candidates = dict.fromkeys(self._by_unique.get(prefix, ()))
+        low = self._codec.encode_prefix(prefix)
+        for segment in [f.segment for f in self._files] + self._tombstones:
+            if segment.seq <= snapshot and segment.key_min[: len(low)] <= low <= segment.key_max:
+                reader = self._warehouse.reader(segment, self._key_columns(segment.layout_id))
+                candidates.update((row[: self.shape.key_width], None) for _, row in reader.find_prefix(prefix))
+        return [found for key in candidates if (found := self.get(key, snapshot)) is not None]
+
+    def _found(self, version: Version) -> Found | None:
+        if version.run is None:
+            return None
+        layout_id = next(i for i, run in self._runs.items() if run is version.run)
+        return Found(version.run.rows[version.position], layout_id)
+
+    def _newest_in_deltas(self, key: Key, encoded: bytes, above: Seq, snapshot: Seq) -> tuple[Found | None] | None:
+        """The newest version that a delta segment has in (above, snapshot]: (None,) for a tombstone."""
+        if self._segment_seq <= above:
+            return None
+        segments = [f.segment for f in self._files if f.visible_from > self.base] + self._tombstones
+        for segment in sorted(segments, key=lambda s: (s.seq, s.kind == SegmentKind.DATA), reverse=True):
+            if above < segment.seq <= snapshot and segment.key_min <= encoded <= segment.key_max:
+                hit = self._reader_find(segment, key)
+                if hit is not None:
+                    return (Found(hit[1], segment.layout_id) if segment.kind is SegmentKind.DATA else None,)
+        return None
+
+    def _find_in_base(self, key: Key, encoded: bytes) -> Found | None:
+        for state in self._files:
+            segment = state.segment
+            if state.visible_from <= self.base and segment.key_min <= encoded <= segment.key_max:
+                hit = self._reader_find(segment, key)
+                if hit is not None and state.gone.get(hit[0], FOREVER) > self.base:
+                    return Found(hit[1], segment.layout_id)
+        return None
+
+    def _reader_find(self, segment: Segment, key: Key) -> tuple[int, Row] | None:
+        return self._warehouse.reader(segment, self._key_columns(segment.layout_id)).find(key)
+
+    def _key_columns(self, layout_id: LayoutId) -> StoredColumns:
+        return self.shape.columns(layout_id)[: self.shape.key_width]
+
+    # Scans.
+
+    def is_empty(self, snapshot: Seq) -> bool:
+        parts = self.parts(snapshot)
+        return not parts.inline and all(len(f.superseded) >= f.segment.rows for f in parts.files)
+
+    def parts(self, snapshot: Seq) -> SnapshotParts:
+        with self._lock:
+            self._resolve()
+            files = tuple(
+                FileSlice(f.segment, f.superseded_at(snapshot)) for f in self._files if f.visible_from <= snapshot
+            )
+            inline = tuple((i, table) for i, run in self._runs.items() if (table := run.visible(snapshot)).num_rows)
+            return SnapshotParts(files, inline)
+
+    def _resolve(self) -> None:
+        """Finds the file positions, and for segments the inline rows too, that pending deltas supersede."""
+        pending, self._pending = self._pending, []
+        batch: list[tuple[Seq, Key, bytes]] = []
+        for item in pending:
+            if len(item) == 3:
+                batch.append(item)
+                continue
+            self._resolve_keys(batch)
+            batch = []
+            self._resolve_segment(*item)
+        self._resolve_keys(batch)
+
+    def _resolve_keys(self, batch: list[tuple[Seq, Key, bytes]]) -> None:
+        if not batch:
+            return
+        ordered = sorted(batch, key=lambda item: (item[2], item[0]))
+        encoded = [item[2] for item in ordered]
+        low, high = encoded[0], encoded[-1]
+        for state in self._files:
+            segment = state.segment
+            if segment.key_max < low or segment.key_min > high:
+                continue
+            reader = self._warehouse.reader(segment, self._key_columns(segment.layout_id))
+            inside = [i for i in ordered if segment.key_min <= i[2] <= segment.key_max and i[0] > state.visible_from]
+            positions = reader.positions([item[1] for item in inside])
+            for (seq, _, _), position in zip(inside, positions.tolist(), strict=True):
+                if position >= 0:
+                    state.supersede(position, seq)
+
+    def _resolve_segment(self, seq: Seq, segment: Segment) -> None:
+        reader = self._warehouse.reader(segment, self._key_columns(segment.layout_id))
+        keys = reader.keys()
+        items = [(seq, key, self._codec.encode(key)) for key in keys]
+        for _, _, encoded in items:
+            version = self._newest.get(encoded)
+            while version is not None and version.seq >= seq:
+                version = version.older
+            if version is not None and version.run is not None and version.run.ends[version.position] > seq:
+                version.run.ends[version.position] = seq
+        self._resolve_keys(items)
+
+    def rebased(self, contents: IndexContents) -> IndexImage:
+        """The image over a newer generation."""
+        return IndexImage(self.shape, self._codec, self._warehouse, contents)
+
+    def files_of(self) -> tuple[SegmentId, ...]:
+        return tuple(f.segment.id for f in self._files)

@@ -1,0 +1,142 @@
+"""Entry keys as bytes whose order is the keys' order, and as hashes for the conflict sets of commits.
+
+Each value starts with a tag, NULL above every value (as in PostgreSQL's default order), then a form whose byte order is
+the value's: integers, dates and times as sign-flipped big-endian, floats as IEEE bits made monotone, text and bytes
+escaped and terminated so that a prefix sorts first.
+
+**Invariant:** encode(a) < encode(b) exactly when a sorts before b, and equal only for equal keys.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
+from typing import Any
+from uuid import UUID
+
+import xxhash
+
+from seachange.model.ids import IndexId, KeyHash
+from seachange.model.types import Kind, SqlType
+
+_NULL = b"\x02"
+_SIGN_64 = 1 << 63
+_MASK_64 = (1 << 64) - 1
+_EPOCH_DATE = dt.date(1970, 1, 1).toordinal()
+_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+# The default context rounds to 28 digits; a numeric has up to 38.
+_EXACT = Context(prec=100)
+
+Encoder = Callable[[Any], bytes]
+Key = tuple[Any, ...]
+
+_pack_u64 = struct.Struct(">Q").pack
+_pack_f64 = struct.Struct(">d").pack
+
+
+def _integer(value: int) -> bytes:
+    return b"\x01" + _pack_u64(value + _SIGN_64)
+
+
+def _float(value: float) -> bytes:
+    # NaN sorts above every number and equals itself; the two zeros are one value.
+    if value != value:
+        return b"\x01" + b"\xff" * 8
+    bits = int.from_bytes(_pack_f64(value + 0.0), "big")
+    return b"\x01" + _pack_u64(bits ^ _MASK_64 if bits & _SIGN_64 else bits | _SIGN_64)
+
+
+def _bytes(value: bytes) -> bytes:
+    return b"\x01" + value.replace(b"\x00", b"\x00\xff") + b"\x00\x01"
+
+
+def _text(value: str) -> bytes:
+    return _bytes(value.encode())
+
+
+def _decimal(scale: int) -> Encoder:
+    def encode(value: Decimal) -> bytes:
+        return b"\x01" + (int(_EXACT.scaleb(value, scale)) + (1 << 127)).to_bytes(16, "big")
+
+    return encode
+
+
+def _date(value: dt.date) -> bytes:
+    return _integer(value.toordinal() - _EPOCH_DATE)
+
+
+def _time(value: dt.time) -> bytes:
+    return _integer(((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond)
+
+
+def _timestamp(value: dt.datetime) -> bytes:
+    return _integer((value - _EPOCH) // _MICROSECOND)
+
+
+def _timestamptz(value: dt.datetime) -> bytes:
+    return _integer((value - _EPOCH_UTC) // _MICROSECOND)
+
+
+def _uuid(value: UUID) -> bytes:
+    return b"\x01" + value.bytes
+
+
+_ENCODERS: dict[Kind, Encoder] = {
+    Kind.BOOLEAN: _integer,
+    Kind.SMALLINT: _integer,
+    Kind.INTEGER: _integer,
+    Kind.BIGINT: _integer,
+    Kind.REAL: _float,
+    Kind.DOUBLE: _float,
+    Kind.TEXT: _text,
+    Kind.VARCHAR: _text,
+    Kind.BYTEA: _bytes,
+    Kind.DATE: _date,
+    Kind.TIME: _time,
+    Kind.TIMESTAMP: _timestamp,
+    Kind.TIMESTAMPTZ: _timestamptz,
+    Kind.UUID: _uuid,
+}
+
+
+class KeyCodec:
+    """Encodes keys of one index; `types` are those of its key columns, in order."""
+
+    __slots__ = ("_encoders", "_single")
+
+    def __init__(self, types: Sequence[SqlType]) -> None:
+        self._encoders = tuple(_decimal(t.scale) if t.kind is Kind.NUMERIC else _ENCODERS[t.kind] for t in types)
+        self._single = self._encoders[0] if len(self._encoders) == 1 else None
+
+    def encode(self, key: Key) -> bytes:
+        if self._single is not None:
+            value = key[0]
+            return _NULL if value is None else self._single(value)
+        return b"".join(
+            [_NULL if value is None else encode(value) for encode, value in zip(self._encoders, key, strict=True)]
+        )
+
+    def encode_prefix(self, values: Sequence[Any]) -> bytes:
+        """The first columns of a key; whatever they are followed by sorts at or after it."""
+        return b"".join(
+            [_NULL if value is None else encode(value) for encode, value in zip(self._encoders, values, strict=False)]
+        )
+
+
+def entry_hash(index_id: IndexId, encoded: bytes) -> KeyHash:
+    """The conflict key of writing an entry."""
+    return _hash(b"e", index_id, encoded)
+
+
+def unique_hash(index_id: IndexId, encoded: bytes) -> KeyHash:
+    """The conflict key of adding or removing a unique key, and of relying on its presence."""
+    return _hash(b"u", index_id, encoded)
+
+
+def _hash(space: bytes, index_id: IndexId, encoded: bytes) -> KeyHash:
+    digest = xxhash.xxh3_64_intdigest(space + _pack_u64(index_id) + encoded)
+    return KeyHash(digest - (1 << 64) if digest & _SIGN_64 else digest)

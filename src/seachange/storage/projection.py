@@ -1,0 +1,83 @@
+"""Reading any layout as any version: compiled once per (stored columns, version's columns).
+
+A column that the layout lacks reads as the value frozen when the column was added; a column that the version lacks is
+skipped; a widened type is cast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seachange.model.descriptor import Column
+from seachange.model.ids import ColumnId
+from seachange.model.types import Kind, SqlType
+from seachange.model.values import format_canonical, parse_canonical
+from seachange.storage.arrow import column_name
+
+Row = tuple[Any, ...]
+StoredColumns = tuple[tuple[ColumnId, SqlType], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The value at `position` of the stored row, cast from `old` when that is not the column's type any more."""
+
+    position: int
+    old: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """The layout is older than the column: everything in it reads as `value`."""
+
+    value: Any
+
+
+Source = Stored | Frozen
+
+
+def sources(stored: StoredColumns, columns: Sequence[Column]) -> tuple[Source, ...]:
+    """Where each of a version's columns comes from in a layout."""
+    positions = {column_id: (position, type_) for position, (column_id, type_) in enumerate(stored)}
+    return tuple(
+        Stored(*positions[column.id]) if column.id in positions else Frozen(parse_canonical(column.type, column.frozen))
+        for column in columns
+    )
+
+
+def compile_row(stored: StoredColumns, columns: Sequence[Column]) -> Callable[[Row], Row] | None:
+    """A function from a stored row to the version's row; None when that is the row itself.
+
+    Python values need no cast: every widening keeps the value (an int stays an int, text stays text).
+    """
+    plan = sources(stored, columns)
+    if plan == tuple(Stored(position, type_) for position, (_, type_) in enumerate(stored)):
+        return None
+    steps = tuple((s.position, None) if isinstance(s, Stored) else (-1, s.value) for s in plan)
+
+    def project(row: Row) -> Row:
+        return tuple([row[position] if position >= 0 else value for position, value in steps])
+
+    return project
+
+
+def select_list(stored: StoredColumns, columns: Sequence[Column]) -> str:
+    """The DuckDB select list that reads a layout as the version's columns, each under its `c<id>` name."""
+    return ", ".join(
+        f"{_expression(source, column)} AS {column_name(column.id)}"
+        for source, column in zip(sources(stored, columns), columns, strict=True)
+    )
+
+
+def _expression(source: Source, column: Column) -> str:
+    if isinstance(source, Stored):
+        name = column_name(column.id)
+        return name if source.old.duckdb == column.type.duckdb else f"CAST({name} AS {column.type.duckdb})"
+    if source.value is None:
+        return f"CAST(NULL AS {column.type.duckdb})"
+    if column.type.kind is Kind.BYTEA:
+        return f"unhex('{source.value.hex()}')"
+    text = (format_canonical(column.type, source.value) or "").replace("'", "''")
+    return f"CAST('{text}' AS {column.type.duckdb})"

@@ -1,0 +1,62 @@
+"""The sorts of one bulk write, on a DuckDB of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+import pyarrow as pa
+
+from seachange.model.descriptor import Column
+from seachange.model.scan import Scan
+from seachange.model.segments import Segment
+from seachange.runtime.filesystem import FileSystem
+from seachange.storage.arrow import column_name
+from seachange.storage.bulk import sort_into_segments, sort_query_into_segments
+from seachange.storage.keys import Key
+from seachange.storage.plan import quote
+from seachange.storage.segment_writer import Reserve, SegmentShape
+from seachange.storage.spill import sorting, sorting_connection
+
+Duplicate = Callable[[Key], Exception]
+
+
+class Sorter:
+    def __init__(self, files: FileSystem, spill: Path, reserve: Reserve) -> None:
+        self._files = files
+        self._spill = spill
+        self._reserve = reserve
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Sorter:
+        self._duck = self._stack.enter_context(sorting_connection(self._spill))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self._stack.close()
+
+    def sort_stream(
+        self, rows: pa.RecordBatchReader, shape: SegmentShape, unique: int, duplicate: Duplicate
+    ) -> list[Segment]:
+        """Sorts and writes a stream; no two rows may agree in the first `unique` columns of the key."""
+        return sort_into_segments(self._duck, rows, shape, self._files, self._reserve, shape.key[:unique], duplicate)
+
+    def sort_query(
+        self, sql: str, parameters: Mapping[str, object], shape: SegmentShape, unique: int, duplicate: Duplicate
+    ) -> list[Segment]:
+        return sort_query_into_segments(
+            self._duck, sql, parameters, shape, self._files, self._reserve, shape.key[:unique], duplicate
+        )
+
+    def first_common(self, existing: Scan, files: Sequence[str], key: Sequence[Column]) -> Key | None:
+        """A key that both the scan and the files have; the scan's columns are the key's."""
+        names = ", ".join(f"f.{column_name(c.id)}" for c in key)
+        same = " AND ".join(f"f.{column_name(c.id)} = e.{quote(c.name)}" for c in key)
+        sql = f"SELECT {names} FROM read_parquet($new_files) f JOIN ({existing.sql}) e ON {same} LIMIT 1"  # noqa: S608
+        for name, relation in existing.relations.items():
+            self._duck.register(name, relation)
+        with sorting():
+            row = self._duck.execute(sql, {**existing.parameters, "new_files": list(files)}).fetchone()
+        return None if row is None else tuple(row)
