@@ -14,10 +14,13 @@ from pathlib import Path
 from seachange import errors
 from seachange.catalog.open import open_catalog
 from seachange.engine.epoch import EpochState
+from seachange.engine.keeper import Keeper, compact_index
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.transaction import Transaction
+from seachange.model.descriptor import Table
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
+from seachange.pipeline.gc import collect_garbage
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.opening import open_files
@@ -25,19 +28,24 @@ from seachange.storage.duck import Duck
 from seachange.storage.warehouse import Warehouse
 
 NODE_EXPIRY_MS = 10_000
+RETENTION_US = 24 * 3_600 * 1_000_000
 _BEATS_PER_EXPIRY = 5
 
 
 class Node:
-    def __init__(self, parts: NodeParts, name: str, expiry_ms: int = NODE_EXPIRY_MS) -> None:
+    def __init__(
+        self, parts: NodeParts, name: str, expiry_ms: int = NODE_EXPIRY_MS, retention_us: int = RETENTION_US
+    ) -> None:
         self.parts = parts
         self.name = name
         self.expiry_ms = expiry_ms
         self._renewing = threading.Lock()
         self._epoch = EpochState(parts.catalog, parts.warehouse, name, expiry_ms)
         self._stopped = threading.Event()
-        self._heart = threading.Thread(target=self._beat, name="seachange-heartbeat", daemon=True)
+        self._heart = threading.Thread(target=self._run_heart, name="seachange-heartbeat", daemon=True)
         self._heart.start()
+        self.keeper = Keeper(parts, retention_us)
+        self.keeper.start(lambda: self._epoch)
 
     @property
     def epoch(self) -> EpochState:
@@ -69,21 +77,38 @@ class Node:
             if self._epoch is stale and not self._stopped.is_set():
                 self._epoch = EpochState(self.parts.catalog, self.parts.warehouse, self.name, self.expiry_ms)
 
-    def _beat(self) -> None:
+    def _run_heart(self) -> None:
         while not self._stopped.wait(self.expiry_ms / 1_000 / _BEATS_PER_EXPIRY):
-            epoch = self._epoch
             try:
-                mark = epoch.registry.mark()
-                head = self.parts.catalog.heartbeat(epoch.epoch, mark)
-                # An idle node follows too, so that its mark does not hold anything up.
-                if not len(epoch.registry) and head > epoch.applied:
-                    epoch.catch_up()
-                epoch.housekeeping(mark)
-            except errors.StaleNode:
-                self._renew(epoch)
+                self.beat()
             except errors.OperationalError:
                 # The catalog is out of reach for now; the epoch outlives short interruptions.
                 continue
+
+    def beat(self) -> None:
+        """One heartbeat: renews the epoch and publishes the low-water mark."""
+        epoch = self._epoch
+        try:
+            mark = epoch.registry.mark()
+            head = self.parts.catalog.heartbeat(epoch.epoch, mark)
+            # An idle node follows too, so that its mark does not hold anything up.
+            if not len(epoch.registry) and head > epoch.applied:
+                epoch.catch_up()
+            epoch.housekeeping(mark)
+        except errors.StaleNode:
+            self._renew(epoch)
+
+    def compact(self, table: Table, full: bool = True) -> int:
+        """Folds the deltas of all indexes of a table now; gives how many got a new generation."""
+        folded = sum(compact_index(self.parts, self._epoch, table, index, full) for index in table.indexes)
+        self.keeper.compactions += folded
+        return folded
+
+    def collect_garbage(self, retention_us: int | None = None) -> int:
+        """Deletes what nothing can reach any more now; gives the number of files."""
+        keep = self.keeper.retention_us if retention_us is None else retention_us
+        self.beat()
+        return collect_garbage(self.parts.catalog, self._epoch.epoch, self.parts.warehouse, keep)
 
     def statistics(self) -> dict[str, int]:
         epoch = self._epoch
@@ -93,12 +118,14 @@ class Node:
             "commits": epoch.committer.commits,
             "catalog_commits": epoch.committer.catalog_commits,
             "open_transactions": len(epoch.registry),
+            "compactions": self.keeper.compactions,
         }
 
     def close(self) -> None:
         if self._stopped.is_set():
             return
         self._stopped.set()
+        self.keeper.stop()
         self._heart.join()
         try:
             self.parts.catalog.end_node(self._epoch.epoch)

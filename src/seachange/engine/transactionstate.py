@@ -8,8 +8,9 @@ from seachange.engine.buffer import WriteBuffer
 from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
-from seachange.model.descriptor import Table
+from seachange.model.descriptor import Index, Table
 from seachange.model.ids import DescriptorId, IndexId, Seq
+from seachange.storage.image import SnapshotParts
 
 
 class TransactionState(Protocol):
@@ -19,5 +20,7 @@ class TransactionState(Protocol):
     pending: PendingSchema
     snapshot: Seq
     relied_empty: dict[IndexId, tuple[Table, Seq]]
+
+    def index_parts(self, table: Table, index: Index) -> SnapshotParts: ...
 
     def written_versions(self) -> dict[DescriptorId, int]: ...

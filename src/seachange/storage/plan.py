@@ -6,7 +6,7 @@ rows come as Arrow tables. The text depends on the shape of the parts only: file
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,20 +59,31 @@ def plan_scan(
 ) -> Scan:
     """The rows of a snapshot as `columns`, each under its own name. `prefix` makes the scan's names its own."""
     builder = _Builder(prefix)
-    key = [column_name(c) for c in table.entry_key(index)]
     needed = list(columns)
     if overlay.hidden_keys is not None:
         needed += [table.column_by_id[c] for c in table.entry_key(index) if all(c != n.id for n in columns)]
-    committed = " UNION ALL ".join(_branches(builder, table, index, needed, parts, warehouse))
-    if committed and overlay.hidden_keys is not None and overlay.hidden_keys.num_rows:
+    committed = _union(_branches(builder, table, index, needed, parts, warehouse))
+    if committed and overlay.hidden_keys is not None:
         own = builder.relation(overlay.hidden_keys)
-        same = " AND ".join(f"s.{c} = k.{c}" for c in key)
+        same = " AND ".join(f"s.{column_name(c)} = k.{column_name(c)}" for c in table.entry_key(index))
         committed = f"SELECT * FROM ({committed}) s ANTI JOIN {own} k ON {same}"
     own_parts = SnapshotParts(overlay.files, ((table.layout.id, overlay.rows),) if overlay.rows is not None else ())
     own_rows = list(_branches(builder, table, index, needed, own_parts, warehouse))
-    body = " UNION ALL ".join(([f"({committed})"] if committed else []) + own_rows) or _nothing(needed)
+    body = _union([*([f"({committed})"] if committed else []), *own_rows]) or _nothing(needed)
     names = ", ".join(f"{column_name(c.id)} AS {quote(c.name)}" for c in columns)
     return Scan(f"SELECT {names} FROM ({body}) AS {prefix}", builder.parameters, builder.relations)
+
+
+def plan_rewrite(table: Table, index: Index, parts: SnapshotParts, warehouse: Warehouse, prefix: str) -> Scan:
+    """The rows of these parts as a segment of the current layout stores them, by column id."""
+    builder = _Builder(prefix)
+    columns = [table.column_by_id[c] for c, _ in table.stored_columns(index, table.layout)]
+    body = _union(_branches(builder, table, index, columns, parts, warehouse)) or _nothing(columns)
+    return Scan(body, builder.parameters, builder.relations)
+
+
+def _union(branches: Iterable[str]) -> str:
+    return " UNION ALL ".join(branches)
 
 
 def _branches(

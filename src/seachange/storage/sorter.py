@@ -43,6 +43,12 @@ class Sorter:
         """Sorts and writes a stream; no two rows may agree in the first `unique` columns of the key."""
         return sort_into_segments(self._duck, rows, shape, self._files, self._reserve, shape.key[:unique], duplicate)
 
+    def sort_scan(self, scan: Scan, shape: SegmentShape) -> list[Segment]:
+        """Sorts and writes rows that are known to be distinct, such as those of a snapshot."""
+        for name, relation in scan.relations.items():
+            self._duck.register(name, relation)
+        return sort_query_into_segments(self._duck, scan.sql, dict(scan.parameters), shape, self._files, self._reserve)
+
     def sort_query(
         self, sql: str, parameters: Mapping[str, object], shape: SegmentShape, unique: int, duplicate: Duplicate
     ) -> list[Segment]:
@@ -54,7 +60,7 @@ class Sorter:
         """A key that both the scan and the files have; the scan's columns are the key's."""
         names = ", ".join(f"f.{column_name(c.id)}" for c in key)
         same = " AND ".join(f"f.{column_name(c.id)} = e.{quote(c.name)}" for c in key)
-        sql = f"SELECT {names} FROM read_parquet($new_files) f JOIN ({existing.sql}) e ON {same} LIMIT 1"  # noqa: S608
+        sql = f"SELECT {names} FROM read_parquet($new_files) f JOIN ({existing.sql}) e ON {same} LIMIT 1"
         for name, relation in existing.relations.items():
             self._duck.register(name, relation)
         with sorting():

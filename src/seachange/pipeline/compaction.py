@@ -1,0 +1,130 @@
+"""Folding deltas into a new generation.
+
+Inline rows become a sorted segment; segments that stay are kept with the positions that deltas have superseded; small
+ones are merged with the new rows, so that their number grows with the logarithm of the table; ones with many superseded
+rows are written anew. What is kept moves no bytes.
+
+**Invariant:** the members show, at sequence C, exactly the rows that generation and deltas showed at C. Rewritten rows
+are read with the descriptor at C: every column of its layout by id, what a row's layout lacks as the frozen value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from seachange.model.descriptor import Index, Table
+from seachange.model.segments import GenerationMember, Segment, SegmentKind
+from seachange.runtime.faults import reach
+from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.plan import plan_rewrite
+from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
+from seachange.storage.segment_writer import Reserve, SegmentShape
+from seachange.storage.sorter import Sorter
+from seachange.storage.warehouse import Warehouse
+
+# A segment is written anew when more than this share of its rows is superseded.
+SUPERSEDED_SHARE_MAX = 0.2
+# A small segment joins a merge when it is at most so many times as large as what is merged without it.
+MERGE_FACTOR = 2
+# One compaction rewrites at most so many rows of existing segments, so that it ends in bounded time.
+REWRITE_ROWS_MAX = 8 * SEGMENT_ROWS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class FoldPlan:
+    """Which files stay as they are, and which are read and written anew with the inline rows."""
+
+    kept: tuple[FileSlice, ...]
+    rewritten: tuple[FileSlice, ...]
+
+
+def live_rows(file: FileSlice) -> int:
+    return file.segment.rows - len(file.superseded)
+
+
+def plan_fold(parts: SnapshotParts, full: bool) -> FoldPlan:
+    """Pure choice of what to rewrite; `full` takes everything that is superseded in part or overlaps another."""
+    inline = sum(table.num_rows for _, table in parts.inline)
+    chosen = _overlapping(parts.files) if full else _worth_rewriting(parts.files, inline)
+    ids = {file.segment.id for file in chosen}
+    kept = tuple(f for f in parts.files if f.segment.id not in ids and live_rows(f))
+    return FoldPlan(kept, tuple(chosen))
+
+
+def _worth_rewriting(files: tuple[FileSlice, ...], inline_rows: int) -> list[FileSlice]:
+    chosen: list[FileSlice] = []
+    rows = 0
+    for file in files:
+        share = len(file.superseded) / file.segment.rows
+        if live_rows(file) and share > SUPERSEDED_SHARE_MAX and rows + live_rows(file) <= REWRITE_ROWS_MAX:
+            chosen.append(file)
+            rows += live_rows(file)
+    rows += inline_rows
+    rest = [f for f in files if f not in chosen and live_rows(f) and f.segment.rows < SEGMENT_ROWS_MAX // 2]
+    for file in sorted(rest, key=live_rows):
+        if live_rows(file) > MERGE_FACTOR * rows or rows + live_rows(file) > REWRITE_ROWS_MAX:
+            break
+        chosen.append(file)
+        rows += live_rows(file)
+    return chosen
+
+
+def _overlapping(files: Iterable[FileSlice]) -> list[FileSlice]:
+    """Files with superseded rows, small ones, and ones whose key range another one shares."""
+    ordered = sorted((f for f in files if live_rows(f)), key=lambda f: f.segment.key_min)
+    chosen = {f.segment.id: f for f in ordered if len(f.superseded) or f.segment.rows < SEGMENT_ROWS_MAX // 2}
+    highest: FileSlice | None = None
+    for file in ordered:
+        if highest is not None and file.segment.key_min <= highest.segment.key_max:
+            chosen[file.segment.id] = file
+            chosen[highest.segment.id] = highest
+        if highest is None or file.segment.key_max > highest.segment.key_max:
+            highest = file
+    return list(chosen.values()) if len(chosen) > 1 or any(len(f.superseded) for f in chosen.values()) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """The members of the new generation, and which of their segments are new."""
+
+    members: tuple[GenerationMember, ...]
+    written: tuple[Segment, ...]
+
+
+def fold(
+    table: Table,
+    index: Index,
+    parts: SnapshotParts,
+    warehouse: Warehouse,
+    reserve: Reserve,
+    spill: Path,
+    full: bool = False,
+) -> Folded:
+    """Writes what has to be written and gives the members of the generation that replaces `parts`."""
+    plan = plan_fold(parts, full)
+    reach("compaction.planned")
+    written: list[Segment] = []
+    if plan.rewritten or parts.inline:
+        scan = plan_rewrite(table, index, SnapshotParts(plan.rewritten, parts.inline), warehouse, "fold")
+        with Sorter(warehouse.files, spill, reserve) as sorter:
+            written = sorter.sort_scan(scan, _shape(table, index))
+        warehouse.remember(written)
+    members = [GenerationMember(f.segment, np.sort(f.superseded).astype("<u4").tobytes()) for f in plan.kept]
+    members += [GenerationMember(segment) for segment in written]
+    reach("compaction.written")
+    return Folded(tuple(members), tuple(written))
+
+
+def _shape(table: Table, index: Index) -> SegmentShape:
+    return SegmentShape(
+        columns=table.stored_columns(index, table.layout),
+        key=table.entry_key(index),
+        index_id=index.id,
+        layout_id=table.layout.id,
+        kind=SegmentKind.DATA,
+        fresh=True,
+    )
