@@ -48,7 +48,8 @@ class BulkInsert:
                 written.append((self._plan.primary, primary))
                 self._txn.parts.warehouse.remember(primary)
                 for plan in self._plan.entries[1:]:
-                    written.append((plan, self._write_secondary(sorter, plan, primary)))
+                    # One by one: what is written so far must be known when the next one fails.
+                    written.append((plan, self._write_secondary(sorter, plan, primary)))  # noqa: PERF401
                 for plan, segments in written:
                     self._check_existing(sorter, plan, segments)
             except Exception:

@@ -54,8 +54,7 @@ class EpochState:
         if image is not None:
             return image
         with self.lock:
-            image = self.images.current(index.id, snapshot) or self._load(table, index, snapshot)
-        return image
+            return self.images.current(index.id, snapshot) or self._load(table, index, snapshot)
 
     def _load(self, table: Table, index: Index, snapshot: Seq) -> IndexImage:
         newest = self.schemas.newest.by_id.get(table.id)

@@ -6,13 +6,9 @@ statements, so a busy node stays alive. The keeper thread compacts and collects 
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
-from pathlib import Path
 
 from seachange import errors
-from seachange.catalog.open import open_catalog
 from seachange.engine.epoch import EpochState
 from seachange.engine.keeper import Keeper, compact_index
 from seachange.engine.nodeparts import NodeParts
@@ -21,11 +17,7 @@ from seachange.model.descriptor import Table
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.pipeline.gc import collect_garbage
-from seachange.runtime.clock import SYSTEM_CLOCK
-from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.runtime.opening import open_files
 from seachange.storage.duck import Duck
-from seachange.storage.warehouse import Warehouse
 
 NODE_EXPIRY_MS = 10_000
 RETENTION_US = 24 * 3_600 * 1_000_000
@@ -122,6 +114,7 @@ class Node:
         }
 
     def close(self) -> None:
+        """Ends the epoch; open transactions of it can no longer commit."""
         if self._stopped.is_set():
             return
         self._stopped.set()
@@ -132,20 +125,3 @@ class Node:
         finally:
             self.parts.catalog.close()
             self.parts.duck.close()
-
-
-def open_node(data: Path, catalog: str | None = None, name: str | None = None, expiry_ms: int = NODE_EXPIRY_MS) -> Node:
-    """Opens the database in a folder, creating it if there is none."""
-    data = data.absolute()
-    files = open_files(data / "segments")
-    opened = open_catalog(catalog, data, SYSTEM_CLOCK, SYSTEM_ENTROPY)
-    parts = NodeParts(
-        data=data,
-        catalog=opened,
-        files=files,
-        warehouse=Warehouse(files),
-        duck=Duck(data / "tmp"),
-        clock=SYSTEM_CLOCK,
-        entropy=SYSTEM_ENTROPY,
-    )
-    return Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms)

@@ -1,7 +1,7 @@
 """From a transaction's buffer to a commit in the log.
 
-The buffer becomes inline batches or, when it is large, sorted segments; staged files from which rows were taken back are
-written anew. The request is validated, submitted, and submitted again as long as the sequencer asks for it.
+The buffer becomes inline batches or, when it is large, sorted segments; staged files from which rows were taken back
+are written anew. The request is validated, submitted, and submitted again as long as the sequencer asks for it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,79 @@
+"""Opening a database: one node per process, data folder and catalog, shared by all sessions of the process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from seachange import errors
+from seachange.catalog.open import open_catalog
+from seachange.engine.node import NODE_EXPIRY_MS, RETENTION_US, Node
+from seachange.engine.nodeparts import NodeParts
+from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.runtime.opening import open_files
+from seachange.storage.duck import Duck
+from seachange.storage.warehouse import Warehouse
+
+
+def open_node(
+    data: Path,
+    catalog: str | None = None,
+    name: str | None = None,
+    expiry_ms: int = NODE_EXPIRY_MS,
+    retention_us: int = RETENTION_US,
+) -> Node:
+    """A node of its own over the database in a folder, which is created if there is none."""
+    data = data.absolute()
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        files = open_files(data / "segments")
+    except OSError as problem:
+        raise errors.DataFolderProblem(path=data, detail=problem.strerror or str(problem)) from problem
+    parts = NodeParts(
+        data=data,
+        catalog=open_catalog(catalog, data, SYSTEM_CLOCK, SYSTEM_ENTROPY),
+        files=files,
+        warehouse=Warehouse(files),
+        duck=Duck(data / "tmp"),
+        clock=SYSTEM_CLOCK,
+        entropy=SYSTEM_ENTROPY,
+    )
+    return Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us)
+
+
+@dataclass(slots=True)
+class _Shared:
+    node: Node
+    users: int
+
+
+# The process id is part of the key: a forked child must not use its parent's connections.
+_shared: dict[tuple[int, Path, str | None], _Shared] = {}
+_lock = threading.Lock()
+
+
+def acquire_node(data: Path, catalog: str | None = None) -> Node:
+    """The process' node over this database, opened by its first user."""
+    key = (os.getpid(), data.absolute(), catalog)
+    with _lock:
+        shared = _shared.get(key)
+        if shared is None:
+            shared = _shared[key] = _Shared(open_node(data, catalog), 0)
+        shared.users += 1
+        return shared.node
+
+
+def release_node(node: Node) -> None:
+    """Gives up one use of a shared node; the last one closes it."""
+    with _lock:
+        for key, shared in _shared.items():
+            if shared.node is node:
+                shared.users -= 1
+                if not shared.users:
+                    del _shared[key]
+                    node.close()
+                return
