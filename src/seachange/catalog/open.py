@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from seachange import errors
 from seachange.catalog.port import Catalog
+from seachange.catalog.postgres import PostgresCatalog
 from seachange.catalog.sqlite import SqliteCatalog
 from seachange.runtime.clock import Clock
 from seachange.runtime.entropy import Entropy
@@ -22,4 +23,6 @@ def open_catalog(url: str | None, data_folder: Path, clock: Clock, entropy: Entr
     parts = urlsplit(url)
     if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1:
         return SqliteCatalog(Path(unquote(parts.path[1:])), clock)
+    if parts.scheme in ("postgresql", "postgres"):
+        return PostgresCatalog(url, clock)
     raise errors.InvalidCatalog(catalog=url, detail="its form is not known")

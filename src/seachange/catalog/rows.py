@@ -80,13 +80,6 @@ def check_request(request: CommitRequest) -> None:
         raise errors.Bug(detail=f"{len(request.batches)} inline batches in one commit")
     _check_once("descriptor", [change.id for change in request.descriptors])
     _check_once("index", [change.index_id for change in request.generations])
-    complete = {change.index_id for change in request.generations if change.base is None}
-    if not complete:
-        return
-    touched = {b.index_id for b in request.batches} | {s.index_id for s in request.segments}
-    if complete & touched:
-        # Deltas at or below a generation's base are never read.
-        raise errors.Bug(detail=f"indexes {complete & touched} have deltas at their own base")
 
 
 def _check_once(what: str, ids: Sequence[int]) -> None:

@@ -1,0 +1,232 @@
+"""`PostgresCatalog`: each method of the port as one call over the modules beside this one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import partial
+from typing import LiteralString
+
+from seachange import errors
+from seachange.catalog.port import FORMAT
+from seachange.catalog.postgres.arrays import Bigints
+from seachange.catalog.postgres.collect import drop_partitions, read_garbage, remove_log
+from seachange.catalog.postgres.commit import PARTITION_SPAN, send_commit, send_outcome
+from seachange.catalog.postgres.connections import Pool
+from seachange.catalog.postgres.listen import DescriptorListener
+from seachange.catalog.postgres.read import (
+    query,
+    read_contents,
+    read_descriptors,
+    read_entries,
+    read_newest_generation,
+)
+from seachange.catalog.postgres.schema import check_format, format_of, migrate
+from seachange.catalog.rows import BURNED_KEPT_US, check_request, node_from
+from seachange.model.descriptor import PublishedDescriptor
+from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, SegmentId, Seq
+from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
+from seachange.model.segments import Generation, IndexContents
+from seachange.runtime.clock import Clock
+from seachange.runtime.faults import reach
+
+# How long a commit whose connection was lost is asked about before its outcome is given up as unknown.
+PATIENCE_S = 30.0
+RETRY_S = 0.1
+_US = 1_000_000
+
+_REGISTER = "SELECT seachange.register_node(%s, %b, %b)"
+_BEAT = """UPDATE seachange.node
+    SET heartbeat_us = seachange.now_us(), low_water = greatest(low_water, %b)
+    WHERE epoch = %b AND live RETURNING seachange.head()"""
+_END = "SELECT seachange.end_node(%b)"
+_ANY_EXPIRED = """SELECT 1 FROM seachange.node
+    WHERE live AND heartbeat_us + expiry_ms * 1000 < seachange.now_us() LIMIT 1"""
+_EXPIRE = "SELECT seachange.expire_nodes()"
+_NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format
+    FROM seachange.node ORDER BY epoch"""
+_HEAD = "SELECT seachange.head()"
+_FLOOR = "SELECT floor FROM seachange.sequencer"
+_SEQUENCE_AT = "SELECT seachange.sequence_at(%b)"
+_ALLOCATE = """UPDATE seachange.sequencer SET next_id = next_id + %b
+    RETURNING next_id - %b"""
+_MIN_VERSIONS = "SELECT id, min_version FROM seachange.descriptor WHERE min_version > 0"
+_RESERVE = "SELECT seachange.reserve_segments(%b, %b)"
+_ABANDON = """WITH abandoned AS (DELETE FROM seachange.intent
+        WHERE epoch = %b AND segment_id = ANY(%b) RETURNING segment_id)
+    INSERT INTO seachange.garbage SELECT segment_id FROM abandoned"""
+_FORGET_FILES = "DELETE FROM seachange.garbage WHERE segment_id = ANY(%b)"
+_RAISE_FLOOR = "SELECT seachange.raise_floor(%b, %b, %b)"
+_ADD_PARTITIONS = "SELECT seachange.add_partitions(%b, %b)"
+_CLAIM = "SELECT seachange.claim(%b, %s)"
+_RELEASE = "DELETE FROM seachange.claim WHERE resource = %s AND epoch = %b"
+
+
+class PostgresCatalog:
+    """The catalog in one database, in its schema `seachange`."""
+
+    def __init__(self, url: str, clock: Clock, patience_s: float = PATIENCE_S) -> None:
+        self.url = url
+        self._clock = clock
+        self._patience_s = patience_s
+        self._pool = Pool(url)
+        # Heartbeats share no connection with statements.
+        self._pulse = Pool(url)
+        self._closed = threading.Event()
+        self._pool.run(partial(migrate, url=url))
+        self._partitioned = 0
+        self._extend_partitions(self.head())
+
+    def close(self) -> None:
+        self._closed.set()
+        self._pool.close()
+        self._pulse.close()
+
+    def _row(self, text: LiteralString, *values: object) -> tuple[object, ...]:
+        return self._pool.run(lambda db: query(db, text, *values))[0]
+
+    def _number(self, text: LiteralString, *values: object) -> int | None:
+        (number,) = self._row(text, *values)
+        assert number is None or isinstance(number, int)
+        return number
+
+    def _known(self, text: LiteralString, *values: object) -> int:
+        number = self._number(text, *values)
+        assert number is not None
+        return number
+
+    def _do(self, text: LiteralString, *values: object) -> None:
+        self._pool.run(lambda db: db.execute(text, values))
+
+    def register_node(self, name: str, expiry_ms: int) -> Epoch:
+        # Another program may have brought the catalog to a newer format meanwhile.
+        check_format(self._pool.run(format_of), self._pool.name)
+        return Epoch(self._known(_REGISTER, name, expiry_ms, FORMAT))
+
+    def heartbeat(self, epoch: Epoch, low_water: Seq) -> Seq:
+        rows = self._pulse.run(lambda db: query(db, _BEAT, low_water, epoch))
+        if not rows:
+            raise errors.StaleNode(node=epoch)
+        return Seq(rows[0][0])
+
+    def end_node(self, epoch: Epoch) -> None:
+        self._do(_END, epoch)
+
+    def expire_nodes(self) -> tuple[Epoch, ...]:
+        # Most of the time nobody has expired, and the lock is not needed to see that.
+        if not self._pulse.run(lambda db: query(db, _ANY_EXPIRED)):
+            return ()
+        rows = self._pulse.run(lambda db: query(db, _EXPIRE))
+        return tuple(sorted(Epoch(epoch) for (epoch,) in rows))
+
+    def nodes(self) -> tuple[NodeRecord, ...]:
+        return tuple(map(node_from, self._pool.run(lambda db: query(db, _NODES))))
+
+    def commit(self, epoch: Epoch, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
+        if not requests:
+            return ()
+        for request in requests:
+            check_request(request)
+        # The lock is taken and the rows are written inside the server, where no fault point can lie:
+        # "commit.locked" stands for the moment before the call, "commit.decided" for the one after it.
+        reach("commit.locked")
+        try:
+            outcomes = self._pool.attempt(lambda db: send_commit(db, epoch, requests))
+        except errors.CatalogUnavailable as problem:
+            outcomes = self._settle(epoch, requests, problem)
+        reach("commit.decided")
+        self._extend_partitions(max((o.seq for o in outcomes if isinstance(o, Committed)), default=0))
+        return outcomes
+
+    def _settle(
+        self, epoch: Epoch, requests: Sequence[CommitRequest], cause: errors.CatalogUnavailable
+    ) -> tuple[Outcome, ...]:
+        """Asks again until an answer is known. What was committed answers as before; what is refused is burned,
+        because the first call may still be on its way."""
+        deadline_us = self._clock.steady_us() + int(self._patience_s * _US)
+        while self._clock.steady_us() < deadline_us and not self._closed.is_set():
+            self._pool.drop_idle()
+            try:
+                outcomes = self._pool.attempt(lambda db: send_commit(db, epoch, requests))
+                return tuple(map(self._final, requests, outcomes))
+            except errors.CatalogUnavailable as problem:
+                cause = problem
+                self._closed.wait(RETRY_S)
+        ids = ", ".join(request.commit_id.hex() for request in requests)
+        raise errors.UnknownCommitOutcome(commit_id=ids, detail=str(cause)) from cause
+
+    def _final(self, request: CommitRequest, outcome: Outcome) -> Outcome:
+        if isinstance(outcome, Committed):
+            return outcome
+        return self.outcome(request.commit_id) or outcome
+
+    def _extend_partitions(self, head: int) -> None:
+        """Keeps a partition ahead of the log, so that no commit has to make one."""
+        if head + PARTITION_SPAN >= self._partitioned:
+            upto = head + 2 * PARTITION_SPAN
+            self._partitioned = self._known(_ADD_PARTITIONS, upto, PARTITION_SPAN)
+
+    def outcome(self, commit_id: CommitId) -> Committed | None:
+        return self._pool.run(lambda db: send_outcome(db, commit_id))
+
+    def head(self) -> Seq:
+        return Seq(self._known(_HEAD))
+
+    def floor(self) -> Seq:
+        return Seq(self._known(_FLOOR))
+
+    def follow(self, epoch: Epoch, after: Seq) -> tuple[LogEntry, ...]:
+        return self._pool.run(lambda db: read_entries(db, epoch, after))
+
+    def sequence_at(self, timestamp_us: int) -> Seq:
+        return Seq(self._known(_SEQUENCE_AT, timestamp_us))
+
+    def descriptors(self, epoch: Epoch, at: Seq) -> tuple[PublishedDescriptor, ...]:
+        return self._pool.run(lambda db: read_descriptors(db, epoch, at))
+
+    def index_contents(self, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:
+        return self._pool.run(lambda db: read_contents(db, epoch, index_id, at))
+
+    def newest_generation(self, index_id: IndexId) -> Generation | None:
+        return self._pool.run(lambda db: read_newest_generation(db, index_id))
+
+    def allocate_ids(self, count: int) -> range:
+        first = self._known(_ALLOCATE, count, count)
+        return range(first, first + count)
+
+    def min_versions(self) -> dict[DescriptorId, int]:
+        rows = self._pool.run(lambda db: query(db, _MIN_VERSIONS))
+        return {DescriptorId(id_): version for id_, version in rows}
+
+    def reserve_segments(self, epoch: Epoch, count: int) -> range:
+        first = self._number(_RESERVE, epoch, count)
+        if first is None:
+            raise errors.StaleNode(node=epoch)
+        return range(first, first + count)
+
+    def abandon_segments(self, epoch: Epoch, ids: Sequence[SegmentId]) -> None:
+        self._do(_ABANDON, epoch, Bigints(ids))
+
+    def collect(self, epoch: Epoch, retention_us: int) -> tuple[SegmentId, ...]:
+        floor = self._number(_RAISE_FLOOR, epoch, retention_us, BURNED_KEPT_US)
+        if floor is None:
+            raise errors.StaleNode(node=epoch)
+        self._pool.run(partial(remove_log, floor=floor))
+        self._pool.run(drop_partitions)
+        return self._pool.run(read_garbage)
+
+    def forget_files(self, ids: Sequence[SegmentId]) -> None:
+        self._do(_FORGET_FILES, Bigints(ids))
+
+    def claim(self, epoch: Epoch, resource: str) -> bool:
+        (held,) = self._row(_CLAIM, epoch, resource)
+        if held is None:
+            raise errors.StaleNode(node=epoch)
+        return bool(held)
+
+    def release(self, epoch: Epoch, resource: str) -> None:
+        self._do(_RELEASE, resource, epoch)
+
+    def listen(self) -> DescriptorListener:
+        """Hears of new descriptors at once, instead of at the next look at the log."""
+        return DescriptorListener(self.url)

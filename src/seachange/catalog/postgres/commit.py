@@ -1,0 +1,168 @@
+"""A batch of commits as one call of a server-side function.
+
+**Invariant:** what a lost connection leaves unknown is settled by asking again with the same commit ids, which the
+log answers as it did the first time; nothing is reported as refused that could still be committed.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from enum import IntEnum
+from itertools import chain
+from typing import Any
+
+from seachange.catalog.postgres.arrays import Bigints
+from seachange.catalog.postgres.connections import Connection
+from seachange.catalog.rows import Row, attached_segments, index_ids, parts_of
+from seachange.model.ids import DescriptorId, Epoch, Seq
+from seachange.model.log import (
+    BelowFloor,
+    Burned,
+    CommitRequest,
+    Committed,
+    Conflict,
+    Fenced,
+    GenerationChange,
+    Outcome,
+    Revalidate,
+    StaleEpoch,
+    Superseded,
+)
+from seachange.model.segments import Segment
+
+# Inline batches are dropped by partitions of this many sequences.
+PARTITION_SPAN = 50_000
+
+_COMMIT = """SELECT code, a, b, detail
+    FROM seachange.commit_batch(%b, %b::bytea[], %b, %b, %b, %b::bytea[], %s::jsonb[], %b)"""
+_OUTCOME = "SELECT seq, timestamp_us FROM seachange.outcome(%b)"
+
+
+class Code(IntEnum):
+    """How `commit_batch` names the outcomes."""
+
+    COMMITTED = 0
+    CONFLICT = 1
+    REVALIDATE = 2
+    FENCED = 3
+    STALE_EPOCH = 4
+    BELOW_FLOOR = 5
+    SUPERSEDED = 6
+    BURNED = 7
+
+
+def send_commit(db: Connection, epoch: Epoch, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
+    positions, numbers, ends = Bigints(), Bigints(), Bigints()
+    payloads: list[bytes] = []
+    for request in requests:
+        positions += (request.validated, request.oldest, parts_of(request))
+        for key_set in (request.writes, request.shares, request.bulk, request.touched):
+            numbers += key_set
+            ends.append(len(numbers))
+        numbers += chain.from_iterable(request.versions)
+        ends.append(len(numbers))
+        for batch in request.batches:
+            numbers += (batch.index_id, batch.layout_id, batch.rows)
+            payloads.append(batch.payload)
+        ends.append(len(numbers))
+    changes = [_changes(request) for request in requests]
+    values = (
+        epoch,
+        [request.commit_id for request in requests],
+        positions,
+        numbers,
+        ends,
+        payloads,
+        changes if any(changes) else None,
+        PARTITION_SPAN,
+    )
+    rows = db.execute(_COMMIT, values, prepare=True, binary=True).fetchall()
+    return tuple(map(outcome_from, requests, rows))
+
+
+def outcome_from(request: CommitRequest, row: Row) -> Outcome:
+    code, a, b, detail = row
+    match Code(code):
+        case Code.COMMITTED:
+            return Committed(Seq(a), b)
+        case Code.CONFLICT:
+            return Conflict(Seq(a))
+        case Code.REVALIDATE:
+            return Revalidate(Seq(a))
+        case Code.FENCED:
+            return Fenced(DescriptorId(a), b)
+        case Code.STALE_EPOCH:
+            return StaleEpoch(Epoch(a))
+        case Code.BELOW_FLOOR:
+            return BelowFloor(Seq(a))
+        case Code.SUPERSEDED:
+            return Superseded(detail)
+        case Code.BURNED:
+            return Burned(request.commit_id)
+
+
+def send_outcome(db: Connection, commit_id: bytes) -> Committed | None:
+    row = db.execute(_OUTCOME, (commit_id,), binary=True).fetchone()
+    return Committed(Seq(row[0]), row[1]) if row else None
+
+
+def _changes(request: CommitRequest) -> str | None:
+    """The rarer half of a request, as JSON; None when there is nothing of it."""
+    if not (request.descriptors or request.raises or request.generations or request.segments):
+        return None
+    deltas = {segment.id for segment in request.segments}
+    bases = {m.segment.id: c.base for c in request.generations for m in c.members}
+    segments = attached_segments(request)
+    return json.dumps(
+        {
+            "descriptors": [
+                {
+                    "id": change.id,
+                    "expected": change.expected,
+                    "version": change.version,
+                    "name": change.name,
+                    "body": change.body,
+                    "indexes": index_ids(change.body),
+                }
+                for change in request.descriptors
+            ],
+            "raises": [{"id": r.id, "version": r.version} for r in request.raises],
+            "segments": [_segment(s, s.id in deltas, bases.get(s.id)) for s in segments],
+            "generations": [_generation(change) for change in request.generations],
+        }
+    )
+
+
+def _segment(segment: Segment, delta: bool, base: int | None) -> dict[str, Any]:
+    return {
+        "id": segment.id,
+        "index_id": segment.index_id,
+        "layout_id": segment.layout_id,
+        "kind": int(segment.kind),
+        "fresh": segment.fresh,
+        "rows": segment.rows,
+        "size_bytes": segment.size_bytes,
+        "checksum": _text(segment.checksum),
+        "key_min": _text(segment.key_min),
+        "key_max": _text(segment.key_max),
+        "delta": delta,
+        "base": base,
+    }
+
+
+def _generation(change: GenerationChange) -> dict[str, Any]:
+    return {
+        "index_id": change.index_id,
+        "expected": change.expected,
+        "base": change.base,
+        "members": [
+            {"ordinal": n, "segment_id": member.segment.id, "deleted": _text(member.deleted)}
+            for n, member in enumerate(change.members)
+        ],
+    }
+
+
+def _text(blob: bytes) -> str:
+    return b64encode(blob).decode()

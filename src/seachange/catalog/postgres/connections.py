@@ -1,0 +1,145 @@
+"""Connections to the catalog's database, and what becomes of a lost one.
+
+Every statement runs in autocommit and READ COMMITTED; whoever needs one snapshot for several says so.
+
+**Invariant:** a connection goes back to the pool only between transactions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from seachange import errors
+from seachange.catalog.postgres.arrays import Bigints, BigintsDumper
+
+T = TypeVar("T")
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+SERVER_VERSION_MIN = 150_000
+CONNECT_TIMEOUT_S = 10
+# A peer that vanished without a word is noticed in about half a minute.
+KEEPALIVE_IDLE_S = 10
+KEEPALIVE_INTERVAL_S = 5
+UNACKNOWLEDGED_MS_MAX = 30_000
+
+# Server defaults must not weaken what the catalog promises.
+_SET_UP = """SELECT set_config('default_transaction_isolation', 'read committed', false),
+    set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+        WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
+    set_config('client_min_messages', 'warning', false)"""
+_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+def describe(url: str) -> str:
+    """The URL without what must not be shown."""
+    parts = conninfo_to_dict(url)
+    return f"postgresql://{parts.get('host', '')}:{parts.get('port', '')}/{parts.get('dbname', '')}"
+
+
+def client_error(problem: psycopg.Error, catalog: str) -> errors.Error:
+    """The error that a client sees for one of PostgreSQL's."""
+    if problem.sqlstate == errors.DiskFull.sqlstate:
+        return errors.DiskFull(file=catalog)
+    if isinstance(problem, psycopg.OperationalError | psycopg.InterfaceError):
+        return errors.CatalogUnavailable(catalog=catalog, detail=str(problem).strip())
+    if problem.sqlstate is not None and problem.sqlstate.startswith(("28", "3D", "3F", "42")):
+        return errors.InvalidCatalog(catalog=catalog, detail=str(problem).strip())
+    return errors.Bug(detail=f"{problem.sqlstate}: {problem}")
+
+
+def connect(url: str) -> Connection:
+    # A standby may lag behind the log, so it is never taken for the catalog.
+    db = psycopg.connect(
+        url,
+        autocommit=True,
+        connect_timeout=CONNECT_TIMEOUT_S,
+        target_session_attrs="read-write",
+        application_name="seachange",
+        tcp_user_timeout=UNACKNOWLEDGED_MS_MAX,
+        keepalives_idle=KEEPALIVE_IDLE_S,
+        keepalives_interval=KEEPALIVE_INTERVAL_S,
+    )
+    db.adapters.register_dumper(Bigints, BigintsDumper)
+    db.execute(_SET_UP)
+    return db
+
+
+class Pool:
+    """Idle connections, taken and given back by any thread; one more is made when none is idle."""
+
+    def __init__(self, url: str) -> None:
+        self.name = describe(url)
+        self._url = url
+        self._idle: list[Connection] = []
+        self._closed = threading.Event()
+
+    def take(self) -> Connection:
+        if self._closed.is_set():
+            raise errors.CatalogUnavailable(catalog=self.name, detail="it was closed")
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return connect(self._url)
+
+    def give(self, db: Connection) -> None:
+        if self._closed.is_set():
+            db.close()
+        else:
+            self._idle.append(db)
+
+    def drop_idle(self) -> None:
+        """After one connection was lost the others are likely to be dead as well."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def close(self) -> None:
+        self._closed.set()
+        self.drop_idle()
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Runs what may safely be run twice; once more on a new connection if the first is lost."""
+        try:
+            return self.attempt(work)
+        except errors.CatalogUnavailable:
+            if self._closed.is_set():
+                raise
+            self.drop_idle()
+            return self.attempt(work)
+
+    def attempt(self, work: Callable[[Connection], T]) -> T:
+        try:
+            db = self.take()
+        except psycopg.Error as problem:
+            raise client_error(problem, self.name) from problem
+        try:
+            result = work(db)
+        except psycopg.Error as problem:
+            db.close()
+            raise client_error(problem, self.name) from problem
+        except errors.Error:
+            # It came between two statements: the connection is sound.
+            self.give(db)
+            raise
+        except BaseException:
+            db.close()
+            raise
+        self.give(db)
+        return result
+
+
+@contextmanager
+def one_snapshot(db: Connection) -> Iterator[Connection]:
+    """All statements of the block see the same state."""
+    db.execute(_SNAPSHOT)
+    try:
+        yield db
+    except errors.Error:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")

@@ -1,0 +1,558 @@
+-- The tables and functions of a PostgreSQL catalog, format 1.
+--
+-- The log has a row of sequence 0, before every commit, so that it is never
+-- empty and the head is its last row. Everything that changes the log runs in a
+-- function that takes the sequencer lock first and looks afterwards: in READ
+-- COMMITTED each statement of a function sees what was committed before it.
+
+CREATE SCHEMA seachange;
+
+CREATE TABLE seachange.sequencer (
+    one smallint PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    format integer NOT NULL DEFAULT 0,
+    floor bigint NOT NULL DEFAULT 0,
+    next_epoch bigint NOT NULL DEFAULT 1,
+    next_id bigint NOT NULL DEFAULT 1,
+    next_segment bigint NOT NULL DEFAULT 1,
+    next_generation bigint NOT NULL DEFAULT 1,
+    -- The first sequence that no partition of the inline batches holds.
+    partitioned bigint NOT NULL DEFAULT 0
+);
+INSERT INTO seachange.sequencer DEFAULT VALUES;
+
+CREATE TABLE seachange.node (
+    epoch bigint PRIMARY KEY,
+    name text NOT NULL,
+    live boolean NOT NULL,
+    low_water bigint NOT NULL,
+    heartbeat_us bigint NOT NULL,
+    expiry_ms bigint NOT NULL,
+    format integer NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE seachange.log (
+    seq bigint PRIMARY KEY,
+    timestamp_us bigint NOT NULL,
+    commit_id bytea NOT NULL UNIQUE,
+    writes bigint[] NOT NULL,
+    shares bigint[] NOT NULL,
+    bulk bigint[] NOT NULL,
+    touched bigint[] NOT NULL,
+    parts integer NOT NULL
+);
+INSERT INTO seachange.log VALUES (0, 0, '', '{}', '{}', '{}', '{}', 0);
+
+CREATE TABLE seachange.burned (
+    commit_id bytea PRIMARY KEY,
+    timestamp_us bigint NOT NULL
+);
+
+CREATE TABLE seachange.batch (
+    seq bigint NOT NULL,
+    ordinal integer NOT NULL,
+    index_id bigint NOT NULL,
+    layout_id bigint NOT NULL,
+    rows bigint NOT NULL,
+    payload bytea NOT NULL,
+    PRIMARY KEY (seq, ordinal)
+) PARTITION BY RANGE (seq);
+CREATE INDEX batch_index ON seachange.batch (index_id, seq);
+-- Compressing would cost more, under the lock, than it saves.
+ALTER TABLE seachange.batch ALTER COLUMN payload SET STORAGE EXTERNAL;
+
+CREATE TABLE seachange.batch_partition (
+    first bigint PRIMARY KEY,
+    beyond bigint NOT NULL
+);
+
+CREATE TABLE seachange.intent (
+    segment_id bigint PRIMARY KEY,
+    epoch bigint NOT NULL
+);
+
+CREATE TABLE seachange.segment (
+    id bigint PRIMARY KEY,
+    index_id bigint NOT NULL,
+    layout_id bigint NOT NULL,
+    kind smallint NOT NULL,
+    seq bigint NOT NULL,
+    fresh boolean NOT NULL,
+    rows bigint NOT NULL,
+    size_bytes bigint NOT NULL,
+    checksum bytea NOT NULL,
+    key_min bytea NOT NULL,
+    key_max bytea NOT NULL,
+    -- The commit that attached it, as long as it is a delta.
+    delta bigint
+);
+CREATE INDEX segment_delta ON seachange.segment (index_id, delta) WHERE delta IS NOT NULL;
+CREATE INDEX segment_seq ON seachange.segment (delta) WHERE delta IS NOT NULL;
+
+CREATE TABLE seachange.garbage (segment_id bigint PRIMARY KEY);
+
+CREATE TABLE seachange.generation (
+    id bigint PRIMARY KEY,
+    index_id bigint NOT NULL,
+    base bigint NOT NULL,
+    swap bigint NOT NULL
+);
+CREATE INDEX generation_index ON seachange.generation (index_id, id);
+CREATE INDEX generation_swap ON seachange.generation (swap);
+
+CREATE TABLE seachange.generation_member (
+    generation_id bigint NOT NULL,
+    ordinal integer NOT NULL,
+    segment_id bigint NOT NULL,
+    deleted bytea NOT NULL,
+    PRIMARY KEY (generation_id, ordinal)
+);
+CREATE INDEX member_segment ON seachange.generation_member (segment_id);
+
+CREATE TABLE seachange.descriptor (
+    id bigint PRIMARY KEY,
+    version bigint NOT NULL,
+    name text NOT NULL,
+    live boolean NOT NULL,
+    min_version bigint NOT NULL,
+    changed bigint NOT NULL
+);
+CREATE INDEX descriptor_name ON seachange.descriptor (name);
+
+CREATE TABLE seachange.descriptor_version (
+    id bigint NOT NULL,
+    version bigint NOT NULL,
+    seq bigint NOT NULL,
+    body text,
+    PRIMARY KEY (id, version)
+);
+CREATE INDEX descriptor_seq ON seachange.descriptor_version (seq);
+
+-- Which descriptor an index belongs to, and the sequence from which no version
+-- has it any more.
+CREATE TABLE seachange.index_owner (
+    index_id bigint PRIMARY KEY,
+    descriptor_id bigint NOT NULL,
+    dropped bigint
+);
+CREATE INDEX owner_descriptor ON seachange.index_owner (descriptor_id);
+
+CREATE TABLE seachange.claim (
+    resource text PRIMARY KEY,
+    epoch bigint NOT NULL
+);
+
+CREATE FUNCTION seachange.now_us() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+$$;
+
+-- The key is the one that schema.py takes for migrations.
+CREATE FUNCTION seachange.lock_sequencer() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(5873429021876);
+END $$;
+
+CREATE FUNCTION seachange.head() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT seq FROM seachange.log ORDER BY seq DESC LIMIT 1
+$$;
+
+-- Timestamps rise with the sequence, so no index over them is kept.
+CREATE FUNCTION seachange.sequence_at(at_us bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    low bigint;
+    high bigint;
+    middle bigint;
+BEGIN
+    SELECT min(seq) - 1, max(seq) INTO low, high FROM seachange.log;
+    WHILE low < high LOOP
+        middle := (low + high + 1) / 2;
+        IF (SELECT l.timestamp_us <= at_us FROM seachange.log l WHERE l.seq = middle) THEN
+            low := middle;
+        ELSE
+            high := middle - 1;
+        END IF;
+    END LOOP;
+    RETURN greatest(low, 0);
+END $$;
+
+-- Partitions are attached, not created in place: that lock lets readers and
+-- writers go on.
+CREATE FUNCTION seachange.add_partitions(upto bigint, span bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    lower_bound bigint;
+    partition_name text;
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    SELECT s.partitioned INTO lower_bound FROM seachange.sequencer s;
+    WHILE lower_bound < upto LOOP
+        partition_name := 'batch_' || lower_bound;
+        EXECUTE format('CREATE TABLE seachange.%I (LIKE seachange.batch INCLUDING ALL)', partition_name);
+        EXECUTE format('ALTER TABLE seachange.batch ATTACH PARTITION seachange.%I FOR VALUES FROM (%s) TO (%s)',
+            partition_name, lower_bound, lower_bound + span);
+        INSERT INTO seachange.batch_partition VALUES (lower_bound, lower_bound + span);
+        lower_bound := lower_bound + span;
+    END LOOP;
+    UPDATE seachange.sequencer SET partitioned = lower_bound WHERE partitioned < lower_bound;
+    RETURN lower_bound;
+END $$;
+
+-- The reason why descriptors, raises, generations or segments cannot be
+-- published, or null.
+CREATE FUNCTION seachange.superseded(my_epoch bigint, head bigint, changes jsonb) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    problem text;
+BEGIN
+    SELECT 'descriptor ' || c.id INTO problem
+        FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint, expected bigint, version bigint)
+        LEFT JOIN seachange.descriptor d ON d.id = c.id
+        WHERE coalesce(d.version, 0) <> c.expected OR c.version <= c.expected LIMIT 1;
+    IF FOUND THEN RETURN problem; END IF;
+    SELECT 'name ' || c.name INTO problem
+        FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint, name text, body text)
+        WHERE c.body IS NOT NULL AND (
+            EXISTS (SELECT 1 FROM seachange.descriptor d WHERE d.name = c.name AND d.live
+                AND d.id NOT IN (SELECT (o->>'id')::bigint FROM jsonb_array_elements(changes->'descriptors') o))
+            OR EXISTS (SELECT 1 FROM jsonb_to_recordset(changes->'descriptors') AS o(id bigint, name text, body text)
+                WHERE o.name = c.name AND o.body IS NOT NULL AND o.id <> c.id)) LIMIT 1;
+    IF FOUND THEN RETURN problem; END IF;
+    SELECT 'descriptor ' || r.id INTO problem
+        FROM jsonb_to_recordset(changes->'raises') AS r(id bigint)
+        WHERE NOT EXISTS (SELECT 1 FROM seachange.descriptor d WHERE d.id = r.id)
+            AND r.id NOT IN (SELECT (o->>'id')::bigint FROM jsonb_array_elements(changes->'descriptors') o) LIMIT 1;
+    IF FOUND THEN RETURN problem; END IF;
+    -- A base never goes back, and never promises what has not been committed.
+    SELECT 'generation of index ' || c.index_id INTO problem
+        FROM jsonb_to_recordset(changes->'generations') AS c(index_id bigint, expected bigint, base bigint)
+        LEFT JOIN LATERAL (SELECT g.id, g.base FROM seachange.generation g WHERE g.index_id = c.index_id
+            ORDER BY g.id DESC LIMIT 1) n ON true
+        WHERE n.id IS DISTINCT FROM c.expected OR c.base < coalesce(n.base, 0) OR c.base > head LIMIT 1;
+    IF FOUND THEN RETURN problem; END IF;
+    -- A file that is to be attached must still be ours: garbage collection may
+    -- have taken its intent.
+    SELECT 'segment ' || s.id INTO problem
+        FROM jsonb_to_recordset(changes->'segments') AS s(id bigint, delta boolean)
+        WHERE NOT EXISTS (SELECT 1 FROM seachange.intent i WHERE i.segment_id = s.id AND i.epoch = my_epoch)
+            AND (s.delta OR NOT EXISTS (SELECT 1 FROM seachange.segment o WHERE o.id = s.id)) LIMIT 1;
+    RETURN problem;
+END $$;
+
+CREATE FUNCTION seachange.publish_descriptors(my_seq bigint, changes jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO seachange.descriptor AS d
+        SELECT c.id, c.version, c.name, c.body IS NOT NULL, CASE WHEN c.body IS NULL THEN c.version ELSE 0 END, my_seq
+        FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint, version bigint, name text, body text)
+        ON CONFLICT (id) DO UPDATE SET version = excluded.version, name = excluded.name, live = excluded.live,
+            changed = excluded.changed, min_version = greatest(d.min_version, excluded.min_version);
+    INSERT INTO seachange.descriptor_version
+        SELECT c.id, c.version, my_seq, c.body
+        FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint, version bigint, body text);
+    UPDATE seachange.index_owner o SET dropped = my_seq
+        FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint)
+        WHERE o.descriptor_id = c.id AND o.dropped IS NULL;
+    INSERT INTO seachange.index_owner
+        SELECT i::bigint, c.id, NULL
+        FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint, indexes jsonb),
+            jsonb_array_elements_text(c.indexes) i
+        ON CONFLICT (index_id) DO UPDATE SET dropped = NULL;
+    UPDATE seachange.descriptor d SET min_version = greatest(d.min_version, r.version)
+        FROM jsonb_to_recordset(changes->'raises') AS r(id bigint, version bigint)
+        WHERE d.id = r.id;
+    -- Only these commits notify: a notification serialises every commit that sends one.
+    IF jsonb_array_length(changes->'descriptors') > 0 OR jsonb_array_length(changes->'raises') > 0 THEN
+        PERFORM pg_notify('seachange_descriptors', my_seq::text);
+    END IF;
+END $$;
+
+CREATE FUNCTION seachange.publish_generations(my_seq bigint, changes jsonb) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    swap record;
+    generation_id bigint;
+BEGIN
+    -- Intents become references; a segment that is one already stays as it is.
+    WITH taken AS (
+        DELETE FROM seachange.intent i USING jsonb_to_recordset(changes->'segments') AS s(id bigint)
+        WHERE i.segment_id = s.id RETURNING i.segment_id)
+    INSERT INTO seachange.segment
+        SELECT s.id, s.index_id, s.layout_id, s.kind,
+            CASE WHEN s.delta THEN my_seq ELSE coalesce(s.base, my_seq) END,
+            s.fresh, s.rows, s.size_bytes, decode(s.checksum, 'base64'), decode(s.key_min, 'base64'),
+            decode(s.key_max, 'base64'), CASE WHEN s.delta THEN my_seq END
+        FROM jsonb_to_recordset(changes->'segments') AS s(id bigint, index_id bigint, layout_id bigint,
+            kind smallint, fresh boolean, rows bigint, size_bytes bigint, checksum text, key_min text, key_max text,
+            delta boolean, base bigint)
+        JOIN taken ON taken.segment_id = s.id;
+    FOR swap IN SELECT * FROM jsonb_to_recordset(changes->'generations')
+            AS c(index_id bigint, base bigint, members jsonb) LOOP
+        UPDATE seachange.sequencer SET next_generation = next_generation + 1
+            RETURNING next_generation - 1 INTO generation_id;
+        INSERT INTO seachange.generation
+            VALUES (generation_id, swap.index_id, coalesce(swap.base, my_seq), my_seq);
+        INSERT INTO seachange.generation_member
+            SELECT generation_id, m.ordinal, m.segment_id, decode(m.deleted, 'base64')
+            FROM jsonb_to_recordset(swap.members) AS m(ordinal integer, segment_id bigint, deleted text);
+    END LOOP;
+END $$;
+
+-- The oldest commit above `validated` that wrote or relied upon one of the keys.
+CREATE FUNCTION seachange.conflict(validated bigint, my_writes bigint[], needed bigint[]) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    IF cardinality(needed) <= 16 THEN
+        RETURN (SELECT min(l.seq) FROM seachange.log l
+            WHERE l.seq > validated AND (l.writes && needed OR l.shares && my_writes));
+    END IF;
+    -- Comparing each with each would take too long.
+    RETURN (SELECT min(k.seq) FROM (
+        SELECT w.seq FROM (SELECT l.seq, unnest(l.writes) AS key FROM seachange.log l WHERE l.seq > validated) w
+            WHERE w.key IN (SELECT unnest(needed))
+        UNION ALL
+        SELECT s.seq FROM (SELECT l.seq, unnest(l.shares) AS key FROM seachange.log l WHERE l.seq > validated) s
+            WHERE s.key IN (SELECT unnest(my_writes))) k);
+END $$;
+
+-- Decides the members of a batch in order, each under its own sequence.
+--
+-- Per member, `positions` holds validated, oldest and parts; `numbers` its
+-- writes, shares, bulk, touched, versions (pairs) and batches (triples of index,
+-- layout, rows), one after the other; `ends` where each of the six ends;
+-- `payloads` what its batches hold; `changes` the rarer rest.
+--
+-- `code` is one of commit.Code; what a and b mean depends on it.
+CREATE FUNCTION seachange.commit_batch(
+    my_epoch bigint, ids bytea[], positions bigint[], numbers bigint[], ends bigint[], payloads bytea[], changes jsonb[],
+    span bigint
+) RETURNS TABLE (code integer, a bigint, b bigint, detail text) LANGUAGE plpgsql AS $$
+DECLARE
+    head bigint;
+    last_us bigint;
+    low bigint;
+    partitions bigint;
+    alive boolean;
+    now_us bigint;
+    validated bigint;
+    start bigint := 0;
+    cut bigint[];
+    payload_at integer := 0;
+    batches integer;
+    my_writes bigint[];
+    my_shares bigint[];
+    my_bulk bigint[];
+    my_touched bigint[];
+    my_changes jsonb;
+    min_needed bigint;
+    is_live boolean;
+BEGIN
+    PERFORM pg_advisory_xact_lock(5873429021876);
+    SELECT l.seq, l.timestamp_us, s.floor, s.partitioned, n.live
+        INTO head, last_us, low, partitions, alive
+        FROM (SELECT o.seq, o.timestamp_us FROM seachange.log o ORDER BY o.seq DESC LIMIT 1) l,
+            seachange.sequencer s LEFT JOIN seachange.node n ON n.epoch = my_epoch;
+    now_us := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
+
+    <<members>>
+    FOR i IN 1 .. cardinality(ids) LOOP
+        cut := ends[i * 6 - 5 : i * 6];
+        validated := positions[i * 3 - 2];
+        batches := (cut[6] - cut[5]) / 3;
+        my_changes := changes[i];
+
+        -- Known already?
+        SELECT k.seq, k.timestamp_us INTO a, b FROM (
+            SELECT l.seq, l.timestamp_us FROM seachange.log l WHERE l.commit_id = ids[i]
+            UNION ALL SELECT -1, 0 FROM seachange.burned u WHERE u.commit_id = ids[i]) k;
+        IF FOUND THEN
+            code := CASE WHEN a = -1 THEN 7 ELSE 0 END;
+            RETURN NEXT;
+            start := cut[6]; payload_at := payload_at + batches; CONTINUE;
+        END IF;
+
+        code := NULL; detail := NULL;
+        IF alive IS NOT TRUE THEN
+            code := 4; a := my_epoch;
+        ELSIF validated < low OR positions[i * 3 - 1] < low THEN
+            code := 5; a := low;
+        END IF;
+
+        -- Planned with versions that are still accepted?
+        IF code IS NULL THEN
+            FOR k IN cut[4] + 1 .. cut[5] BY 2 LOOP
+                SELECT d.min_version, d.live INTO min_needed, is_live
+                    FROM seachange.descriptor d WHERE d.id = numbers[k];
+                IF NOT FOUND THEN
+                    -- Published by this very commit, or gone for good.
+                    CONTINUE WHEN EXISTS (SELECT 1 FROM jsonb_array_elements(my_changes->'descriptors') o
+                        WHERE (o->>'id')::bigint = numbers[k]);
+                    min_needed := 0;
+                ELSIF numbers[k + 1] >= min_needed AND is_live THEN
+                    CONTINUE;
+                END IF;
+                code := 3; a := numbers[k]; b := min_needed;
+                EXIT;
+            END LOOP;
+        END IF;
+
+        IF code IS NULL AND my_changes IS NOT NULL THEN
+            detail := seachange.superseded(my_epoch, head, my_changes);
+            IF detail IS NOT NULL THEN code := 6; END IF;
+        END IF;
+
+        IF code IS NULL THEN
+            my_writes := numbers[start + 1 : cut[1]];
+            my_shares := numbers[cut[1] + 1 : cut[2]];
+            my_bulk := numbers[cut[2] + 1 : cut[3]];
+            my_touched := numbers[cut[3] + 1 : cut[4]];
+            IF head > validated THEN
+                a := seachange.conflict(validated, my_writes, my_writes || my_shares);
+                IF a IS NOT NULL THEN
+                    code := 1;
+                ELSIF EXISTS (SELECT 1 FROM seachange.log l WHERE l.seq > validated
+                        AND (l.bulk && my_touched OR l.touched && my_bulk)) THEN
+                    code := 2; a := head;
+                END IF;
+            END IF;
+        END IF;
+
+        IF code IS NULL THEN
+            head := head + 1;
+            last_us := greatest(now_us, last_us + 1);
+            INSERT INTO seachange.log VALUES
+                (head, last_us, ids[i], my_writes, my_shares, my_bulk, my_touched, positions[i * 3]);
+            IF batches > 0 THEN
+                IF head >= partitions THEN
+                    partitions := seachange.add_partitions(head + 1, span);
+                END IF;
+                FOR k IN 1 .. batches LOOP
+                    INSERT INTO seachange.batch VALUES (head, k, numbers[cut[5] + k * 3 - 2],
+                        numbers[cut[5] + k * 3 - 1], numbers[cut[5] + k * 3], payloads[payload_at + k]);
+                END LOOP;
+            END IF;
+            IF my_changes IS NOT NULL THEN
+                PERFORM seachange.publish_descriptors(head, my_changes);
+                PERFORM seachange.publish_generations(head, my_changes);
+            END IF;
+            code := 0; a := head; b := last_us;
+        END IF;
+        RETURN NEXT;
+        start := cut[6]; payload_at := payload_at + batches;
+    END LOOP members;
+END $$;
+
+-- How a commit ended; an id that is not in the log is burned, which gives null.
+CREATE FUNCTION seachange.outcome(my_id bytea) RETURNS TABLE (seq bigint, timestamp_us bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    RETURN QUERY SELECT l.seq, l.timestamp_us FROM seachange.log l WHERE l.commit_id = my_id;
+    IF NOT FOUND THEN
+        INSERT INTO seachange.burned VALUES (my_id, seachange.now_us()) ON CONFLICT DO NOTHING;
+    END IF;
+END $$;
+
+CREATE FUNCTION seachange.register_node(my_name text, my_expiry_ms bigint, my_format integer) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    my_epoch bigint;
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    UPDATE seachange.sequencer SET next_epoch = next_epoch + 1 RETURNING next_epoch - 1 INTO my_epoch;
+    INSERT INTO seachange.node
+        VALUES (my_epoch, my_name, true, seachange.head(), seachange.now_us(), my_expiry_ms, my_format);
+    RETURN my_epoch;
+END $$;
+
+CREATE FUNCTION seachange.end_node(my_epoch bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    UPDATE seachange.node SET live = false WHERE epoch = my_epoch;
+END $$;
+
+CREATE FUNCTION seachange.expire_nodes() RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    RETURN QUERY UPDATE seachange.node n SET live = false
+        WHERE n.live AND n.heartbeat_us + n.expiry_ms * 1000 < seachange.now_us() RETURNING n.epoch;
+END $$;
+
+CREATE FUNCTION seachange.is_live(my_epoch bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT coalesce((SELECT n.live FROM seachange.node n WHERE n.epoch = my_epoch), false)
+$$;
+
+-- The first of the reserved segment ids, null for an epoch that has ended.
+CREATE FUNCTION seachange.reserve_segments(my_epoch bigint, amount bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    first bigint;
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    IF NOT seachange.is_live(my_epoch) THEN RETURN NULL; END IF;
+    UPDATE seachange.sequencer SET next_segment = next_segment + amount RETURNING next_segment - amount INTO first;
+    INSERT INTO seachange.intent SELECT id, my_epoch FROM generate_series(first, first + amount - 1) id;
+    RETURN first;
+END $$;
+
+-- Null for an epoch that has ended.
+CREATE FUNCTION seachange.claim(my_epoch bigint, my_resource text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    IF NOT seachange.is_live(my_epoch) THEN RETURN NULL; END IF;
+    INSERT INTO seachange.claim AS c VALUES (my_resource, my_epoch)
+        ON CONFLICT (resource) DO UPDATE SET epoch = my_epoch
+        WHERE c.epoch = my_epoch OR NOT seachange.is_live(c.epoch);
+    RETURN FOUND;
+END $$;
+
+-- Raises the floor to the horizon and forgets what decides what readers see;
+-- gives the new floor, null for an epoch that has ended. Of an index, the newest
+-- generation swapped in at or below the floor, all later ones, and every delta
+-- above its base stay.
+CREATE FUNCTION seachange.raise_floor(my_epoch bigint, retention_us bigint, burned_kept_us bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    low bigint;
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    IF NOT seachange.is_live(my_epoch) THEN RETURN NULL; END IF;
+    UPDATE seachange.sequencer SET floor = greatest(floor, least(
+            (SELECT min(low_water) FROM seachange.node WHERE live),
+            seachange.sequence_at(seachange.now_us() - retention_us)))
+        RETURNING floor INTO low;
+
+    DELETE FROM seachange.generation g WHERE g.id < (SELECT max(n.id) FROM seachange.generation n
+        WHERE n.index_id = g.index_id AND n.swap <= low);
+    UPDATE seachange.segment s SET delta = NULL WHERE s.delta <= (SELECT max(n.base) FROM seachange.generation n
+        WHERE n.index_id = s.index_id AND n.swap <= low);
+    DELETE FROM seachange.generation g USING seachange.index_owner o
+        WHERE o.index_id = g.index_id AND o.dropped <= low;
+    UPDATE seachange.segment s SET delta = NULL FROM seachange.index_owner o
+        WHERE o.index_id = s.index_id AND o.dropped <= low AND s.delta IS NOT NULL;
+    DELETE FROM seachange.generation_member m
+        WHERE NOT EXISTS (SELECT 1 FROM seachange.generation g WHERE g.id = m.generation_id);
+    WITH unreached AS (
+        DELETE FROM seachange.segment s WHERE s.delta IS NULL
+            AND NOT EXISTS (SELECT 1 FROM seachange.generation_member m WHERE m.segment_id = s.id)
+        RETURNING s.id)
+    INSERT INTO seachange.garbage SELECT id FROM unreached;
+
+    -- What dead epochs leave behind. The lock is held, so none of them can
+    -- still attach a file.
+    WITH abandoned AS (
+        DELETE FROM seachange.intent i WHERE NOT seachange.is_live(i.epoch) RETURNING i.segment_id)
+    INSERT INTO seachange.garbage SELECT segment_id FROM abandoned;
+    DELETE FROM seachange.claim c WHERE NOT seachange.is_live(c.epoch);
+    DELETE FROM seachange.node n WHERE NOT n.live;
+
+    -- A version that a newer one had replaced at the floor, and all of what
+    -- was dropped by then.
+    DELETE FROM seachange.descriptor_version v WHERE EXISTS (SELECT 1 FROM seachange.descriptor_version n
+        WHERE n.id = v.id AND n.version > v.version AND n.seq <= low);
+    DELETE FROM seachange.descriptor_version v WHERE v.body IS NULL AND v.seq <= low;
+    DELETE FROM seachange.descriptor d WHERE NOT d.live AND d.changed <= low;
+    DELETE FROM seachange.burned u
+        WHERE u.timestamp_us < seachange.now_us() - greatest(retention_us, burned_kept_us);
+    RETURN low;
+END $$;
+
+-- Whether no reader at or above the floor looks at a batch of these sequences.
+CREATE FUNCTION seachange.is_unread(first bigint, beyond bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT NOT EXISTS (
+        SELECT 1 FROM seachange.batch b, seachange.sequencer s
+        WHERE b.seq >= first AND b.seq < beyond
+            AND NOT EXISTS (SELECT 1 FROM seachange.generation g
+                WHERE g.index_id = b.index_id AND g.swap <= s.floor AND g.base >= b.seq)
+            AND NOT EXISTS (SELECT 1 FROM seachange.index_owner o
+                WHERE o.index_id = b.index_id AND o.dropped <= s.floor))
+$$;

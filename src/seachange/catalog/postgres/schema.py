@@ -1,0 +1,62 @@
+"""Creating and upgrading a PostgreSQL catalog."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from seachange import errors
+from seachange.catalog.port import FORMAT
+from seachange.catalog.postgres.connections import SERVER_VERSION_MIN, Connection, describe
+from seachange.runtime.faults import reach
+
+# The sequencer lock; format_1.sql takes the same.
+_LOCK = "SELECT pg_advisory_xact_lock(5873429021876)"
+_HAS_TABLES = "SELECT to_regclass('seachange.sequencer') IS NOT NULL"
+_FORMAT = "SELECT format FROM seachange.sequencer"
+_SET_FORMAT = "UPDATE seachange.sequencer SET format = %s"
+# A program that knows only the older format must not go on writing it.
+_END_OLDER_NODES = "UPDATE seachange.node SET live = false WHERE format < %s"
+
+# Migration n makes a catalog of format n out of one of format n - 1.
+MIGRATIONS = ("format_1.sql",)
+
+
+def format_of(db: Connection) -> int:
+    """The catalog's format, 0 before the first migration."""
+    row = db.execute(_HAS_TABLES).fetchone()
+    if row is None or not row[0]:
+        return 0
+    row = db.execute(_FORMAT).fetchone()
+    return int(row[0]) if row else 0
+
+
+def check_format(found: int, catalog: str) -> None:
+    if found > FORMAT:
+        raise errors.CatalogFormatTooNew(catalog=catalog, found=found, known=FORMAT)
+
+
+def migrate(db: Connection, url: str) -> None:
+    """Brings the catalog to this program's format, one transaction per migration."""
+    if db.info.server_version < SERVER_VERSION_MIN:
+        raise errors.InvalidCatalog(
+            catalog=describe(url), detail=f"PostgreSQL {db.info.server_version // 10_000} is too old"
+        )
+    # Opening a catalog that is up to date waits for no lock.
+    while _checked_format(db, url) != FORMAT:
+        with db.transaction():
+            db.execute(_LOCK)
+            found = _checked_format(db, url)
+            if found == FORMAT:
+                return
+            reach("migration.started")
+            db.execute(files(__package__).joinpath(MIGRATIONS[found]).read_bytes())
+            db.execute(_SET_FORMAT, (found + 1,))
+            db.execute(_END_OLDER_NODES, (found + 1,))
+            reach("migration.applied")
+        reach("migration.committed")
+
+
+def _checked_format(db: Connection, url: str) -> int:
+    found = format_of(db)
+    check_format(found, describe(url))
+    return found
