@@ -25,7 +25,7 @@ from seachange.storage.row_groups import comparable
 from seachange.storage.segment_writer import Reserve, SegmentShape, SegmentWriter
 from seachange.storage.spill import sorting
 
-# Rows per Arrow batch of the sorted stream: a third of a row group, so that wide text stays below Arrow's 2 GB.
+# Rows per Arrow batch of the sorted stream: a quarter of a row group, so that wide text stays below Arrow's 2 GB.
 _BATCH_ROWS = 10_240
 
 

@@ -21,8 +21,10 @@ from seachange.storage.keys import Key, KeyCodec
 Positions = npt.NDArray[np.int64]
 
 INTEGER_KINDS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
+# Their values, of one column without NULLs, compare in Python as their encodings do.
+_DIRECT_KINDS = INTEGER_KINDS | {Kind.TEXT, Kind.VARCHAR, Kind.BYTEA, Kind.UUID, Kind.DATE, Kind.NUMERIC}
 # Up to here a bisection per key costs less than looking at every row once.
-_BISECTED_KEYS_MAX = 16
+_BISECTED_KEYS_MAX = 64
 
 
 class Columns:
@@ -44,14 +46,16 @@ class Columns:
 class KeyColumns(Columns):
     """The key columns of one row group, cast to the types that keys are asked for in."""
 
-    __slots__ = ("_codec", "_numbers", "_types")
+    __slots__ = ("_codec", "_direct", "_numbers", "_types")
 
     def __init__(self, arrays: Sequence[pa.Array], types: Sequence[SqlType], codec: KeyCodec) -> None:
         self._types = tuple(arrow_type(type_) for type_ in types)
         super().__init__([array.cast(t) for array, t in zip(arrays, self._types, strict=True)])
         self._codec = codec
         self._numbers: Positions | None = None
-        if len(types) == 1 and types[0].kind in INTEGER_KINDS and not self.arrays[0].null_count:
+        single = len(types) == 1 and not self.arrays[0].null_count
+        self._direct = single and types[0].kind in _DIRECT_KINDS
+        if single and types[0].kind in INTEGER_KINDS:
             self._numbers = self.arrays[0].to_numpy(zero_copy_only=True).astype(np.int64, copy=False)
 
     def __len__(self) -> int:
@@ -70,8 +74,14 @@ class KeyColumns(Columns):
             value = key[0]
             position = int(self._numbers.searchsorted(value))
             return position if position < len(self._numbers) and self._numbers[position] == value else -1
+        if self._direct and key[0] is not None:
+            position = bisect_left(range(len(self)), key[0], key=self._value)
+            return position if position < len(self) and self._value(position) == key[0] else -1
         position = self.seek(encoded)
         return position if position < len(self) and self.encoded(position) == encoded else -1
+
+    def _value(self, position: int) -> Any:
+        return self.arrays[0][position].as_py()
 
     def find_numbers(self, numbers: Positions) -> Positions:
         """The positions of integer keys."""
@@ -131,13 +141,23 @@ def _codes(column: pa.Array, values: pa.Array) -> Positions:
     return np.asarray(indices.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
+PartName = tuple[SegmentId, object]
+
+_OFFERED_MAX = 4_096
+
+
 class RowGroupCache:
-    """The most recently used decoded parts of row groups, of all segments, up to `bytes_max`."""
+    """The most recently used decoded parts of row groups, of all segments, up to `bytes_max`.
+
+    A part that is only offered is kept from its second time on: memory that is used for one look-up and freed costs the
+    allocator nothing, while keeping it costs page faults that take longer than decoding.
+    """
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._bytes = 0
-        self._parts: OrderedDict[tuple[SegmentId, object], Columns] = OrderedDict()
+        self._parts: OrderedDict[PartName, Columns] = OrderedDict()
+        self._offered: OrderedDict[PartName, None] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, segment_id: SegmentId, part: object) -> Columns | None:
@@ -156,6 +176,16 @@ class RowGroupCache:
             while self._bytes > self._bytes_max and len(self._parts) > 1:
                 self._drop(next(iter(self._parts)))
 
+    def offer(self, segment_id: SegmentId, part: object, columns: Columns) -> None:
+        name = (segment_id, part)
+        with self._lock:
+            first = name not in self._offered
+            self._offered[name] = None
+            if len(self._offered) > _OFFERED_MAX:
+                self._offered.popitem(last=False)
+        if not first:
+            self.put(segment_id, part, columns)
+
     def forget(self, segment_id: SegmentId) -> None:
         with self._lock:
             for name in [name for name in self._parts if name[0] == segment_id]:
@@ -165,7 +195,7 @@ class RowGroupCache:
     def nbytes(self) -> int:
         return self._bytes
 
-    def _drop(self, name: tuple[SegmentId, object]) -> None:
+    def _drop(self, name: PartName) -> None:
         dropped = self._parts.pop(name, None)
         if dropped is not None:
             self._bytes -= dropped.nbytes

@@ -15,9 +15,10 @@ import xxhash
 
 from seachange.model.ids import IndexId, LayoutId, SegmentId
 
-# Small enough that a point look-up decodes little, large enough that scans lose little.
-ROW_GROUP_ROWS = 30_720
-SEGMENT_ROWS_MAX = 17 * ROW_GROUP_ROWS
+# Small enough that a point look-up decodes little, large enough that scans lose little: a sum over one narrow column
+# takes 1.2 times as long with 30 k rows as with 120 k, 1.1 times with 40 k.
+ROW_GROUP_ROWS = 40_960
+SEGMENT_ROWS_MAX = 12 * ROW_GROUP_ROWS
 # A segment is held in memory while it is written; wide rows make shorter segments.
 SEGMENT_BYTES_MAX = 128 << 20
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any
@@ -130,24 +130,25 @@ class SegmentReader:
         return self._starts[group] + row, self._row(group, row)
 
     def _row(self, group: int, row: int) -> Row:
-        values = self._keys(group).row(row) + self._part(group, self._rest_names, Columns).row(row)
+        values = self._keys(group).row(row) + self._rest(group).row(row)
         return values if self._order is None else tuple([values[i] for i in self._order])
 
     def _keys(self, group: int) -> KeyColumns:
-        keys = self._part(group, self._key_names, self._key_columns)
+        part = (group, self._types)
+        keys = self._cache.get(self.segment.id, part)
+        if keys is None:
+            keys = KeyColumns(self._decode(group, self._key_names), self._types, self._codec)
+            self._cache.put(self.segment.id, part, keys)
         assert isinstance(keys, KeyColumns)
         return keys
 
-    def _key_columns(self, arrays: Sequence[pa.Array]) -> KeyColumns:
-        return KeyColumns(arrays, self._types, self._codec)
-
-    def _part(self, group: int, names: tuple[str, ...], build: Callable[[Sequence[pa.Array]], Columns]) -> Columns:
-        part = (group, names, self._types if names is self._key_names else None)
-        found = self._cache.get(self.segment.id, part)
-        if found is None:
-            found = build(self._decode(group, names))
-            self._cache.put(self.segment.id, part, found)
-        return found
+    def _rest(self, group: int) -> Columns:
+        part = (group, self._key_names)
+        rest = self._cache.get(self.segment.id, part)
+        if rest is None:
+            rest = Columns(self._decode(group, self._rest_names))
+            self._cache.offer(self.segment.id, part, rest)
+        return rest
 
     def _decode(self, group: int, names: tuple[str, ...]) -> list[pa.Array]:
         if not names:

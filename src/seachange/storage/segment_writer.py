@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from seachange import errors
@@ -22,8 +21,8 @@ from seachange.model.segments import Segment, SegmentKind
 from seachange.model.types import Kind, SqlType
 from seachange.runtime.filesystem import FileSystem
 from seachange.storage.arrow import column_name, schema_of
+from seachange.storage.encodings import choose_encodings
 from seachange.storage.keys import Key, KeyCodec
-from seachange.storage.row_groups import comparable
 from seachange.storage.segment_footer import (
     ROW_GROUP_ROWS,
     SEGMENT_BYTES_MAX,
@@ -37,8 +36,6 @@ from seachange.storage.segment_footer import (
 Reserve = Callable[[int], Sequence[SegmentId]]
 
 _WRITERS = 2
-# A column whose values repeat less than this often, on average, is larger and slower with a dictionary.
-_REPEATS_MIN = 4
 _FALSE_POSITIVES = 0.05
 
 
@@ -135,25 +132,19 @@ class SegmentWriter:
 
     def _write_file(self, path: str, table: pa.Table, footer: SegmentFooter) -> None:
         group_rows = self._shape.row_group_rows
+        encodings = choose_encodings(table.slice(0, group_rows))
         options = {"ndv": min(group_rows, table.num_rows), "fpp": _FALSE_POSITIVES}
         with pq.ParquetWriter(
             path,
             self._schema,
-            compression="zstd",
-            use_dictionary=self._repetitive(table.slice(0, group_rows)),
+            compression=encodings.compression,
+            column_encoding=encodings.encoding or None,
+            use_dictionary=list(encodings.dictionary) or False,
             bloom_filter_options=dict.fromkeys(self._filtered, options) or None,
             sorting_columns=[pq.SortingColumn(self._schema.get_field_index(c)) for c in self._key_names],
         ) as writer:
             writer.write_table(table, row_group_size=group_rows)
             writer.add_key_value_metadata(footer.encode())
-
-    def _repetitive(self, sample: pa.Table) -> list[str]:
-        """The columns that are worth a dictionary, judged by the first row group."""
-        return [
-            name
-            for name in sample.column_names
-            if pc.count_distinct(comparable(sample.column(name))).as_py() * _REPEATS_MIN <= sample.num_rows
-        ]
 
     def _key(self, table: pa.Table, row: int) -> Key:
         return tuple([table.column(name)[row].as_py() for name in self._key_names])

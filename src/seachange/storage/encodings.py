@@ -1,0 +1,94 @@
+"""How the columns of a segment are encoded, judged by trying it on a sample of their values.
+
+Whatever is saved on disk is paid for at every scan, and most dearly by numbers: zstd unpacks them at a fraction of the
+speed at which they are summed. So numbers are compressed only if that saves most of their size; text nearly always is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from seachange.storage.row_groups import comparable
+
+# A column whose values repeat less often than this, on average, is larger and slower with a dictionary.
+REPEATS_MIN = 4
+# Bit-packed differences pay where neighbours are close, as in a key; elsewhere plain values are faster.
+DELTA_SIZE_MAX = 0.5
+# The share of its size that a column must come down to for zstd to be worth unpacking.
+ZSTD_SIZE_MAX_NUMBERS = 0.33
+ZSTD_SIZE_MAX_TEXT = 0.8
+ZSTD_SIZE_MAX_DICTIONARY = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Encodings:
+    """Options of a Parquet writer."""
+
+    dictionary: tuple[str, ...]
+    encoding: dict[str, str]
+    compression: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """One column tried in one encoding: the share that zstd leaves of its `size_bytes`."""
+
+    encoding: str | None
+    size_bytes: int
+    zstd_share: float
+
+
+def choose_encodings(sample: pa.Table) -> Encodings:
+    dictionary: list[str] = []
+    encoding: dict[str, str] = {}
+    compression: dict[str, str] = {}
+    for name in sample.column_names:
+        column = sample.column(name)
+        if _is_repetitive(column):
+            dictionary.append(name)
+            chosen, share_max = _try(column, None, dictionary=True), ZSTD_SIZE_MAX_DICTIONARY
+        elif _is_text(column.type):
+            chosen, share_max = _try(column, "DELTA_LENGTH_BYTE_ARRAY"), ZSTD_SIZE_MAX_TEXT
+        else:
+            chosen, share_max = _best_of_numbers(column), ZSTD_SIZE_MAX_NUMBERS
+        if chosen.encoding is not None:
+            encoding[name] = chosen.encoding
+        compression[name] = "zstd" if chosen.zstd_share <= share_max else "none"
+    return Encodings(tuple(dictionary), encoding, compression)
+
+
+def _best_of_numbers(column: pa.ChunkedArray) -> _Trial:
+    plain = _try(column, None)
+    if not _is_integer(column.type):
+        return plain
+    delta = _try(column, "DELTA_BINARY_PACKED")
+    return delta if delta.size_bytes <= plain.size_bytes * DELTA_SIZE_MAX else plain
+
+
+def _try(column: pa.ChunkedArray, encoding: str | None, dictionary: bool = False) -> _Trial:
+    sink = pa.BufferOutputStream()
+    table = pa.table({"x": column})
+    options = {} if encoding is None else {"column_encoding": {"x": encoding}}
+    pq.write_table(table, sink, compression="zstd", use_dictionary=dictionary, **options)
+    written = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0).column(0)
+    size_bytes = written.total_uncompressed_size
+    return _Trial(encoding, size_bytes, written.total_compressed_size / max(size_bytes, 1))
+
+
+def _is_repetitive(column: pa.ChunkedArray) -> bool:
+    if pa.types.is_boolean(column.type):
+        return False
+    distinct: int = pc.count_distinct(comparable(column)).as_py()
+    return distinct * REPEATS_MIN <= len(column)
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_binary(type_))
+
+
+def _is_integer(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_temporal(type_))
