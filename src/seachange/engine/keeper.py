@@ -61,6 +61,8 @@ def _fold_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: Ind
         return ids
 
     folded = fold(current, index, image.parts(upto), parts.warehouse, reserve, parts.data / "tmp", full)
+    if folded.members == image.generation.members:
+        return False
     return _swap(parts, epoch, image, upto, folded)
 
 

@@ -6,7 +6,8 @@ write remembers the snapshot at which it was computed, and the commit is checked
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -127,7 +128,25 @@ class Transaction:
         self._use(table)
         if self.pending.is_new(table):
             return SnapshotParts((), ())
-        return self.epoch.image(table, index, self.snapshot).parts(self.snapshot)
+        with self._reading():
+            return self.epoch.image(table, index, self.snapshot).parts(self.snapshot)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """A file that is missing because the snapshot was given up is not damage: it is a lost snapshot."""
+        try:
+            yield
+        except errors.SegmentDamaged as problem:
+            self.check_snapshot()
+            raise problem
+
+    def check_snapshot(self) -> None:
+        """Raises when what this transaction reads may have been collected."""
+        floor = self.parts.catalog.floor()
+        if self.snapshot < floor:
+            raise errors.SnapshotTooOld(snapshot=self.snapshot, detail=f"history is kept from commit {floor} on")
+        if self.epoch.epoch not in {node.epoch for node in self.parts.catalog.nodes() if node.live}:
+            raise errors.StaleNode(node=self.epoch.epoch)
 
     def _overlay(self, index: Index) -> Overlay:
         own = self.buffer.indexes.get(index.id)
@@ -146,7 +165,8 @@ class Transaction:
                 return self._from_stored(table, table.layout.id, staged)
         if self.pending.is_new(table):
             return None
-        found = self.epoch.image(table, table.primary, self.snapshot).get(key, self.snapshot)
+        with self._reading():
+            found = self.epoch.image(table, table.primary, self.snapshot).get(key, self.snapshot)
         return None if found is None else self._from_stored(table, found.layout_id, found.row)
 
     def _from_stored(self, table: Table, layout_id: Any, row: Row) -> Row:
