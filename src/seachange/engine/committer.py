@@ -18,6 +18,8 @@ from seachange.runtime.faults import reach
 from seachange.storage.image import Row
 
 BATCH_MAX = 64
+# How long a leader waits at most for the members of the last two batches to come back with their next commit.
+GATHER_SECONDS_MAX = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +50,32 @@ class GroupCommitter:
         self._apply = apply
         self._waiting: deque[Submission] = deque()
         self._lead = threading.Lock()
+        self._arrival = threading.Condition()
+        self._last_batches: deque[int] = deque((1, 1), maxlen=2)
         self.catalog_commits = 0
         self.commits = 0
 
     def submit(self, submission: Submission) -> Outcome:
         reach("commit.queued")
-        self._waiting.append(submission)
+        with self._arrival:
+            self._waiting.append(submission)
+            self._arrival.notify()
         with self._lead:
             if not submission.done:
+                self._gather()
                 self._commit_waiting()
         if submission.problem is not None:
             raise submission.problem
         assert submission.outcome is not None
         return submission.outcome
+
+    def _gather(self) -> None:
+        """Sessions that have just committed are about to commit again: one transaction for most of them is worth a
+        short wait. A session alone never waits."""
+        expected = min(BATCH_MAX, sum(self._last_batches) * 3 // 4)
+        if len(self._waiting) < expected:
+            with self._arrival:
+                self._arrival.wait_for(lambda: len(self._waiting) >= expected, GATHER_SECONDS_MAX)
 
     def _commit_waiting(self) -> None:
         batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
@@ -75,6 +90,7 @@ class GroupCommitter:
         finally:
             for member in batch:
                 member.done = True
+        self._last_batches.append(len(batch))
         self.catalog_commits += 1
         self.commits += len(batch)
         reach("commit.applied")

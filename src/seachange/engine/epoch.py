@@ -31,6 +31,7 @@ class EpochState:
         self.catalog = catalog
         self.epoch: Epoch = catalog.register_node(name, expiry_ms)
         self.lock = threading.RLock()
+        self._looks = 0
         self.applied: Seq = catalog.head()
         self.schemas = SchemaHistory(self._schema_at(self.applied))
         self.conflicts = ConflictMap()
@@ -67,8 +68,15 @@ class EpochState:
     # Following the log.
 
     def catch_up(self) -> Seq:
-        """Applies what others have committed; gives the sequence that is applied now."""
+        """Applies what others have committed; gives the sequence that is applied now.
+
+        Whoever waited for the lock while another's look at the log began and ended has nothing left to look for.
+        """
+        begun = self._looks
         with self.lock:
+            if self._looks > begun:
+                return self.applied
+            self._looks += 1
             for entry in self.catalog.follow(self.epoch, self.applied):
                 self._apply(entry)
             self.registry.advance(self.applied)
