@@ -337,6 +337,15 @@ class NodeClosed(InterfaceError):
     message = "the connection is closed"
 
 
+class CursorClosed(InterfaceError):
+    message = "the cursor is closed"
+
+
+class NoResult(InterfaceError):
+    sqlstate = "24000"
+    message = "the last statement gave no rows"
+
+
 class Bug(InternalError):
     message = "internal error: {detail}"
     hint_text = "This is a bug in Seachange; please report it with this message."
