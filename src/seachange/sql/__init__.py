@@ -1,0 +1,1 @@
+"""SQL text in, DuckDB out: parsing, binding, queries, DML, fast paths."""

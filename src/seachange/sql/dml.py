@@ -1,0 +1,102 @@
+"""Which plan runs a query or DML statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.sql.change import Delete, Update
+from seachange.sql.duck import DuckSession
+from seachange.sql.fast import KeySelect, compile_key_select, simple_target
+from seachange.sql.insert import InsertRows
+from seachange.sql.insert_select import InsertSelect
+from seachange.sql.operands import check_argument_count
+from seachange.sql.plan import Plan, is_same_table
+from seachange.sql.port import TransactionPort
+from seachange.sql.query import run_query
+from seachange.sql.result import Result
+from seachange.sql.target import Target, read_target, refuse_clauses
+from seachange.sql.template import Template, compile_template
+
+_INSERT_CLAUSES = {
+    "conflict": "INSERT ... ON CONFLICT",
+    "returning": "RETURNING",
+    "overwrite": "INSERT OVERWRITE",
+    "by_name": "INSERT BY NAME",
+    "ignore": "INSERT OR IGNORE",
+    "alternative": "INSERT OR REPLACE",
+    "where": "INSERT ... WHERE",
+    "partition": "PARTITION",
+    "settings": "SETTINGS",
+}
+_UPDATE_CLAUSES = {
+    "from_": "UPDATE ... FROM",
+    "returning": "RETURNING",
+    "with_": "WITH before UPDATE",
+    "order": "UPDATE ... ORDER BY",
+    "limit": "UPDATE ... LIMIT",
+}
+_DELETE_CLAUSES = {
+    "using": "DELETE ... USING",
+    "returning": "RETURNING",
+    "with_": "WITH before DELETE",
+    "tables": "DELETE from several tables",
+    "order": "DELETE ... ORDER BY",
+    "limit": "DELETE ... LIMIT",
+}
+
+
+def compile_plan(tree: exp.Expr, port: TransactionPort) -> Plan:
+    match tree:
+        case exp.Insert():
+            return _compile_insert(tree, port)
+        case exp.Update():
+            refuse_clauses(tree, _UPDATE_CLAUSES)
+            target = read_target(tree.this)
+            return Update(tree, target, target.resolve(port))
+        case exp.Delete():
+            refuse_clauses(tree, _DELETE_CLAUSES)
+            target = read_target(tree.this)
+            return Delete(tree, target, target.resolve(port))
+        case exp.Query():
+            return Select(tree, port)
+        case _:
+            raise errors.FeatureNotSupported(feature=type(tree).__name__.upper(), instead="")
+
+
+def _compile_insert(tree: exp.Insert, port: TransactionPort) -> Plan:
+    refuse_clauses(tree, _INSERT_CLAUSES)
+    schema = tree.this
+    target = read_target(schema.this if isinstance(schema, exp.Schema) else schema)
+    table = target.resolve(port)
+    if tree.args.get("default") or isinstance(tree.expression, exp.Values):
+        return InsertRows(tree, target, table)
+    return InsertSelect(tree, target, table)
+
+
+class Select:
+    def __init__(self, tree: exp.Query, port: TransactionPort) -> None:
+        # Compiled first in any case: it is what checks the tree.
+        self._template: Template = compile_template(tree.copy())
+        self._expected = max(self._template.parameters, default=0)
+        self._target: Target | None = simple_target(tree)
+        self._by_key: KeySelect | None = None
+        if self._target is not None:
+            self._by_key = compile_key_select(tree, self._target, self._target.resolve(port))
+
+    def is_current(self, port: TransactionPort) -> bool:
+        # The general form names no version of any table.
+        if self._target is None or self._by_key is None:
+            return True
+        return is_same_table(port, self._target, self._by_key.table)
+
+    def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
+        if self._by_key is not None:
+            check_argument_count(self._expected, values)
+            found = self._by_key.run(port, values)
+            if found is not None:
+                return found
+        return run_query(self._template, port, duck, values)

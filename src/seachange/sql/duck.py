@@ -1,0 +1,132 @@
+"""A session's DuckDB cursor: generated text with values and Arrow relations in, Python rows or Arrow batches out."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from seachange.sql.duck_errors import translate_error
+from seachange.sql.result import Row
+
+_ZONED = "TIMESTAMP WITH TIME ZONE"
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+# How many texts are remembered to have zoned timestamps among their columns.
+_WRAPPED_MAX = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class DuckQuery:
+    """Text with the values that its `$name` parameters and the Arrow tables that its relation names stand for."""
+
+    sql: str
+    parameters: Mapping[str, Any]
+    relations: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DuckRows:
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: list[Row]
+
+
+class DuckSession:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+        self._registered: dict[str, Any] = {}
+        self._wrapped: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {}
+        # 7 / 2 is 3 in PostgreSQL.
+        cursor.execute("SET integer_division = true").fetchall()
+
+    def close(self) -> None:
+        self._cursor.close()
+
+    def interrupt(self) -> None:
+        self._cursor.interrupt()
+
+    def rows(self, query: DuckQuery) -> DuckRows:
+        with self._running(query):
+            wrapped = self._wrapped.get(query.sql)
+            if wrapped is None:
+                self._execute(query.sql, query.parameters)
+                names, types = self._description()
+                if _ZONED not in types:
+                    return DuckRows(names, types, self._cursor.fetchall())
+                # DuckDB makes zoned datetimes only with a package that we do without: ask for microseconds.
+                wrapped = names, types, _ask_microseconds(query.sql, types)
+                self._remember(query.sql, wrapped)
+            names, types, sql = wrapped
+            self._execute(sql, query.parameters)
+            return DuckRows(names, types, _to_datetimes(self._cursor.fetchall(), types))
+
+    @contextmanager
+    def batches(self, query: DuckQuery, batch_rows: int) -> Iterator[pa.RecordBatchReader]:
+        with self._running(query):
+            relation = self._cursor.sql(query.sql, params=dict(query.parameters))
+            reader = relation.to_arrow_reader(batch_rows)
+            try:
+                yield reader
+            finally:
+                # An open reader would keep the cursor busy.
+                reader.close()
+
+    def width(self, query: DuckQuery) -> int:
+        """The number of columns, without running the query."""
+        with self._running(query):
+            return len(self._cursor.sql(query.sql, params=dict(query.parameters)).columns)
+
+    @contextmanager
+    def _running(self, query: DuckQuery) -> Iterator[None]:
+        try:
+            self._register(query.relations)
+            yield
+        except duckdb.Error as error:
+            raise translate_error(error) from error
+
+    def _register(self, relations: Mapping[str, Any]) -> None:
+        """Registers what the query reads and forgets what only earlier ones did, so that no old data is held."""
+        for name in [n for n, table in self._registered.items() if relations.get(n) is not table]:
+            self._cursor.unregister(name)
+            del self._registered[name]
+        for name, table in relations.items():
+            if name not in self._registered:
+                self._cursor.register(name, table)
+                self._registered[name] = table
+
+    def _execute(self, sql: str, parameters: Mapping[str, Any]) -> None:
+        if parameters:
+            self._cursor.execute(sql, dict(parameters))
+        else:
+            self._cursor.execute(sql)
+
+    def _description(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        columns = self._cursor.description or []
+        return tuple(c[0] for c in columns), tuple(str(c[1]) for c in columns)
+
+    def _remember(self, sql: str, wrapped: tuple[tuple[str, ...], tuple[str, ...], str]) -> None:
+        if len(self._wrapped) >= _WRAPPED_MAX:
+            self._wrapped.clear()
+        self._wrapped[sql] = wrapped
+
+
+def _ask_microseconds(sql: str, types: Sequence[str]) -> str:
+    names = [f"c{i}" for i in range(len(types))]
+    wanted = [f"epoch_us({n})" if t == _ZONED else n for n, t in zip(names, types, strict=True)]
+    return f"SELECT {', '.join(wanted)} FROM ({sql}) AS zoned({', '.join(names)})"  # noqa: S608 - generated
+
+
+def _to_datetimes(rows: list[Row], types: Sequence[str]) -> list[Row]:
+    zoned = [t == _ZONED for t in types]
+    return [
+        tuple(
+            _EPOCH + dt.timedelta(microseconds=value) if is_zoned and value is not None else value
+            for value, is_zoned in zip(row, zoned, strict=True)
+        )
+        for row in rows
+    ]

@@ -1,0 +1,97 @@
+"""DuckDB's errors as ours: a table from class and message to the error that PostgreSQL would give."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import duckdb
+
+from seachange import errors
+
+# A class of duckdb ("" is any), a pattern searched in the message, and the error; the first match wins.
+_RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
+    ("", r"\.parquet", errors.SegmentDamaged),
+    ("InterruptException", "", errors.QueryCanceled),
+    ("OutOfMemoryException", "", errors.OutOfMemory),
+    ("", r"[Dd]ivision by zero", errors.DivisionByZero),
+    ("ConversionException", r"(date|timestamp|time) field value out of range", errors.DatetimeFieldOverflow),
+    ("ConversionException", r"invalid (date|timestamp|time) field format", errors.InvalidDatetimeFormat),
+    ("ConversionException", r"string '[-+]?[0-9.]+' to (U?INT|DECIMAL|HUGEINT)", errors.NumericValueOutOfRange),
+    ("ConversionException", r"string '", errors.InvalidTextRepresentation),
+    ("ConversionException", r"out of range|[Cc]ould not cast value|overflow", errors.NumericValueOutOfRange),
+    ("ConversionException", "", errors.InvalidTextRepresentation),
+    ("OutOfRangeException", "", errors.NumericValueOutOfRange),
+    ("", r"More than one row returned by a subquery", errors.CardinalityViolation),
+    ("", r"value too long for type", errors.StringTooLong),
+    ("BinderException", r"Referenced table .* not found", errors.UnresolvedTable),
+    ("BinderException", r"GROUP BY|aggregate|WINDOW|window function", errors.GroupingProblem),
+    ("BinderException", r"Ambiguous reference", errors.AmbiguousColumn),
+    ("BinderException", r"No function matches|No operator|does not support", errors.UndefinedFunction),
+    ("BinderException", r"best candidate function", errors.AmbiguousFunction),
+    ("BinderException", r"column .*(not found|does not have|not exist)|FROM clause", errors.UnresolvedColumn),
+    ("BinderException", r"[Cc]annot (cast|compare|mix)|type mismatch|Unimplemented type", errors.DatatypeMismatch),
+    ("BinderException", "", errors.StatementRefused),
+    ("CatalogException", r"Function with name|function .* does not exist", errors.UndefinedFunction),
+    ("CatalogException", r"Type with name", errors.UndefinedObject),
+    ("CatalogException", r"Table with name", errors.UnresolvedTable),
+    ("ParserException", "", errors.SyntaxProblem),
+    ("NotImplementedException", "", errors.FeatureNotSupported),
+    ("TypeMismatchException", "", errors.DatatypeMismatch),
+    ("InternalException", "", errors.Bug),
+    ("FatalException", "", errors.Bug),
+)
+
+_PREFIX = re.compile(r"^[A-Z][A-Za-z ]*(Error|Exception): ")
+_FILE = re.compile(r"[^\s\"']+\.parquet")
+_VALUE = re.compile(r"string '(.*?)' to (\w+)", re.DOTALL)
+_TYPE_NAME = re.compile(r"Type with name (\S+)")
+_TOO_LONG = re.compile(r"for type (.+)")
+# DuckDB's internal names of types in messages.
+_INTERNAL_TYPES = {
+    "bool": "boolean",
+    "int16": "smallint",
+    "int32": "integer",
+    "int64": "bigint",
+    "float": "real",
+    "double": "double precision",
+}
+
+
+def translate_error(error: Exception) -> errors.Error:
+    """`error` is duckdb's own, or an OSError by which Arrow hands one through."""
+    text = str(error)
+    kind = type(error).__name__ if isinstance(error, duckdb.Error) else _kind_in(text)
+    for name, pattern, made in _RULES:
+        if (not name or name == kind) and re.search(pattern, text):
+            return _make(made, text)
+    return errors.QueryFailed(detail=_first_line(text))
+
+
+def _kind_in(text: str) -> str:
+    """The class that the message of an error names: "Conversion Error: ..." is a ConversionException."""
+    return text.partition(" Error:")[0].replace(" ", "") + "Exception"
+
+
+def _first_line(text: str) -> str:
+    return _PREFIX.sub("", text).split("\n", 1)[0].strip()
+
+
+def _make(made: type[errors.Error], text: str) -> errors.Error:
+    detail = _first_line(text)
+    value = _VALUE.search(text)
+    file = _FILE.search(text)
+    type_name = _TYPE_NAME.search(text)
+    target = value.group(2).lower() if value else "the target"
+    too_long = _TOO_LONG.search(detail)
+    return made(
+        detail=detail,
+        reason="user request",
+        feature=detail,
+        instead="",
+        kind="type",
+        name=type_name.group(1) if type_name else detail,
+        value=value.group(1) if value else detail,
+        type=too_long.group(1) if too_long else _INTERNAL_TYPES.get(target, target),
+        file=file.group() if file else "",
+    )

@@ -1,0 +1,103 @@
+"""Prepared statements and their execution in a transaction.
+
+A text is parsed once per process; its plan is kept with it and compiled again when a table that it is about changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from seachange import errors
+from seachange.model.statements import (
+    AlterTable,
+    CreateIndex,
+    CreateTable,
+    DdlStatement,
+    DropIndex,
+    DropTable,
+)
+from seachange.planner.one_step import ids_needed, plan_statement
+from seachange.sql.dml import compile_plan
+from seachange.sql.duck import DuckSession
+from seachange.sql.parse import Parsed, TreeStatement, parse_script
+from seachange.sql.plan import Plan
+from seachange.sql.port import TransactionPort
+from seachange.sql.result import Result
+
+_DDL_TAGS: dict[type, str] = {
+    CreateTable: "CREATE TABLE",
+    DropTable: "DROP TABLE",
+    CreateIndex: "CREATE INDEX",
+    DropIndex: "DROP INDEX",
+    AlterTable: "ALTER TABLE",
+}
+_PREPARED_MAX = 4096
+
+
+class Prepared:
+    """One statement of a text. `plan` is shared by all sessions: it is replaced, never changed."""
+
+    __slots__ = ("command", "parsed", "plan")
+
+    def __init__(self, parsed: Parsed) -> None:
+        self.parsed = parsed
+        self.plan: Plan | None = None
+        self.command = parsed.command if isinstance(parsed, TreeStatement) else _DDL_TAGS.get(type(parsed), "")
+
+    @property
+    def writes(self) -> bool:
+        return bool(self.command) and self.command != "SELECT"
+
+
+@lru_cache(maxsize=_PREPARED_MAX)
+def prepare(text: str) -> tuple[Prepared, ...]:
+    if "\x00" in text:
+        raise errors.CharacterNotInRepertoire()
+    return tuple(Prepared(parsed) for parsed in parse_script(text))
+
+
+def run_statement(
+    prepared: Prepared,
+    port: TransactionPort,
+    duck: DuckSession,
+    values: Sequence[Any],
+    notices: list[str],
+) -> Result:
+    """Runs a query, DML or DDL statement; if it fails, none of its writes is left."""
+    mark = port.mark()
+    try:
+        if isinstance(prepared.parsed, TreeStatement):
+            return _run_tree(prepared, prepared.parsed, port, duck, values)
+        return _run_ddl(prepared.parsed, port, notices)  # type: ignore[arg-type]
+    except BaseException:
+        port.reset(mark)
+        raise
+
+
+def _run_tree(
+    prepared: Prepared,
+    statement: TreeStatement,
+    port: TransactionPort,
+    duck: DuckSession,
+    values: Sequence[Any],
+) -> Result:
+    plan = prepared.plan
+    if plan is None or not plan.is_current(port):
+        plan = prepared.plan = compile_plan(statement.tree, port)
+    return plan.run(port, duck, values)
+
+
+def _run_ddl(statement: DdlStatement, port: TransactionPort, notices: list[str]) -> Result:
+    tables = {(table.schema, table.name): table for table in port.tables()}
+    needed = ids_needed(statement)
+    ids = port.allocate_ids(needed) if needed else range(0)
+    plan = plan_statement(statement, tables, iter(ids))
+    for reliance in plan.relies_on:
+        if not port.is_empty(reliance.index_id):
+            raise reliance.refusal
+    for change in plan.changes:
+        port.publish(change.before, change.after)
+    notices.extend(plan.notices)
+    return Result(_DDL_TAGS[type(statement)])

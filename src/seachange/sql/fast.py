@@ -1,0 +1,80 @@
+"""SELECT by full primary key, without DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from seachange.model.descriptor import Column, Table
+from seachange.sql.keys import KeyReader, NotByKey, match_key, plain_column
+from seachange.sql.port import TransactionPort
+from seachange.sql.result import Result, table_column
+from seachange.sql.target import Target, folded, read_target
+
+_SELECT_ARGS = frozenset({"expressions", "from_", "where"})
+_TABLE_ARGS = frozenset({"this", "db", "alias"})
+
+
+class KeySelect:
+    """`SELECT columns FROM t WHERE key = operand`: one look-up."""
+
+    def __init__(self, table: Table, key: KeyReader, columns: Sequence[tuple[Column, str]]) -> None:
+        self.table = table
+        self._key = key
+        self._positions = [table.columns.index(column) for column, _ in columns]
+        self._columns = tuple(table_column(name, column.type) for column, name in columns)
+        self._nothing = Result("SELECT 0", self._columns, (), 0)
+
+    def run(self, port: TransactionPort, values: Sequence[Any]) -> Result | None:
+        """None if the general plan has to look."""
+        try:
+            key = self._key.read(values)
+        except NotByKey:
+            return None
+        row = port.get(self.table, key) if key is not None else None
+        if row is None:
+            return self._nothing
+        return Result("SELECT 1", self._columns, [tuple([row[p] for p in self._positions])], 1)
+
+
+def simple_target(tree: exp.Expr) -> Target | None:
+    """The one table of a SELECT that has nothing but a list, a table and a condition."""
+    if not isinstance(tree, exp.Select) or _has_others(tree, _SELECT_ARGS):
+        return None
+    from_, where = tree.args.get("from_"), tree.args.get("where")
+    source = from_.this if from_ is not None else None
+    if where is None or not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier):
+        return None
+    alias = source.args.get("alias")
+    if _has_others(source, _TABLE_ARGS) or (alias is not None and alias.columns):
+        return None
+    return read_target(source)
+
+
+def _has_others(node: exp.Expr, allowed: frozenset[str]) -> bool:
+    return any(value and key not in allowed for key, value in node.args.items())
+
+
+def compile_key_select(tree: exp.Expr, target: Target, table: Table) -> KeySelect | None:
+    operands = match_key(tree.args.get("where"), table, target)
+    columns = _read_columns(tree, target, table)
+    if operands is None or columns is None:
+        return None
+    return KeySelect(table, KeyReader(table, operands), columns)
+
+
+def _read_columns(tree: exp.Expr, target: Target, table: Table) -> list[tuple[Column, str]] | None:
+    found: list[tuple[Column, str]] = []
+    for node in tree.expressions:
+        if isinstance(node, exp.Star) and not any(node.args.values()):
+            found += [(column, column.name) for column in table.visible_columns]
+            continue
+        alias = node.args.get("alias") if isinstance(node, exp.Alias) else None
+        name = plain_column(node.this if alias is not None else node, target)
+        column = table.column_by_name.get(name) if name is not None else None
+        if column is None:
+            return None
+        found.append((column, column.name if alias is None else folded(alias)))
+    return found

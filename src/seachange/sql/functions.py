@@ -1,0 +1,80 @@
+"""The functions that a user's SQL may call, by the names that sqlglot gives them: an allow-list.
+
+DuckDB has functions that read files, settings and the environment; whatever is not named here is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_OPERATORS: Final = """
+    and or xor case if cast try_cast exists coalesce nullif greatest least collate extract overlay equal_null
+"""
+_AGGREGATES: Final = """
+    any_value approx_distinct approx_quantile arg_max arg_min array_agg avg bitwise_and_agg bitwise_or_agg
+    bitwise_xor_agg corr count count_if covar_pop covar_samp first group_concat grouping kurtosis last
+    logical_and logical_or max median min mode percentile_cont percentile_disc quantile regr_avgx regr_avgy
+    regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness stddev stddev_pop
+    stddev_samp sum variance variance_pop bool_and bool_or every string_agg
+"""
+_WINDOWS: Final = """
+    cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number
+"""
+_NUMBERS: Final = """
+    abs acos acosh asin asinh atan atan2 atanh cbrt ceil cos cosh cot degrees div exp factorial floor gcd lcm
+    is_inf is_nan ln log log10 mod pi power radians rand round scale sign sin sinh sqrt tan tanh trunc
+    width_bucket bit_count
+"""
+_TEXT: Final = """
+    ascii bit_length btrim byte_length chr concat concat_ws contains decode encode ends_with format hex initcap
+    left length levenshtein lower lower_hex ltrim md5 normalize octet_length pad quote_ident quote_literal
+    regexp_count regexp_extract regexp_full_match regexp_i_like regexp_instr regexp_like regexp_matches
+    regexp_replace regexp_split regexp_substr repeat replace reverse right rtrim sha sha2 sha256 space
+    split_part starts_with str_position string_to_array strpos substring to_base64 from_base64 to_hex translate
+    trim unhex unicode upper char_length character_length
+"""
+_TIMES: Final = """
+    age clock_timestamp current_date current_time current_timestamp date date_add date_bin date_part date_sub
+    date_trunc datediff day day_of_month day_of_week day_of_year dayofweek_iso epoch epoch_ms epoch_us hour
+    isfinite justify_days justify_hours justify_interval last_day localtime localtimestamp make_date
+    make_interval make_time make_timestamp make_timestamptz minute month quarter second statement_timestamp
+    date_from_parts time_from_parts timestamp_from_parts timestamp_trunc time_to_str to_char str_to_date
+    str_to_time to_date to_timestamp transaction_timestamp ts_or_ds_to_date unix_to_time week week_of_year year
+    number_to_str to_number
+"""
+_LISTS: Final = """
+    array array_append array_contains array_contains_all array_length array_position array_prepend
+    array_remove array_size array_to_string cardinality explode exploding_generate_series generate_series
+    row struct unnest
+"""
+_JSON: Final = """
+    json_extract json_extract_scalar jsonb_extract jsonb_extract_scalar json_array_length json_typeof
+"""
+_OTHER: Final = """
+    current_catalog current_database current_schema current_user current_version session_user typeof pg_typeof
+    uuid gen_random_uuid
+"""
+
+FUNCTIONS: Final[frozenset[str]] = frozenset(
+    " ".join((_OPERATORS, _AGGREGATES, _WINDOWS, _NUMBERS, _TEXT, _TIMES, _LISTS, _JSON, _OTHER)).split()
+)
+
+# Functions that exist in DuckDB and reach out of the query: refused by name, so that the answer says why.
+REFUSED_PREFIXES: Final[tuple[str, ...]] = (
+    "read_", "pragma_", "duckdb_", "parquet_", "sqlite_", "postgres_", "query", "glob", "getenv", "sniff_",
+    "current_setting", "set_config", "getvariable", "arrow_scan", "pandas_scan", "python_", "seq_scan",
+    "json_execute", "checkpoint", "force_checkpoint", "nextval", "currval", "pg_read", "pg_ls", "lo_",
+    "copy_", "load_", "which_secret", "write_", "iceberg_", "delta_", "shell", "test_", "repeat_row",
+)  # fmt: skip
+
+# What may stand where a table stands.
+TABLE_FUNCTIONS: Final = frozenset({"generate_series", "exploding_generate_series", "unnest", "explode"})
+
+# Constructs beside functions and operators, by the names of sqlglot's classes.
+_STRUCTURE: Final = """
+    Alias AtTimeZone CTE Cube DataType DataTypeParam Distinct Except Fetch Filter From Group GroupingSets Having
+    HavingMax Identifier IgnoreNulls Intersect Interval IntervalSpan JSONPath JSONPathKey JSONPathRoot
+    JSONPathSubscript Join Lateral Limit LimitOptions Offset Order Ordered Qualify RespectNulls Rollup Select Slice
+    Star Subquery Table TableAlias Tuple Union Values Var Where Window WindowSpec With WithinGroup
+"""
+STRUCTURE: Final[frozenset[str]] = frozenset(_STRUCTURE.split())

@@ -1,0 +1,94 @@
+"""What a user's tree may contain: an allow-list walk, before anything else looks at the tree.
+
+**Invariant:** no tree that passes can reach a file, a setting, the environment or a table that is not the catalog's.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.sql.functions import FUNCTIONS, REFUSED_PREFIXES, STRUCTURE, TABLE_FUNCTIONS
+
+# Refused arguments of constructs that are otherwise allowed, with the name of the feature.
+_REFUSED_ARGS: dict[type[exp.Expr], dict[str, str]] = {
+    exp.Select: {
+        "into": "SELECT INTO",
+        "locks": "FOR UPDATE / SHARE",
+        "hint": "a hint",
+        "kind": "SELECT AS STRUCT",
+        "sample": "TABLESAMPLE",
+        "connect": "CONNECT BY",
+        "match": "MATCH_RECOGNIZE",
+    },
+    exp.Table: {
+        "pivots": "PIVOT",
+        "sample": "TABLESAMPLE",
+        "version": "AT (VERSION ...)",
+        "when": "a historical table",
+        "changes": "CHANGES",
+        "format": "a file format",
+        "pattern": "a file pattern",
+        "rows_from": "ROWS FROM",
+        "hints": "a hint",
+    },
+    exp.Subquery: {"pivots": "PIVOT", "sample": "TABLESAMPLE"},
+}
+
+
+def check_tree(tree: exp.Expr) -> None:
+    for node in tree.walk():
+        _check_node(node)
+
+
+def _check_node(node: exp.Expr) -> None:
+    if isinstance(node, exp.Func):
+        _check_function(node)
+    elif not isinstance(node, exp.Condition) and type(node).__name__ not in STRUCTURE:
+        raise errors.FeatureNotSupported(feature=f"{type(node).__name__} in a query", instead="")
+    if isinstance(node, exp.Placeholder):
+        raise errors.SyntaxProblem(detail=f'at or near "{node.sql()}"')
+    if isinstance(node, exp.Parameter) and not _is_numbered(node):
+        raise errors.SyntaxProblem(detail=f'at or near "{node.sql()}"')
+    if isinstance(node, exp.SessionParameter | exp.Pseudocolumn):
+        raise errors.SyntaxProblem(detail=f'at or near "{node.sql()}"')
+    if isinstance(node, exp.Table | exp.Lateral):
+        _check_source(node)
+    if isinstance(node, exp.Identifier) and not node.name:
+        raise errors.SyntaxProblem(detail="an empty name")
+    for key, feature in _REFUSED_ARGS.get(type(node), {}).items():
+        if node.args.get(key):
+            raise errors.FeatureNotSupported(feature=feature, instead="")
+
+
+def function_name(node: exp.Func) -> str:
+    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+        return node.name.lower()
+    return type(node).sql_names()[0].lower()
+
+
+def _check_function(node: exp.Func) -> None:
+    name = function_name(node)
+    # A qualified call: only pg_catalog's own functions have a schema here.
+    owner = node.parent if isinstance(node.parent, exp.Dot) and node.arg_key == "expression" else None
+    if owner is not None and owner.this.name.lower() != "pg_catalog":
+        raise errors.InsufficientPrivilege(detail=f"function {owner.sql()} may not be called")
+    if name.startswith(REFUSED_PREFIXES):
+        raise errors.InsufficientPrivilege(detail=f"function {name} may not be called")
+    if name not in FUNCTIONS:
+        raise errors.UndefinedFunction(detail=f"function {name} does not exist")
+
+
+def _check_source(node: exp.Expr) -> None:
+    """Where a table stands: a name, a subquery, or one of few functions."""
+    source = node.this
+    if isinstance(source, exp.Func) and function_name(source) not in TABLE_FUNCTIONS:
+        name = function_name(source)
+        raise errors.InsufficientPrivilege(detail=f"function {name} may not be used as a table")
+    allowed = (exp.Func, exp.Identifier) if isinstance(node, exp.Table) else (exp.Func, exp.Subquery)
+    if not isinstance(source, allowed):
+        raise errors.SyntaxProblem(detail=f'at or near "{node.sql()}"')
+
+
+def _is_numbered(node: exp.Parameter) -> bool:
+    return isinstance(node.this, exp.Literal) and not node.this.is_string and node.this.name.isdigit()

@@ -1,0 +1,128 @@
+"""INSERT ... VALUES and DEFAULT VALUES: literals and parameters without any engine, other expressions by DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.coercion import coercer
+from seachange.model.descriptor import Column, Table
+from seachange.sql.duck import DuckSession
+from seachange.sql.operands import (
+    NULL,
+    Argument,
+    DefaultValue,
+    Given,
+    Operand,
+    argument_count,
+    check_argument_count,
+    read_operand,
+)
+from seachange.sql.plan import is_same_table
+from seachange.sql.port import TransactionPort
+from seachange.sql.query import bind_query
+from seachange.sql.result import Result, Row
+from seachange.sql.target import Target, find_column, with_default
+from seachange.sql.template import Template, compile_template
+
+# One value of a row: the parameter that it is taken from and its conversion, or (-1, the value itself).
+Cell = tuple[int, Any]
+
+
+def insert_columns(tree: exp.Insert, table: Table) -> tuple[tuple[Column, ...], bool]:
+    """The columns that take values, and whether the statement lists them."""
+    schema = tree.this
+    if not isinstance(schema, exp.Schema):
+        return table.visible_columns, False
+    names = [i.name if i.args.get("quoted") else i.name.lower() for i in schema.expressions]
+    for name in names:
+        if names.count(name) > 1:
+            raise errors.DuplicateColumn(name=name)
+    return tuple(find_column(table, name) for name in names), True
+
+
+def check_width(columns: Sequence[Column], listed: bool, width: int) -> None:
+    if width > len(columns):
+        raise errors.SyntaxProblem(detail="INSERT has more expressions than target columns")
+    if listed and width < len(columns):
+        raise errors.SyntaxProblem(detail="INSERT has more target columns than expressions")
+
+
+class InsertRows:
+    """INSERT of rows that the statement spells out."""
+
+    def __init__(self, tree: exp.Insert, target: Target, table: Table) -> None:
+        self._target = target
+        self._table = table
+        computed: list[exp.Expr] = []
+        rows = _read_rows(tree, table, computed)
+        self._computed: Template | None = None
+        if computed:
+            self._computed = compile_template(exp.Select(expressions=computed))
+        self._expected = _expected_arguments(rows, self._computed)
+        self._rows = [self._compile_row(row) for row in rows]
+
+    def _compile_row(self, row: dict[str, Operand]) -> list[Cell]:
+        cells: list[Cell] = []
+        for column in self._table.columns:
+            fallback: Operand = NULL if column.hidden else DefaultValue()
+            operand = with_default(column, row.get(column.name, fallback))
+            coerce = coercer(column.type)
+            match operand:
+                case Given(value):
+                    cells.append((-1, coerce(value)))
+                case Argument(number) if number < 0:
+                    # What DuckDB computes comes after the user's parameters.
+                    cells.append((self._expected - number - 1, coerce))
+                case Argument(number):
+                    cells.append((number - 1, coerce))
+                case DefaultValue():
+                    raise AssertionError("resolved above")
+        return cells
+
+    def is_current(self, port: TransactionPort) -> bool:
+        return is_same_table(port, self._target, self._table)
+
+    def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
+        check_argument_count(self._expected, values)
+        if self._computed is not None:
+            values = [*values, *duck.rows(bind_query(self._computed, port, values)).rows[0]]
+        rows = [
+            tuple([held if position < 0 else held(values[position]) for position, held in row]) for row in self._rows
+        ]
+        return insert_rows(port, self._table, rows)
+
+
+def insert_rows(port: TransactionPort, table: Table, rows: Sequence[Row]) -> Result:
+    port.insert(table, rows)
+    return Result(f"INSERT 0 {len(rows)}", count=len(rows))
+
+
+def _read_rows(tree: exp.Insert, table: Table, computed: list[exp.Expr]) -> list[dict[str, Operand]]:
+    columns, listed = insert_columns(tree, table)
+    if tree.args.get("default"):
+        return [{}]
+    rows = []
+    for item in tree.expression.expressions:
+        nodes = item.expressions if isinstance(item, exp.Tuple) else [item]
+        check_width(columns, listed, len(nodes))
+        rows.append({c.name: _read_value(n, computed) for c, n in zip(columns, nodes, strict=False)})
+    if len({len(row) for row in rows}) > 1:
+        raise errors.SyntaxProblem(detail="VALUES lists must all be the same length")
+    return rows
+
+
+def _read_value(node: exp.Expr, computed: list[exp.Expr]) -> Operand:
+    operand = read_operand(node)
+    if operand is not None:
+        return operand
+    computed.append(node.copy())
+    return Argument(-len(computed))
+
+
+def _expected_arguments(rows: list[dict[str, Operand]], computed: Template | None) -> int:
+    in_rows = argument_count(operand for row in rows for operand in row.values())
+    return max(in_rows, max(computed.parameters, default=0) if computed is not None else 0)

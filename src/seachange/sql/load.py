@@ -1,0 +1,60 @@
+"""Arrow data into a table: columns by name, converted to the table's types, defaults for those that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from seachange import errors
+from seachange.model.defaults import constant_value
+from seachange.model.descriptor import Table
+from seachange.sql.port import TransactionPort
+from seachange.storage.arrow import arrow_type
+
+# An Arrow table, record batch or record batch reader (pyarrow has no types for mypy).
+ArrowSource = Any
+
+
+def load_arrow(port: TransactionPort, table: Table, source: ArrowSource) -> int:
+    reader = _reader(source)
+    known = table.column_by_name
+    for name in reader.schema.names:
+        if name not in known:
+            raise errors.UndefinedColumn(name=name, relation=table.name)
+    schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in table.visible_columns])
+    return port.insert_arrow(table, pa.RecordBatchReader.from_batches(schema, _convert(reader, table, schema)))
+
+
+def _reader(source: ArrowSource) -> pa.RecordBatchReader:
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        return source.to_reader()
+    if isinstance(source, pa.RecordBatchReader):
+        return source
+    raise errors.DatatypeMismatch(detail="give an Arrow table, record batch or record batch reader")
+
+
+def _convert(reader: pa.RecordBatchReader, table: Table, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    present = set(reader.schema.names)
+    for batch in reader:
+        arrays = []
+        for column, field in zip(table.visible_columns, schema, strict=True):
+            if column.name in present:
+                arrays.append(_cast(batch.column(column.name), field))
+            else:
+                value = constant_value(column.type, column.default)
+                arrays.append(pa.array([value] * batch.num_rows, field.type))
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _cast(array: pa.Array, field: pa.Field) -> pa.Array:
+    try:
+        return array if array.type == field.type else array.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise errors.QueryFailed(detail=f'column "{field.name}": {error}') from None
+    except pa.ArrowNotImplementedError:
+        detail = f'column "{field.name}" cannot be converted from {array.type}'
+        raise errors.DatatypeMismatch(detail=detail) from None

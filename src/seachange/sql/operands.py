@@ -1,0 +1,77 @@
+"""Values that need no engine to evaluate: literals, parameters and DEFAULT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+
+from seachange import errors
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """The user's `number`-th parameter, from 1; above those, values that the statement has DuckDB compute."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultValue:
+    pass
+
+
+Operand = Given | Argument | DefaultValue
+
+NULL = Given(None)
+
+
+def read_operand(node: exp.Expr) -> Operand | None:
+    """None if the expression has to be evaluated."""
+    match node:
+        case exp.Literal():
+            return Given(node.name if node.is_string else _number(node.name))
+        case exp.Null():
+            return NULL
+        case exp.Boolean():
+            return Given(bool(node.this))
+        case exp.ByteString():
+            return Given(str(node.this))
+        case exp.Neg(this=exp.Literal(is_string=False)):
+            return Given(-_number(node.this.name))
+        case exp.Parameter(this=exp.Literal(is_string=False)):
+            return Argument(int(node.this.name))
+        case exp.Paren():
+            return read_operand(node.this)
+        case _:
+            return DefaultValue() if _is_default(node) else None
+
+
+def _number(text: str) -> int | Decimal:
+    return int(text) if text.isdigit() else Decimal(text)
+
+
+def _is_default(node: exp.Expr) -> bool:
+    """sqlglot reads DEFAULT as a variable in VALUES, as a column in SET."""
+    if isinstance(node, exp.Var):
+        return node.name.upper() == "DEFAULT"
+    if not isinstance(node, exp.Column) or node.table or not isinstance(node.this, exp.Identifier):
+        return False
+    return not node.this.quoted and node.name.upper() == "DEFAULT"
+
+
+def argument_count(operands: Iterable[Operand]) -> int:
+    return max((o.number for o in operands if isinstance(o, Argument)), default=0)
+
+
+def check_argument_count(expected: int, values: Sequence[Any]) -> None:
+    if expected != len(values):
+        raise errors.WrongParameterCount(expected=expected, given=len(values))

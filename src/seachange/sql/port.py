@@ -1,0 +1,55 @@
+"""What a statement needs of the transaction that it runs in; the engine provides it.
+
+Rows are tuples of Python values in the order of `table.columns` (every column that is not ABSENT, the hidden ones
+included), already converted to the columns' types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from seachange.model.descriptor import Table
+from seachange.model.ids import IndexId
+from seachange.model.scan import Scan
+
+Row = tuple[Any, ...]
+
+
+class TransactionPort(Protocol):
+    def table(self, schema: str | None, name: str) -> Table:
+        """The table as of the statement's snapshot (with the transaction's own changes); UndefinedTable if none."""
+
+    def tables(self) -> tuple[Table, ...]: ...
+
+    def scan(self, table: Table, hidden: bool = False) -> Scan:
+        """The visible rows, with the transaction's own writes; with `hidden`, the hidden columns too."""
+
+    def get(self, table: Table, key: Row) -> Row | None:
+        """The row with this primary key, without DuckDB."""
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        """Adds rows; the hidden rowid is filled in where it is None. UniqueViolation, NotNullViolation."""
+
+    def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
+        """Replaces rows read in this statement; the primary key may change."""
+
+    def delete(self, table: Table, old: Sequence[Row]) -> None: ...
+
+    def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
+        """Adds many rows straight into sorted segments, in bounded memory. The reader's columns are
+        `table.visible_columns`, in order, in their Arrow types. Gives the number of rows."""
+
+    def allocate_ids(self, count: int) -> range: ...
+
+    def is_empty(self, index_id: IndexId) -> bool: ...
+
+    def mark(self) -> Any:
+        """A point to go back to, and `reset` goes back: a statement that fails leaves none of its writes."""
+
+    def reset(self, mark: Any) -> None: ...
+
+    def publish(self, before: Table | None, after: Table | None) -> None:
+        """Makes a descriptor change part of the transaction: creates (before None), replaces, drops (after None)."""

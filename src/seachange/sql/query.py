@@ -1,0 +1,60 @@
+"""SELECT: tables resolved through the transaction, their scans put into the compiled text, run on DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from seachange import errors
+from seachange.model.scan import Scan
+from seachange.sql.duck import DuckQuery, DuckRows, DuckSession
+from seachange.sql.port import TransactionPort
+from seachange.sql.result import Result, duck_column
+from seachange.sql.template import TableReference, Template, parameter_name
+
+
+def bind_query(template: Template, port: TransactionPort, values: Sequence[Any]) -> DuckQuery:
+    """The template with the scans of its tables at the statement's snapshot."""
+    scans: dict[TableReference, Scan] = {}
+    for reference in template.tables:
+        if reference not in scans:
+            table = port.table(reference.schema, reference.name)
+            scans[reference] = port.scan(table, hidden=reference.hidden)
+    parameters: dict[str, Any] = {parameter_name(n): values[n - 1] for n in template.parameters}
+    relations: dict[str, Any] = {}
+    for scan in scans.values():
+        parameters.update(scan.parameters)
+        relations.update(scan.relations)
+    hidden_by_cte = template.cte_names & {name.lower() for name in relations}
+    if hidden_by_cte:
+        raise errors.DuplicateTable(name=min(hidden_by_cte))
+    return DuckQuery(template.fill([scans[r].sql for r in template.tables]), parameters, relations)
+
+
+def check_parameter_count(template: Template, values: Sequence[Any]) -> None:
+    expected = max(template.parameters, default=0)
+    if expected != len(values):
+        raise errors.WrongParameterCount(expected=expected, given=len(values))
+
+
+def run_query(template: Template, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
+    check_parameter_count(template, values)
+    found = duck.rows(bind_query(template, port, values))
+    names = _result_names(template, found)
+    columns = tuple(duck_column(name, type_) for name, type_ in zip(names, found.types, strict=True))
+    return Result(f"SELECT {len(found.rows)}", columns, found.rows, len(found.rows))
+
+
+def _result_names(template: Template, found: DuckRows) -> list[str]:
+    """PostgreSQL's names where the text decides them: up to the first star, and from the last one on."""
+    names = list(found.names)
+    chosen = template.names
+    if chosen is None:
+        return names
+    stars = [i for i, name in enumerate(chosen) if name is None]
+    before = chosen if not stars else chosen[: stars[0]]
+    after = () if not stars else chosen[stars[-1] + 1 :]
+    names[: len(before)] = [str(name) for name in before]
+    if after:
+        names[-len(after) :] = [str(name) for name in after]
+    return names

@@ -1,0 +1,107 @@
+"""SET clauses: how a new value comes about, without an engine where that is plain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
+from typing import Any
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.coercion import INTEGER_BITS, Coercer, coercer
+from seachange.model.descriptor import Column, Table
+from seachange.model.types import BIGINT, Kind
+from seachange.sql.keys import plain_column
+from seachange.sql.operands import Argument, DefaultValue, Given, Operand, read_operand
+from seachange.sql.result import Row
+from seachange.sql.target import Target, find_column, folded, with_default
+
+# A new value from the old row, the statement's values, and what DuckDB computed for the row.
+Setter = Callable[[Row, Sequence[Any], Row], Any]
+
+_WIDE = Context(prec=100)
+
+
+def read_assignments(tree: exp.Update, table: Table) -> list[tuple[Column, exp.Expr]]:
+    pairs: list[tuple[str, exp.Expr]] = []
+    for item in tree.expressions:
+        if not isinstance(item, exp.EQ):
+            raise errors.SyntaxProblem(detail="an assignment is expected after SET")
+        pairs += _split_assignment(item)
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise errors.SyntaxProblem(detail=f'multiple assignments to column "{name}"')
+    return [(find_column(table, name), node) for name, node in pairs]
+
+
+def _split_assignment(item: exp.EQ) -> list[tuple[str, exp.Expr]]:
+    if isinstance(item.this, exp.Column):
+        return [(folded(item.this.this), item.expression)]
+    if not isinstance(item.this, exp.Tuple) or not isinstance(item.expression, exp.Tuple):
+        raise errors.FeatureNotSupported(feature="this form of SET", instead="Assign column by column.")
+    targets, nodes = item.this.expressions, item.expression.expressions
+    if len(targets) != len(nodes):
+        raise errors.SyntaxProblem(detail="number of columns does not match number of values")
+    return [(folded(t.this), n) for t, n in zip(targets, nodes, strict=True)]
+
+
+def compile_setter(column: Column, node: exp.Expr, table: Table, target: Target, computed: list[exp.Expr]) -> Setter:
+    """What cannot be set without DuckDB is added to `computed`."""
+    coerce = coercer(column.type)
+    operand = read_operand(node)
+    if operand is not None:
+        return _set_operand(with_default(column, operand), coerce)
+    stepped = _step(column, node, table, target, coerce)
+    if stepped is not None:
+        return stepped
+    position = len(computed)
+    computed.append(node.copy())
+    return lambda _old, _values, row: coerce(row[position])
+
+
+def _set_operand(operand: Operand, coerce: Coercer) -> Setter:
+    match operand:
+        case Given(value):
+            constant = coerce(value)
+            return lambda _old, _values, _computed: constant
+        case Argument(number):
+            return lambda _old, values, _computed: coerce(values[number - 1])
+        case DefaultValue():
+            raise AssertionError("defaults are resolved before")
+
+
+def _step(column: Column, node: exp.Expr, table: Table, target: Target, coerce: Coercer) -> Setter | None:
+    """`n = n + 1` and the like on an integer or numeric column."""
+    if not isinstance(node, exp.Add | exp.Sub):
+        return None
+    name, operand = plain_column(node.this, target), read_operand(node.expression)
+    source = table.column_by_name.get(name) if name is not None else None
+    if source is None or not isinstance(operand, Given | Argument):
+        return None
+    if source.type.kind not in (*INTEGER_BITS, Kind.NUMERIC):
+        return None
+    position = table.columns.index(source)
+    sign = -1 if isinstance(node, exp.Sub) else 1
+
+    def step(old: Row, values: Sequence[Any], _computed: Row) -> Any:
+        amount = operand.value if isinstance(operand, Given) else values[operand.number - 1]
+        return coerce(_add(old[position], amount, sign))
+
+    return step
+
+
+def _add(value: Any, amount: Any, sign: int) -> Any:
+    if value is None or amount is None:
+        return None
+    if isinstance(amount, str):
+        # A literal without a type takes that of the other operand.
+        amount = coercer(BIGINT)(amount) if isinstance(value, int) else Decimal(amount)
+    if isinstance(amount, bool) or not isinstance(amount, int | float | Decimal):
+        raise errors.DatatypeMismatch(detail=f"{type(amount).__name__} cannot be added to a number")
+    if isinstance(amount, float):
+        return float(value) + sign * amount
+    if isinstance(value, Decimal) or isinstance(amount, Decimal):
+        return _WIDE.add(Decimal(value), sign * Decimal(amount))
+    return value + sign * amount

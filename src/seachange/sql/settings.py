@@ -1,0 +1,180 @@
+"""The settings of a session: a table of what exists, and the values that a session gave them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from seachange import errors
+from seachange.model.coercion import coerce
+from seachange.model.ids import Seq
+from seachange.model.isolation import ISOLATION_BY_NAME
+from seachange.model.types import Kind, SqlType
+
+_DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
+_MILLISECONDS: dict[str, int] = {
+    "": 1,
+    "us": 0,
+    "ms": 1,
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1_000),
+    **dict.fromkeys(("min", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+}
+_UTF8 = frozenset({"utf8", "utf-8", "unicode"})
+_UTC = frozenset({"utc", "gmt", "etc/utc", "zulu", "0", "+00:00"})
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`check` raises ValueError for a value that the setting cannot have, and gives it in its canonical form."""
+
+    name: str
+    default: str
+    check: Callable[[str], str]
+    description: str
+
+
+def _any_text(value: str) -> str:
+    return value
+
+
+def _check_isolation(value: str) -> str:
+    level = ISOLATION_BY_NAME.get(" ".join(value.lower().split()))
+    if level is None:
+        raise ValueError(value)
+    return level.value
+
+
+def _check_duration(value: str) -> str:
+    parse_duration_ms(value)
+    return value
+
+
+def _check_encoding(value: str) -> str:
+    if value.lower() not in _UTF8:
+        raise ValueError(value)
+    return "UTF8"
+
+
+def _check_timezone(value: str) -> str:
+    if value.lower() not in _UTC:
+        raise ValueError(value)
+    return "UTC"
+
+
+def _check_as_of(value: str) -> str:
+    parse_as_of(value)
+    return value.strip()
+
+
+SETTINGS: dict[str, Setting] = {
+    setting.name: setting
+    for setting in (
+        Setting("application_name", "", _any_text, "The name that the client gives itself."),
+        Setting("client_encoding", "UTF8", _check_encoding, "The encoding of text: always UTF8."),
+        Setting(
+            "default_transaction_isolation",
+            "read committed",
+            _check_isolation,
+            "The isolation level of transactions that do not say.",
+        ),
+        Setting(
+            "transaction_isolation",
+            "read committed",
+            _check_isolation,
+            "The isolation level of the current transaction.",
+        ),
+        Setting(
+            "seachange.as_of",
+            "",
+            _check_as_of,
+            "Read as of a sequence number or a timestamp; empty for now.",
+        ),
+        Setting("seachange.node_expiry", "10s", _check_duration, "After what silence a node is given up."),
+        Setting("seachange.retention", "1 day", _check_duration, "How long history is kept."),
+        Setting("statement_timeout", "0", _check_duration, "How long a statement may take; 0 for ever."),
+        Setting("timezone", "UTC", _check_timezone, "The time zone of the session: always UTC."),
+    )
+}
+
+
+def parse_duration_ms(text: str) -> int:
+    """
+    >>> parse_duration_ms("1 day"), parse_duration_ms("10s"), parse_duration_ms("250")
+    (86400000, 10000, 250)
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None or match.group(2).lower() not in _MILLISECONDS:
+        raise ValueError(text)
+    return int(float(match.group(1)) * _MILLISECONDS[match.group(2).lower()])
+
+
+def parse_as_of(text: str) -> Seq | dt.datetime | None:
+    """A sequence number, a point in time, or None for now."""
+    text = text.strip()
+    if not text:
+        return None
+    if text.isdigit():
+        return Seq(int(text))
+    try:
+        moment = coerce(SqlType(Kind.TIMESTAMPTZ), text)
+    except errors.DataError:
+        raise ValueError(text) from None
+    assert isinstance(moment, dt.datetime)
+    return moment
+
+
+class SessionSettings:
+    """The values of one session. SET is undone by ROLLBACK; SET LOCAL ends with the transaction."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+        self._local: dict[str, str] = {}
+        self._before: dict[str, str] | None = None
+
+    def get(self, name: str) -> str:
+        setting = _find(name)
+        if name in self._local:
+            return self._local[name]
+        return self._values.get(name, setting.default)
+
+    def set(self, name: str, value: str | None, local: bool = False) -> None:
+        setting = _find(name)
+        try:
+            checked = setting.default if value is None else setting.check(value)
+        except ValueError:
+            raise errors.InvalidSetting(name=name, value=value) from None
+        if local:
+            self._local[name] = checked
+        else:
+            self._local.pop(name, None)
+            self._values[name] = checked
+
+    def reset(self, name: str | None) -> None:
+        if name is None:
+            self._values.clear()
+            self._local.clear()
+        else:
+            self.set(name, None)
+
+    def show(self) -> list[tuple[str, str, str]]:
+        return [(name, self.get(name), setting.description) for name, setting in sorted(SETTINGS.items())]
+
+    def begin(self) -> None:
+        self._before = dict(self._values)
+
+    def end(self, committed: bool) -> None:
+        if self._before is not None and not committed:
+            self._values = self._before
+        self._before = None
+        self._local.clear()
+
+
+def _find(name: str) -> Setting:
+    setting = SETTINGS.get(name)
+    if setting is None:
+        raise errors.UndefinedObject(kind="configuration parameter", name=name)
+    return setting

@@ -1,0 +1,62 @@
+"""The table that a DML statement changes, and the columns that it names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.defaults import constant_value
+from seachange.model.descriptor import Column, Table
+from seachange.sql.operands import DefaultValue, Given, Operand
+from seachange.sql.port import TransactionPort
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    schema: str | None
+    name: str
+    alias: str
+
+    def resolve(self, port: TransactionPort) -> Table:
+        return port.table(self.schema, self.name)
+
+
+def folded(identifier: exp.Expr) -> str:
+    quoted = isinstance(identifier, exp.Identifier) and identifier.quoted
+    return identifier.name if quoted else identifier.name.lower()
+
+
+def read_target(node: exp.Expr | None) -> Target:
+    if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+        raise errors.SyntaxProblem(detail="a table is expected")
+    if node.args.get("joins"):
+        raise errors.FeatureNotSupported(feature="a join as the target of a change", instead="")
+    schema, alias = node.args.get("db"), node.args.get("alias")
+    name = folded(node.this)
+    return Target(
+        folded(schema) if schema is not None else None,
+        name,
+        folded(alias.this) if alias is not None else name,
+    )
+
+
+def find_column(table: Table, name: str) -> Column:
+    column = table.column_by_name.get(name)
+    if column is None:
+        raise errors.UndefinedColumn(name=name, relation=table.name)
+    return column
+
+
+def with_default(column: Column, operand: Operand) -> Operand:
+    if not isinstance(operand, DefaultValue):
+        return operand
+    return Given(constant_value(column.type, column.default))
+
+
+def refuse_clauses(tree: exp.Expr, clauses: dict[str, str]) -> None:
+    """`clauses`: arguments of the tree that are not supported yet, with what to call them."""
+    for key, feature in clauses.items():
+        if tree.args.get(key):
+            raise errors.FeatureNotSupported(feature=feature, instead="")

@@ -1,0 +1,131 @@
+"""A query compiled as far as possible without looking at any table: checked, translated to DuckDB, with holes where
+the scans of tables go.
+
+The passes are pure functions on a copy of the parsed tree, in the order of `_PASSES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, UnsupportedError
+
+from seachange import errors
+from seachange.model.types import NUMERIC_DEFAULT
+from seachange.sql.guard import check_tree
+from seachange.sql.output import output_names
+from seachange.sql.scope import is_cte_reference
+
+# Stands in generated text where a scan goes; no statement can contain it, since text has no NUL.
+_HOLE = "\x00"
+# The meta entry by which DML marks its target: it is scanned with its hidden columns.
+WITH_HIDDEN = "with_hidden"
+
+
+@dataclass(frozen=True, slots=True)
+class TableReference:
+    schema: str | None
+    name: str
+    hidden: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """DuckDB text around the scans: `pieces[0] scan(tables[0]) pieces[1] ...`. `parameters` are the numbers of the
+    user's parameters that occur; `names` the result's column names where the text decides them."""
+
+    pieces: tuple[str, ...]
+    tables: tuple[TableReference, ...]
+    parameters: tuple[int, ...]
+    names: tuple[str | None, ...] | None
+    cte_names: frozenset[str]
+
+    def fill(self, scans: Sequence[str]) -> str:
+        parts = [self.pieces[0]]
+        for scan, piece in zip(scans, self.pieces[1:], strict=True):
+            parts += (scan, piece)
+        return "".join(parts)
+
+
+def parameter_name(number: int) -> str:
+    return f"arg{number}"
+
+
+def compile_template(tree: exp.Expr) -> Template:
+    """Takes ownership of the tree."""
+    check_tree(tree)
+    tree = _fold_names(tree)
+    names = output_names(tree)
+    for transform in _PASSES:
+        tree = transform(tree)
+    parameters = sorted({int(node.this.name) for node in tree.find_all(exp.Parameter)})
+    cte_names = frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
+    for node in list(tree.find_all(exp.Parameter)):
+        node.set("this", exp.Var(this=parameter_name(int(node.this.name))))
+    tables = _cut_holes(tree)
+    pieces = _generate(tree).split(_HOLE)
+    in_order = tuple(tables[int(number)] for number in pieces[1::2])
+    return Template(tuple(pieces[0::2]), in_order, tuple(parameters), names, cte_names)
+
+
+def _fold_names(tree: exp.Expr) -> exp.Expr:
+    for node in tree.find_all(exp.Identifier):
+        if not node.quoted:
+            node.set("this", node.name.lower())
+    return tree
+
+
+def _unqualify(tree: exp.Expr) -> exp.Expr:
+    """`public.t.a` is `t.a`; `pg_catalog.lower(a)` is `lower(a)`."""
+    for column in tree.find_all(exp.Column):
+        column.set("db", None)
+        column.set("catalog", None)
+    for dot in list(tree.find_all(exp.Dot)):
+        if isinstance(dot.expression, exp.Func):
+            dot.replace(dot.expression.pop())
+    return tree
+
+
+def _translate_casts(tree: exp.Expr) -> exp.Expr:
+    for cast in list(tree.find_all(exp.Cast)):
+        type_ = cast.to
+        if type_.is_type(exp.DType.DECIMAL) and not type_.expressions:
+            cast.set("to", exp.DataType.build("DECIMAL({},{})".format(*NUMERIC_DEFAULT)))
+        elif type_.is_type(exp.DType.VARBINARY) and isinstance(cast.this, exp.Literal):
+            # DuckDB reads \x before each byte, PostgreSQL once.
+            if cast.this.name.startswith("\\x"):
+                cast.replace(exp.func("unhex", exp.Literal.string(cast.this.name[2:])))
+        elif type_.is_type(exp.DType.VARCHAR) and type_.expressions:
+            length = type_.expressions[0].this.copy()
+            cast.set("to", exp.DataType.build("TEXT"))
+            cast.replace(exp.Left(this=cast.copy(), expression=length))
+    return tree
+
+
+_PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (_unqualify, _translate_casts)
+
+
+def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
+    """Replaces every reference to a table of the catalog by a numbered hole."""
+    found: list[TableReference] = []
+    for node in list(tree.find_all(exp.Table, bfs=False)):
+        if isinstance(node.this, exp.Func) or is_cte_reference(node):
+            continue
+        if node.catalog and node.catalog != "seachange":
+            raise errors.FeatureNotSupported(feature="a reference to another database", instead="")
+        number = len(found)
+        found.append(TableReference(node.db or None, node.name, bool(node.meta.get(WITH_HIDDEN))))
+        alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name, quoted=True))
+        hole = exp.Subquery(this=exp.Var(this=f"{_HOLE}{number}{_HOLE}"), alias=alias)
+        hole.set("joins", node.args.get("joins"))
+        node.replace(hole)
+    return tuple(found)
+
+
+def _generate(tree: exp.Expr) -> str:
+    try:
+        return tree.sql("duckdb", identify=True, comments=False, unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError as error:
+        raise errors.FeatureNotSupported(feature=str(error).splitlines()[0], instead="") from None

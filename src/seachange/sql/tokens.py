@@ -1,0 +1,184 @@
+"""Statements as words: sqlglot's tokens cut at semicolons, and a reader over them for our own small parsers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import ClassVar
+
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from seachange import errors
+from seachange.sql.placeholders import isolate_parameters
+
+
+class _Dialect(Postgres):
+    class Tokenizer(Postgres.Tokenizer):
+        # sqlglot keeps the rest of SHOW, RESET and the like as one string; we read it ourselves.
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+DIALECT = _Dialect()
+
+_STRINGS = frozenset(
+    {
+        TokenType.STRING,
+        TokenType.HEREDOC_STRING,
+        TokenType.BYTE_STRING,
+        TokenType.NATIONAL_STRING,
+        TokenType.RAW_STRING,
+        TokenType.UNICODE_STRING,
+    }
+)
+
+
+class Kind(Enum):
+    WORD = auto()
+    NAME = auto()
+    STRING = auto()
+    NUMBER = auto()
+    SYMBOL = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A lexeme: an unquoted word (in lower case), a quoted name, a string, a number or a symbol."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RawStatement:
+    """One statement of a script: its text, its tokens for sqlglot, its words for us."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    words: tuple[Word, ...]
+
+
+def split_script(script: str) -> tuple[RawStatement, ...]:
+    text = isolate_parameters(script)
+    try:
+        tokens = DIALECT.tokenize(text)
+    except TokenError as error:
+        raise errors.SyntaxProblem(detail=str(error).splitlines()[0]) from None
+    statements: list[RawStatement] = []
+    current: list[Token] = []
+    for token in [*tokens, None]:
+        if token is not None and token.token_type is not TokenType.SEMICOLON:
+            current.append(token)
+        elif current:
+            statements.append(_raw(text, tuple(current)))
+            current = []
+    return tuple(statements)
+
+
+def _raw(text: str, tokens: tuple[Token, ...]) -> RawStatement:
+    words = tuple(word for token in tokens for word in _words(token))
+    return RawStatement(text[tokens[0].start : tokens[-1].end + 1], tokens, words)
+
+
+def _words(token: Token) -> Iterator[Word]:
+    if token.token_type is TokenType.IDENTIFIER:
+        yield Word(Kind.NAME, token.text)
+    elif token.token_type in _STRINGS:
+        yield Word(Kind.STRING, token.text)
+    elif token.token_type is TokenType.NUMBER:
+        yield Word(Kind.NUMBER, token.text)
+    elif token.text[:1].isalpha() or token.text[:1] == "_":
+        # sqlglot joins some keywords ("PRIMARY KEY", "DOUBLE PRECISION") into one token.
+        for part in token.text.lower().split():
+            yield Word(Kind.WORD, part)
+    else:
+        yield Word(Kind.SYMBOL, token.text)
+
+
+class Reader:
+    """Walks over the words of a statement. `take...` moves on only if it succeeds; `expect...` fails with 42601."""
+
+    def __init__(self, words: tuple[Word, ...], text: str) -> None:
+        self._words = words
+        self._position = 0
+        self.text = text
+
+    @property
+    def at_end(self) -> bool:
+        return self._position >= len(self._words)
+
+    def peek(self, ahead: int = 0) -> Word | None:
+        position = self._position + ahead
+        return self._words[position] if position < len(self._words) else None
+
+    def next(self) -> Word:
+        word = self.peek()
+        if word is None:
+            raise self.problem()
+        self._position += 1
+        return word
+
+    def at(self, *words: str) -> bool:
+        return all(self.peek(i) == Word(Kind.WORD, w) for i, w in enumerate(words))
+
+    def take(self, *words: str) -> bool:
+        if not self.at(*words):
+            return False
+        self._position += len(words)
+        return True
+
+    def take_any(self, *words: str) -> str | None:
+        word = self.peek()
+        if word is None or word.kind is not Kind.WORD or word.text not in words:
+            return None
+        self._position += 1
+        return word.text
+
+    def expect(self, *words: str) -> None:
+        if not self.take(*words):
+            raise self.problem()
+
+    def take_symbol(self, symbol: str) -> bool:
+        if self.peek() != Word(Kind.SYMBOL, symbol):
+            return False
+        self._position += 1
+        return True
+
+    def expect_symbol(self, symbol: str) -> None:
+        if not self.take_symbol(symbol):
+            raise self.problem()
+
+    def name(self) -> str:
+        word = self.peek()
+        if word is None or word.kind not in (Kind.NAME, Kind.WORD):
+            raise self.problem()
+        self._position += 1
+        return word.text
+
+    def integer(self) -> int:
+        word = self.peek()
+        if word is None or word.kind is not Kind.NUMBER or not word.text.isdigit():
+            raise self.problem()
+        self._position += 1
+        return int(word.text)
+
+    def names(self) -> tuple[str, ...]:
+        """A list of names in parentheses."""
+        self.expect_symbol("(")
+        found = [self.name()]
+        while self.take_symbol(","):
+            found.append(self.name())
+        self.expect_symbol(")")
+        return tuple(found)
+
+    def expect_end(self) -> None:
+        if not self.at_end:
+            raise self.problem()
+
+    def problem(self) -> errors.SyntaxProblem:
+        word = self.peek()
+        if word is None:
+            return errors.SyntaxProblem(detail="at end of input")
+        return errors.SyntaxProblem(detail=f'at or near "{word.text}"')
