@@ -1,0 +1,254 @@
+"""The Python interface: DB-API 2.0 (PEP 249) over an embedded session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.opening import acquire_node, release_node
+from seachange.engine.session import Session, Status
+from seachange.sql.load import ArrowSource, load_arrow
+from seachange.sql.placeholders import Parameters, number_parameters
+from seachange.sql.result import Result, Row
+
+apilevel = "2.0"
+# Threads may share the module, but not connections.
+threadsafety = 1
+paramstyle = "pyformat"
+
+Description = list[tuple[str, int, None, None, int | None, int | None, None]]
+
+
+def connect(
+    data: str | PathLike[str],
+    catalog: str | None = None,
+    user: str = "seachange",
+    database: str = "seachange",
+    autocommit: bool = False,
+) -> Connection:
+    """Opens the database in the folder `data`, creating it if there is none. `catalog` is a URL: sqlite:///...
+    (the default, inside the folder) or postgresql://..."""
+    node = acquire_node(Path(data), catalog)
+    try:
+        return Connection(node, user, database, autocommit)
+    except BaseException:
+        release_node(node)
+        raise
+
+
+class Connection:
+    Warning = errors.Warning
+    Error = errors.Error
+    InterfaceError = errors.InterfaceError
+    DatabaseError = errors.DatabaseError
+    DataError = errors.DataError
+    OperationalError = errors.OperationalError
+    IntegrityError = errors.IntegrityError
+    InternalError = errors.InternalError
+    ProgrammingError = errors.ProgrammingError
+    NotSupportedError = errors.NotSupportedError
+
+    def __init__(self, node: Node, user: str, database: str, autocommit: bool) -> None:
+        self._node = node
+        self._session = Session(node, user, database)
+        self._autocommit = autocommit
+        self._closed = False
+
+    @property
+    def session(self) -> Session:
+        if self._closed:
+            raise errors.NodeClosed()
+        return self._session
+
+    @property
+    def autocommit(self) -> bool:
+        return self._autocommit
+
+    @autocommit.setter
+    def autocommit(self, value: bool) -> None:
+        if self.session.status is not Status.IDLE:
+            raise errors.ActiveTransaction(detail="autocommit cannot be changed within a transaction")
+        self._autocommit = value
+
+    @property
+    def notices(self) -> list[str]:
+        """Messages of earlier statements; the caller may clear the list."""
+        return self._session.notices
+
+    def cursor(self) -> Cursor:
+        self.session  # noqa: B018 - a closed connection gives no cursor
+        return Cursor(self)
+
+    def execute(self, operation: str, parameters: Parameters = None) -> Cursor:
+        return self.cursor().execute(operation, parameters)
+
+    def commit(self) -> None:
+        self.session.commit()
+
+    def rollback(self) -> None:
+        self.session.rollback()
+
+    def close(self) -> None:
+        """Rolls back what is not committed. Closing twice is no error."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._session.close()
+        finally:
+            release_node(self._node)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if not self._closed:
+                if kind is None:
+                    self.commit()
+                else:
+                    self.rollback()
+        finally:
+            self.close()
+
+    def load_arrow(self, table: str, source: ArrowSource) -> int:
+        """Adds the rows of an Arrow table or reader, columns by name, in bounded memory; gives their number."""
+        schema, _, name = table.rpartition(".")
+        self.start()
+        return self.session.in_transaction(
+            lambda transaction: load_arrow(transaction, transaction.table(schema or None, name), source)
+        )
+
+    def compact(self, table: str) -> None:
+        """Folds the recent changes of a table into its base segments now."""
+        schema, _, name = table.rpartition(".")
+        found = self.session.in_transaction(lambda transaction: transaction.table(schema or None, name))
+        self._node.compact(found)
+
+    def node_statistics(self) -> dict[str, int]:
+        self.session  # noqa: B018 - a closed connection has no node
+        return self._node.statistics()
+
+    def start(self) -> None:
+        """Begins the transaction that PEP 249 wants around every statement."""
+        if not self._autocommit and self.session.status is Status.IDLE:
+            self.session.begin()
+
+
+class Cursor:
+    """The rows of a statement are all there when `execute` returns."""
+
+    arraysize = 1
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._result: Result | None = None
+        self._position = 0
+        self._closed = False
+        self.rowcount = -1
+
+    def execute(self, operation: str, parameters: Parameters = None) -> Self:
+        session = self._open()
+        self._result = None
+        self.rowcount = -1
+        self.connection.start()
+        if parameters is None:
+            result = session.execute(operation)
+        else:
+            numbered = number_parameters(operation)
+            result = session.execute(numbered.text, numbered.values(parameters))
+        self._take(result)
+        return self
+
+    def executemany(self, operation: str, parameters: Iterable[Parameters]) -> Self:
+        """One transaction for all of them, also with autocommit."""
+        session = self._open()
+        own = session.status is Status.IDLE and self.connection.autocommit
+        if own:
+            session.begin()
+        total = 0
+        try:
+            for values in parameters:
+                self.execute(operation, values if values is not None else ())
+                total += max(self.rowcount, 0)
+        except BaseException:
+            if own:
+                session.rollback()
+            raise
+        if own:
+            session.commit()
+        self._result = None
+        self.rowcount = total
+        return self
+
+    def _take(self, result: Result) -> None:
+        self._result = result if result.columns is not None else None
+        self._position = 0
+        self.rowcount = result.count
+
+    @property
+    def description(self) -> Description | None:
+        if self._result is None or self._result.columns is None:
+            return None
+        return [
+            (c.name, c.oid, None, None, c.precision or None, c.scale if c.precision else None, None)
+            for c in self._result.columns
+        ]
+
+    def fetchone(self) -> Row | None:
+        rows = self._rows()
+        if self._position >= len(rows):
+            return None
+        self._position += 1
+        return rows[self._position - 1]
+
+    def fetchmany(self, size: int | None = None) -> list[Row]:
+        rows = self._rows()
+        start = self._position
+        self._position = min(len(rows), start + (self.arraysize if size is None else size))
+        return list(rows[start : self._position])
+
+    def fetchall(self) -> list[Row]:
+        rows = self._rows()
+        start, self._position = self._position, len(rows)
+        return list(rows[start:])
+
+    def __iter__(self) -> Iterator[Row]:
+        while (row := self.fetchone()) is not None:
+            yield row
+
+    def close(self) -> None:
+        self._closed = True
+        self._result = None
+
+    def setinputsizes(self, sizes: Sequence[Any]) -> None:
+        """PEP 249 asks for it; there is nothing to do."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """PEP 249 asks for it; there is nothing to do."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open(self) -> Session:
+        if self._closed:
+            raise errors.CursorClosed()
+        return self.connection.session
+
+    def _rows(self) -> Sequence[Row]:
+        self._open()
+        if self._result is None:
+            raise errors.NoResult()
+        return self._result.rows

@@ -1,0 +1,263 @@
+"""A session: statements of one client, one after the other, in transactions of its own or given by BEGIN.
+
+**Invariant:** whatever happens to a statement, the session ends up idle, in an open transaction, or in a failed one
+that only COMMIT and ROLLBACK leave; no transaction outlives it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from typing import Any, TypeVar
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.transaction import Transaction
+from seachange.model.ids import Seq
+from seachange.model.isolation import Isolation
+from seachange.model.statements import (
+    Begin,
+    Commit,
+    ResetSetting,
+    Rollback,
+    SetSetting,
+    SetTransaction,
+    ShowSetting,
+)
+from seachange.model.types import TEXT
+from seachange.sql.duck import DuckSession
+from seachange.sql.execute import Prepared, prepare, run_statement
+from seachange.sql.result import Result, table_column
+from seachange.sql.settings import SessionSettings, parse_as_of
+
+# How often a statement that stands for itself is run again when it meets a conflict.
+RETRIES_MAX = 20
+
+_MICROSECOND = dt.timedelta(microseconds=1)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_CONTROL = (Begin, Commit, Rollback, SetTransaction, SetSetting, ShowSetting, ResetSetting)
+
+T = TypeVar("T")
+
+
+class Status(Enum):
+    IDLE = auto()
+    OPEN = auto()
+    FAILED = auto()
+
+
+class Session:
+    def __init__(self, node: Node, user: str = "seachange", database: str = "seachange") -> None:
+        self.node = node
+        self.user = user
+        self.database = database
+        self.settings = SessionSettings()
+        self.notices: list[str] = []
+        self.status = Status.IDLE
+        self._duck = DuckSession(node.duck.cursor())
+        # Begun by the first statement that needs it, so that modes can be set after BEGIN.
+        self._transaction: Transaction | None = None
+        self._read_only = False
+
+    def close(self) -> None:
+        self.rollback()
+        self._duck.close()
+
+    def interrupt(self) -> None:
+        """Cancels the running statement; may be called from another thread."""
+        self._duck.interrupt()
+
+    # Statements.
+
+    def execute(self, text: str, values: Sequence[Any] = ()) -> Result:
+        """Runs every statement of the text and gives the result of the last. Without BEGIN, the text is one
+        transaction."""
+        prepared = prepare(text)
+        if len(prepared) == 1:
+            return self._execute_one(prepared[0], values)
+        if not prepared:
+            return Result("")
+        if self.status is not Status.IDLE or any(isinstance(p.parsed, _CONTROL) for p in prepared):
+            return [self._execute_one(p, values) for p in prepared][-1]
+        return self._retrying(lambda transaction: self._run_all(prepared, transaction, values))
+
+    def _run_all(self, prepared: Sequence[Prepared], transaction: Transaction, values: Sequence[Any]) -> Result:
+        result = Result("")
+        for position, statement in enumerate(prepared):
+            if position:
+                transaction.start_statement()
+            result = self._run(statement, transaction, values)
+        return result
+
+    def _execute_one(self, prepared: Prepared, values: Sequence[Any]) -> Result:
+        if isinstance(prepared.parsed, _CONTROL):
+            return self._control(prepared)
+        if self.status is Status.FAILED:
+            raise errors.InFailedTransaction()
+        if self.status is Status.IDLE:
+            return self._retrying(lambda transaction: self._run(prepared, transaction, values))
+        return self.in_transaction(lambda transaction: self._run(prepared, transaction, values))
+
+    def _run(self, prepared: Prepared, transaction: Transaction, values: Sequence[Any]) -> Result:
+        if prepared.writes and (self._read_only or transaction.read_only):
+            raise errors.ReadOnlyTransaction(command=prepared.command)
+        return run_statement(prepared, transaction, self._duck, values, self.notices)
+
+    def in_transaction(self, work: Callable[[Transaction], T]) -> T:
+        """Runs in the open transaction; an error makes it a failed one. Outside, in one of its own."""
+        if self.status is Status.FAILED:
+            raise errors.InFailedTransaction()
+        if self.status is Status.IDLE:
+            return self._once(work)
+        try:
+            if self._transaction is None:
+                self._transaction = self._begin()
+            else:
+                self._transaction.start_statement()
+            return work(self._transaction)
+        except BaseException:
+            self._fail()
+            raise
+
+    def _once(self, work: Callable[[Transaction], T]) -> T:
+        transaction = self._begin()
+        try:
+            result = work(transaction)
+        except BaseException:
+            transaction.rollback()
+            raise
+        transaction.commit()
+        return result
+
+    def _retrying(self, work: Callable[[Transaction], T]) -> T:
+        """A statement that stands for itself never shows a conflict to its client before it was retried."""
+        for _ in range(RETRIES_MAX):
+            try:
+                return self._once(work)
+            except errors.SerializationFailure:
+                continue
+        return self._once(work)
+
+    def _begin(self) -> Transaction:
+        as_of = parse_as_of(self.settings.get("seachange.as_of"))
+        if isinstance(as_of, dt.datetime):
+            as_of = self.node.sequence_at((as_of - _EPOCH) // _MICROSECOND)
+        return self.node.begin(self._isolation(), as_of=None if as_of is None else Seq(as_of))
+
+    def _isolation(self) -> Isolation:
+        name = "default_transaction_isolation" if self.status is Status.IDLE else "transaction_isolation"
+        return Isolation(self.settings.get(name))
+
+    # Transactions.
+
+    def begin(self, isolation: Isolation | None = None, read_only: bool | None = None) -> None:
+        if self.status is not Status.IDLE:
+            self.notices.append("there is already a transaction in progress")
+            return
+        level = isolation or Isolation(self.settings.get("default_transaction_isolation"))
+        self.settings.begin()
+        self.settings.set("transaction_isolation", level.value, local=True)
+        self._read_only = bool(read_only)
+        self.status = Status.OPEN
+
+    def commit(self) -> bool:
+        """False if there was a failed transaction, which has been rolled back."""
+        if self.status is Status.IDLE:
+            return True
+        committed = False
+        try:
+            if self._transaction is not None:
+                self._transaction.commit()
+            committed = self.status is Status.OPEN
+        finally:
+            self._end(committed)
+        return committed
+
+    def rollback(self) -> None:
+        if self._transaction is not None:
+            self._transaction.rollback()
+        if self.status is not Status.IDLE:
+            self._end(committed=False)
+
+    def _end(self, committed: bool) -> None:
+        self._transaction = None
+        self._read_only = False
+        self.status = Status.IDLE
+        self.settings.end(committed)
+
+    def _fail(self) -> None:
+        if self._transaction is not None:
+            self._transaction.rollback()
+            self._transaction = None
+        self.status = Status.FAILED
+
+    # Transaction and settings statements.
+
+    def _control(self, prepared: Prepared) -> Result:
+        statement = prepared.parsed
+        if self.status is Status.FAILED and not isinstance(statement, Commit | Rollback):
+            raise errors.InFailedTransaction()
+        try:
+            match statement:
+                case Begin():
+                    self.begin(statement.isolation, statement.read_only)
+                    return Result("BEGIN")
+                case Commit() | Rollback():
+                    return self._finish(isinstance(statement, Commit))
+                case SetTransaction():
+                    self._set_transaction(statement)
+                    return Result("SET")
+                case SetSetting():
+                    self._set(statement)
+                    return Result("SET")
+                case ResetSetting():
+                    self.settings.reset(statement.name)
+                    return Result("RESET")
+                case ShowSetting():
+                    return self._show(statement)
+                case _:
+                    raise errors.Bug(detail=f"{statement} is not a session statement")
+        except errors.Error:
+            if self.status is Status.OPEN:
+                self._fail()
+            raise
+
+    def _finish(self, commit: bool) -> Result:
+        if self.status is Status.IDLE:
+            self.notices.append("there is no transaction in progress")
+            return Result("COMMIT" if commit else "ROLLBACK")
+        if commit:
+            return Result("COMMIT" if self.commit() else "ROLLBACK")
+        self.rollback()
+        return Result("ROLLBACK")
+
+    def _set_transaction(self, statement: SetTransaction) -> None:
+        if statement.session:
+            if statement.isolation is not None:
+                self.settings.set("default_transaction_isolation", statement.isolation.value)
+            return
+        if self.status is Status.IDLE:
+            self.notices.append("SET TRANSACTION can only be used in transaction blocks")
+            return
+        if statement.isolation is not None:
+            self._set(SetSetting("transaction_isolation", statement.isolation.value, local=True))
+        if statement.read_only is not None:
+            self._read_only = statement.read_only
+
+    def _set(self, statement: SetSetting) -> None:
+        if statement.name in ("transaction_isolation", "seachange.as_of") and self._transaction is not None:
+            raise errors.ActiveTransaction(detail=f"{statement.name} must be set before any query")
+        local = statement.local or statement.name == "transaction_isolation"
+        if local and self.status is Status.IDLE:
+            self.notices.append("SET LOCAL can only be used in transaction blocks")
+            return
+        self.settings.set(statement.name, statement.value, local)
+
+    def _show(self, statement: ShowSetting) -> Result:
+        if statement.name is not None:
+            rows: list[tuple[str, ...]] = [(self.settings.get(statement.name),)]
+            return Result("SHOW", (table_column(statement.name, TEXT),), rows, 1)
+        columns = tuple(table_column(name, TEXT) for name in ("name", "setting", "description"))
+        listed: list[tuple[str, ...]] = list(self.settings.show())
+        return Result("SHOW", columns, listed, len(listed))
