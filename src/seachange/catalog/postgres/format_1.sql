@@ -273,7 +273,7 @@ BEGIN
         WHERE i.segment_id = s.id RETURNING i.segment_id)
     INSERT INTO seachange.segment
         SELECT s.id, s.index_id, s.layout_id, s.kind,
-            CASE WHEN s.delta THEN my_seq ELSE coalesce(s.base, my_seq) END,
+            CASE WHEN s.delta THEN my_seq ELSE coalesce(s.base, my_seq - 1) END,
             s.fresh, s.rows, s.size_bytes, decode(s.checksum, 'base64'), decode(s.key_min, 'base64'),
             decode(s.key_max, 'base64'), CASE WHEN s.delta THEN my_seq END
         FROM jsonb_to_recordset(changes->'segments') AS s(id bigint, index_id bigint, layout_id bigint,
@@ -285,7 +285,7 @@ BEGIN
         UPDATE seachange.sequencer SET next_generation = next_generation + 1
             RETURNING next_generation - 1 INTO generation_id;
         INSERT INTO seachange.generation
-            VALUES (generation_id, swap.index_id, coalesce(swap.base, my_seq), my_seq);
+            VALUES (generation_id, swap.index_id, coalesce(swap.base, my_seq - 1), my_seq);
         INSERT INTO seachange.generation_member
             SELECT generation_id, m.ordinal, m.segment_id, decode(m.deleted, 'base64')
             FROM jsonb_to_recordset(swap.members) AS m(ordinal integer, segment_id bigint, deleted text);
@@ -293,19 +293,20 @@ BEGIN
 END $$;
 
 -- The oldest commit above `validated` that wrote or relied upon one of the keys.
-CREATE FUNCTION seachange.conflict(validated bigint, my_writes bigint[], needed bigint[]) RETURNS bigint LANGUAGE plpgsql AS $$
+-- Without the upper bound a planner that has no statistics yet reads the whole log.
+CREATE FUNCTION seachange.conflict(validated bigint, head bigint, my_writes bigint[], needed bigint[]) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
     IF cardinality(needed) <= 16 THEN
         RETURN (SELECT min(l.seq) FROM seachange.log l
-            WHERE l.seq > validated AND (l.writes && needed OR l.shares && my_writes));
+            WHERE l.seq > validated AND l.seq <= head AND (l.writes && needed OR l.shares && my_writes));
     END IF;
     -- Comparing each with each would take too long.
     RETURN (SELECT min(k.seq) FROM (
-        SELECT w.seq FROM (SELECT l.seq, unnest(l.writes) AS key FROM seachange.log l WHERE l.seq > validated) w
-            WHERE w.key IN (SELECT unnest(needed))
+        SELECT w.seq FROM (SELECT l.seq, unnest(l.writes) AS key FROM seachange.log l
+            WHERE l.seq > validated AND l.seq <= head) w WHERE w.key IN (SELECT unnest(needed))
         UNION ALL
-        SELECT s.seq FROM (SELECT l.seq, unnest(l.shares) AS key FROM seachange.log l WHERE l.seq > validated) s
-            WHERE s.key IN (SELECT unnest(my_writes))) k);
+        SELECT s.seq FROM (SELECT l.seq, unnest(l.shares) AS key FROM seachange.log l
+            WHERE l.seq > validated AND l.seq <= head) s WHERE s.key IN (SELECT unnest(my_writes))) k);
 END $$;
 
 -- Decides the members of a batch in order, each under its own sequence.
@@ -400,10 +401,10 @@ BEGIN
             my_bulk := numbers[cut[2] + 1 : cut[3]];
             my_touched := numbers[cut[3] + 1 : cut[4]];
             IF head > validated THEN
-                a := seachange.conflict(validated, my_writes, my_writes || my_shares);
+                a := seachange.conflict(validated, head, my_writes, my_writes || my_shares);
                 IF a IS NOT NULL THEN
                     code := 1;
-                ELSIF EXISTS (SELECT 1 FROM seachange.log l WHERE l.seq > validated
+                ELSIF EXISTS (SELECT 1 FROM seachange.log l WHERE l.seq > validated AND l.seq <= head
                         AND (l.bulk && my_touched OR l.touched && my_bulk)) THEN
                     code := 2; a := head;
                 END IF;

@@ -32,13 +32,14 @@ from seachange.model.segments import Generation, IndexContents
 
 _CHECK = """SELECT s.floor, n.live FROM seachange.sequencer s
     LEFT JOIN seachange.node n ON n.epoch = %b"""
+# Without the upper bounds a planner that has no statistics yet reads the whole log.
 _LOG = """SELECT l.seq, l.timestamp_us, l.commit_id, l.writes, l.shares, l.bulk, l.touched,
         l.parts, b.index_id, b.layout_id, b.rows, b.payload, c.floor, c.live
     FROM seachange.log l
-    LEFT JOIN seachange.batch b ON b.seq = l.seq AND b.seq > %b
+    LEFT JOIN seachange.batch b ON b.seq = l.seq AND b.seq > %b AND b.seq <= seachange.head()
     CROSS JOIN (SELECT s.floor, n.live FROM seachange.sequencer s
         LEFT JOIN seachange.node n ON n.epoch = %b) c
-    WHERE l.seq > %b ORDER BY l.seq, b.ordinal"""
+    WHERE l.seq > %b AND l.seq <= seachange.head() ORDER BY l.seq, b.ordinal"""
 _LOG_COLUMNS = 8
 _BATCH_COLUMNS = slice(8, 12)
 _CHECK_COLUMNS = slice(12, 14)

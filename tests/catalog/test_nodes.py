@@ -1,0 +1,68 @@
+"""Epochs, marks and claims."""
+
+import pytest
+
+from seachange import errors
+from seachange.catalog.port import FORMAT, Catalog
+from seachange.model.ids import Seq
+from tests.catalog.builders import LONG_MS, accept, register
+
+
+def test_epochs_rise_and_marks_start_at_the_head(catalog: Catalog):
+    first = register(catalog)
+    accept(catalog, first)
+    second = catalog.register_node("other", LONG_MS)
+    assert second > first
+    one, two = catalog.nodes()
+    assert (one.epoch, one.low_water, one.live) == (first, 0, True)
+    assert (two.name, two.low_water, two.expiry_ms, two.format) == ("other", 1, LONG_MS, FORMAT)
+
+
+def test_a_heartbeat_gives_the_head_and_raises_the_mark(catalog: Catalog):
+    epoch = register(catalog)
+    for _ in range(3):
+        accept(catalog, epoch)
+    before = catalog.nodes()[0].heartbeat_us
+    assert catalog.heartbeat(epoch, Seq(2)) == 3
+    # A mark never goes back.
+    assert catalog.heartbeat(epoch, Seq(1)) == 3
+    assert catalog.nodes()[0].low_water == 2
+    assert catalog.nodes()[0].heartbeat_us > before
+
+
+def test_silent_nodes_expire(catalog: Catalog):
+    silent, alive = catalog.register_node("silent", 0), register(catalog)
+    assert catalog.expire_nodes() == (silent,)
+    assert catalog.expire_nodes() == ()
+    assert [node.live for node in catalog.nodes()] == [False, True]
+    with pytest.raises(errors.StaleNode):
+        catalog.heartbeat(silent, Seq(0))
+    catalog.heartbeat(alive, Seq(0))
+
+
+def test_an_ended_epoch_stays_ended(catalog: Catalog):
+    epoch = register(catalog)
+    catalog.end_node(epoch)
+    for use in (
+        lambda: catalog.heartbeat(epoch, Seq(0)),
+        lambda: catalog.reserve_segments(epoch, 1),
+        lambda: catalog.claim(epoch, "gc"),
+        lambda: catalog.collect(epoch, 0),
+    ):
+        with pytest.raises(errors.StaleNode):
+            use()
+    assert register(catalog) > epoch
+
+
+def test_claims_are_exclusive_and_end_with_the_epoch(catalog: Catalog):
+    one, two = register(catalog), register(catalog)
+    assert catalog.claim(one, "gc")
+    assert catalog.claim(one, "gc")
+    assert not catalog.claim(two, "gc")
+    assert catalog.claim(two, "compaction 1")
+    catalog.release(two, "gc")
+    assert not catalog.claim(two, "gc")
+    catalog.release(one, "gc")
+    assert catalog.claim(two, "gc")
+    catalog.end_node(two)
+    assert catalog.claim(one, "gc")
