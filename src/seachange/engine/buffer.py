@@ -37,10 +37,12 @@ class Entry:
 
 @dataclass(slots=True)
 class StagedFile:
-    """A segment that a bulk insert of this transaction wrote, less the positions that it changed its mind about."""
+    """A segment that a bulk insert of this transaction wrote, less the positions that it changed its mind about.
+    `plan` is the one that it was written with: the table may change shape before the transaction ends."""
 
     segment: Segment
     base: Seq
+    plan: EntryPlan
     deleted: set[int] = field(default_factory=set)
 
 
@@ -118,7 +120,7 @@ class WriteBuffer:
         self._journal.append((file, position))
 
     def stage(self, buffer: IndexBuffer, segment: Segment, base: Seq) -> None:
-        buffer.staged.append(StagedFile(segment, base))
+        buffer.staged.append(StagedFile(segment, base, buffer.plan))
         self._journal.append((buffer,))
 
     def mark(self) -> int:

@@ -7,6 +7,7 @@ are neighbours after sorting; duplicates with rows that are there are found by o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,7 @@ class BulkInsert:
         for plan, segments in written:
             for segment in segments:
                 self._txn.buffer.stage(self._txn.buffer.of(plan), segment, self._txn.snapshot)
+            self._take_back(plan, len(segments))
         reach("bulk.written")
         return self._rows
 
@@ -67,6 +69,19 @@ class BulkInsert:
     def _abandon(self, ids: list[SegmentId]) -> None:
         if ids:
             self._txn.parts.catalog.abandon_segments(self._txn.epoch.epoch, ids)
+
+    def _take_back(self, plan: EntryPlan, count: int) -> None:
+        """What this transaction had deleted and the load brings back has its final version in the buffer: a commit
+        holds at most one version per entry."""
+        buffer = self._txn.buffer.of(plan)
+        deleted = [(encoded, entry) for encoded, entry in buffer.entries.items() if entry.row is None]
+        for file in buffer.staged[len(buffer.staged) - count :] if deleted else ():
+            reader = self._txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
+            positions = reader.positions([entry.key for _, entry in deleted])
+            for (encoded, entry), position in zip(deleted, positions.tolist(), strict=True):
+                if position >= 0:
+                    self._txn.buffer.delete_staged(file, position)
+                    self._txn.buffer.put(buffer, encoded, replace(entry, row=reader.row(position)))
 
     def _unique(self, plan: EntryPlan) -> int:
         """How many of the first key columns must be unique within the load."""

@@ -112,14 +112,14 @@ def _add_staged(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> No
     if index_id not in draft.touched:
         draft.touched.append(index_id)
     for file in buffer.staged:
-        draft.segments += _remaining(txn, buffer, file)
+        draft.segments += _remaining(txn, file)
 
 
-def _remaining(txn: TransactionState, buffer: IndexBuffer, file: StagedFile) -> list[Segment]:
+def _remaining(txn: TransactionState, file: StagedFile) -> list[Segment]:
     if not file.deleted:
         return [file.segment]
     positions = np.array(sorted(file.deleted), dtype=np.int64)
-    rest = write_without(txn, buffer.plan, file.segment, positions)
+    rest = write_without(txn, file.plan, file.segment, positions)
     _abandon(txn, [file.segment])
     return rest
 

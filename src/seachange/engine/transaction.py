@@ -162,7 +162,7 @@ class Transaction:
                 return None if entry.row is None else self._from_stored(table, table.layout.id, entry.row)
             staged = self._writer(plan).find_staged_row(own, key)
             if staged is not None:
-                return self._from_stored(table, table.layout.id, staged)
+                return self._from_stored(table, staged.layout_id, staged.row)
         if self.pending.is_new(table):
             return None
         with self._reading():

@@ -104,10 +104,10 @@ class RowWriter:
             return None
         return self._epoch.image(self.plan.table, plan.index, self._snapshot).get(key, self._snapshot)
 
-    def find_staged_row(self, buffer: IndexBuffer, key: Key) -> Row | None:
+    def find_staged_row(self, buffer: IndexBuffer, key: Key) -> Found | None:
         """A row that a bulk insert of this transaction wrote, as stored."""
         hit = self._find_staged(buffer, key)
-        return None if hit is None else hit[2]
+        return None if hit is None else Found(hit[2], hit[0].segment.layout_id)
 
     def _find_staged(self, buffer: IndexBuffer, key: Key) -> tuple[StagedFile, int, Row] | None:
         for file in buffer.staged:
