@@ -71,24 +71,28 @@ class Session:
     # Statements.
 
     def execute(self, text: str, values: Sequence[Any] = ()) -> Result:
-        """Runs every statement of the text and gives the result of the last. Without BEGIN, the text is one
-        transaction."""
+        """Runs every statement of the text and gives the result of the last."""
         prepared = prepare(text)
         if len(prepared) == 1:
             return self._execute_one(prepared[0], values)
-        if not prepared:
-            return Result("")
-        if self.status is not Status.IDLE or any(isinstance(p.parsed, _CONTROL) for p in prepared):
-            return [self._execute_one(p, values) for p in prepared][-1]
+        results = self.execute_all(text, values)
+        return results[-1] if results else Result("")
+
+    def execute_all(self, text: str, values: Sequence[Any] = ()) -> list[Result]:
+        """Runs every statement of the text. Without BEGIN, the text is one transaction."""
+        prepared = prepare(text)
+        alone = len(prepared) < 2 or any(isinstance(p.parsed, _CONTROL) for p in prepared)
+        if alone or self.status is not Status.IDLE:
+            return [self._execute_one(p, values) for p in prepared]
         return self._retrying(lambda transaction: self._run_all(prepared, transaction, values))
 
-    def _run_all(self, prepared: Sequence[Prepared], transaction: Transaction, values: Sequence[Any]) -> Result:
-        result = Result("")
-        for position, statement in enumerate(prepared):
-            if position:
+    def _run_all(self, prepared: Sequence[Prepared], transaction: Transaction, values: Sequence[Any]) -> list[Result]:
+        results: list[Result] = []
+        for statement in prepared:
+            if results:
                 transaction.start_statement()
-            result = self._run(statement, transaction, values)
-        return result
+            results.append(self._run(statement, transaction, values))
+        return results
 
     def _execute_one(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         if isinstance(prepared.parsed, _CONTROL):

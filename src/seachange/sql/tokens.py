@@ -62,10 +62,7 @@ class RawStatement:
 
 def split_script(script: str) -> tuple[RawStatement, ...]:
     text = isolate_parameters(script)
-    try:
-        tokens = DIALECT.tokenize(text)
-    except TokenError as error:
-        raise errors.SyntaxProblem(detail=str(error).splitlines()[0]) from None
+    tokens = _tokenize(text)
     statements: list[RawStatement] = []
     current: list[Token] = []
     for token in [*tokens, None]:
@@ -75,6 +72,19 @@ def split_script(script: str) -> tuple[RawStatement, ...]:
             statements.append(_raw(text, tuple(current)))
             current = []
     return tuple(statements)
+
+
+def is_complete(script: str) -> bool:
+    """Whether the last statement of the text is ended by a semicolon; SyntaxProblem within a quote or comment."""
+    tokens = _tokenize(isolate_parameters(script))
+    return bool(tokens) and tokens[-1].token_type is TokenType.SEMICOLON
+
+
+def _tokenize(text: str) -> list[Token]:
+    try:
+        return DIALECT.tokenize(text)
+    except TokenError as error:
+        raise errors.SyntaxProblem(detail=str(error).splitlines()[0]) from None
 
 
 def _raw(text: str, tokens: tuple[Token, ...]) -> RawStatement:

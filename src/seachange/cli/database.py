@@ -1,0 +1,37 @@
+"""The options by which every command names a database, and how it reports an error."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from seachange.engine.node import Node
+from seachange.engine.opening import acquire_node, release_node
+from seachange.errors import Error
+
+
+def add_database_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", required=True, type=Path, metavar="DIR", help="the data folder; created if missing")
+    parser.add_argument(
+        "--catalog",
+        metavar="URL",
+        help="sqlite:///PATH (default: inside DIR) or postgresql://...",
+    )
+
+
+@contextmanager
+def open_database(arguments: argparse.Namespace) -> Iterator[Node]:
+    node = acquire_node(arguments.data, arguments.catalog)
+    try:
+        yield node
+    finally:
+        release_node(node)
+
+
+def report_error(error: Error) -> None:
+    print(f"ERROR:  {error.sqlstate}: {error}", file=sys.stderr)
+    if error.hint:
+        print(f"HINT:  {error.hint}", file=sys.stderr)

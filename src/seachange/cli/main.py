@@ -1,0 +1,55 @@
+"""`seachange COMMAND ...`: finds the command and runs it.
+
+A command is a module with `configure(parser)` and `run(arguments)`; it is imported only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+
+# The module of each command, and what it does.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "sql": ("seachange.cli.sql", "run SQL in an embedded session"),
+    "check": ("seachange.cli.check", "check that data and schema are consistent"),
+}
+
+_DESCRIPTION = "Seachange: a lakehouse SQL engine whose tables change shape while everybody uses them."
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    command = arguments[0] if arguments else None
+    if command not in COMMANDS:
+        # Prints the help or the complaint, and exits.
+        _overview().parse_args(arguments or ["--help"])
+        return 2
+    module = import_module(COMMANDS[command][0])
+    parser = argparse.ArgumentParser(
+        prog=f"seachange {command}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=module.__doc__,
+        epilog=module.EXAMPLES,
+    )
+    module.configure(parser)
+    return int(module.run(parser.parse_args(arguments[1:])))
+
+
+def _overview() -> argparse.ArgumentParser:
+    listing = "\n".join(f"  {name:<8} {purpose}" for name, (_, purpose) in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="seachange",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=_DESCRIPTION,
+        epilog=f"commands:\n{listing}\n\nseachange COMMAND --help tells more.",
+    )
+    parser.add_argument("--version", action="version", version=f"seachange {version('seachange')}")
+    parser.add_argument("command", choices=list(COMMANDS), metavar="COMMAND", help="what to do")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""Run SQL in one embedded session: no server needed. Stops at the first error, with its SQLSTATE on standard error.
+
+Each -c is one transaction unless it says BEGIN; the statements of a file, or of standard input, stand for themselves.
+Without -c and -f, a terminal gets a prompt."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seachange.cli.database import add_database_options, open_database, report_error
+from seachange.cli.formats import FORMATS
+from seachange.cli.prompt import converse
+from seachange.engine.session import Session
+from seachange.errors import Error
+from seachange.sql.tokens import split_script
+
+EXAMPLES = """examples:
+  seachange sql --data shop -c "create table t (id bigint primary key, name text)"
+  seachange sql --data shop -c "insert into t values (1, 'a')" -c "select * from t" --format json
+  seachange sql --data shop -f schema.sql
+  echo "select count(*) from t" | seachange sql --data shop --format csv
+  seachange sql --data shop --catalog postgresql://user@host/catalog
+"""
+
+
+class _Append(argparse.Action):
+    """Keeps -c and -f in the order in which they were given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        namespace.inputs = [*(namespace.inputs or []), (self.dest, values)]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_database_options(parser)
+    parser.add_argument("-c", dest="command", action=_Append, metavar="SQL", help="run this text; may be repeated")
+    parser.add_argument("-f", dest="file", action=_Append, metavar="FILE", help="run this file (- is standard input)")
+    parser.add_argument("--format", choices=list(FORMATS), default="table", help="how rows are printed")
+    parser.add_argument("--user", default="seachange", help="the role (default: seachange)")
+    parser.add_argument("--database", default="seachange", help="the database (default: seachange)")
+    parser.set_defaults(inputs=None)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        with open_database(arguments) as node:
+            session = Session(node, arguments.user, arguments.database)
+            try:
+                return Runner(session, arguments.format).run(arguments.inputs)
+            finally:
+                session.close()
+    except Error as error:
+        report_error(error)
+        return 1
+    except OSError as error:
+        print(f"seachange sql: {error}", file=sys.stderr)
+        return 1
+
+
+class Runner:
+    """Runs texts on a session and prints what they give."""
+
+    def __init__(self, session: Session, format_name: str) -> None:
+        self._session = session
+        self._print = FORMATS[format_name]
+
+    def run(self, inputs: list[tuple[str, str]] | None) -> int:
+        if inputs is None and sys.stdin.isatty():
+            return converse(self.run_text)
+        for kind, value in inputs or [("file", "-")]:
+            if kind == "command":
+                self.run_text(value)
+            else:
+                self.run_script(sys.stdin.read() if value == "-" else Path(value).read_text(encoding="utf-8"))
+        return 0
+
+    def run_script(self, script: str) -> None:
+        for statement in split_script(script):
+            self.run_text(statement.text)
+
+    def run_text(self, text: str) -> None:
+        try:
+            for result in self._session.execute_all(text):
+                self._print(result, sys.stdout)
+        finally:
+            sys.stdout.flush()
+            for notice in self._session.notices:
+                print(f"NOTICE:  {notice}", file=sys.stderr)
+            self._session.notices.clear()
