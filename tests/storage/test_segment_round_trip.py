@@ -114,6 +114,8 @@ def test_a_file_speaks_for_itself(store):
     assert footer is not None
     assert (footer.segment_id, footer.index_id, footer.layout_id) == (segment.id, 7, 3)
     assert metadata.num_row_groups == len(footer.firsts) == 3
+    fields = pq.read_schema(store.warehouse.path(segment))
+    assert [field.metadata[b"PARQUET:field_id"] for field in fields] == [b"1", b"2", b"3"]
     assert metadata.row_group(0).sorting_columns[0].column_index == 0
     assert metadata.row_group(0).column(0).statistics.min == 0
     assert metadata.row_group(1).column(0).statistics.max == 31

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from seachange.storage.keys import Key, KeyCodec
 Positions = npt.NDArray[np.int64]
 
 INTEGER_KINDS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
-# Their values, of one column without NULLs, compare in Python as their encodings do.
+# Their values compare in Python as their encodings do.
 _DIRECT_KINDS = INTEGER_KINDS | {Kind.TEXT, Kind.VARCHAR, Kind.BYTEA, Kind.UUID, Kind.DATE, Kind.NUMERIC}
 # Up to here a bisection per key costs less than looking at every row once.
 _BISECTED_KEYS_MAX = 64
@@ -53,9 +53,8 @@ class KeyColumns(Columns):
         super().__init__([array.cast(t) for array, t in zip(arrays, self._types, strict=True)])
         self._codec = codec
         self._numbers: Positions | None = None
-        single = len(types) == 1 and not self.arrays[0].null_count
-        self._direct = single and types[0].kind in _DIRECT_KINDS
-        if single and types[0].kind in INTEGER_KINDS:
+        self._direct = types[0].kind in _DIRECT_KINDS
+        if len(types) == 1 and types[0].kind in INTEGER_KINDS and not self.arrays[0].null_count:
             self._numbers = self.arrays[0].to_numpy(zero_copy_only=True).astype(np.int64, copy=False)
 
     def __len__(self) -> int:
@@ -64,9 +63,17 @@ class KeyColumns(Columns):
     def encoded(self, position: int) -> bytes:
         return self._codec.encode(self.row(position))
 
-    def seek(self, encoded: bytes) -> int:
-        """The first position whose key is at or after `encoded`."""
-        return bisect_left(range(len(self)), encoded, key=self.encoded)
+    def seek(self, values: Sequence[Any], encoded: bytes) -> int:
+        """The first position whose key is at or after the one that starts with `values`, which encode to `encoded`."""
+        rows, low, high = range(len(self)), 0, len(self)
+        if self._direct:
+            # The first column alone, compared without encoding, leaves few rows; NULLs come last.
+            value, nulls = values[0], len(self) - self.arrays[0].null_count
+            low = nulls if value is None else bisect_left(rows, value, 0, nulls, key=self._value)
+            if len(self.arrays) == 1:
+                return low
+            high = high if value is None else bisect_right(rows, value, low, nulls, key=self._value)
+        return bisect_left(rows, encoded, low, high, key=self.encoded)
 
     def find(self, key: Key, encoded: bytes) -> int:
         """The position of `key`, -1 if it is not there."""
@@ -74,10 +81,7 @@ class KeyColumns(Columns):
             value = key[0]
             position = int(self._numbers.searchsorted(value))
             return position if position < len(self._numbers) and self._numbers[position] == value else -1
-        if self._direct and key[0] is not None:
-            position = bisect_left(range(len(self)), key[0], key=self._value)
-            return position if position < len(self) and self._value(position) == key[0] else -1
-        position = self.seek(encoded)
+        position = self.seek(key, encoded)
         return position if position < len(self) and self.encoded(position) == encoded else -1
 
     def _value(self, position: int) -> Any:

@@ -77,7 +77,7 @@ class SegmentReader:
         # The first match may be the last row of the row group before the one that starts at or after the prefix.
         for group in range(max(bisect_right(self._firsts, low) - 1, 0), len(self._firsts)):
             keys = self._keys(group)
-            for row in range(keys.seek(low), len(keys)):
+            for row in range(keys.seek(prefix, low), len(keys)):
                 if not keys.encoded(row).startswith(low):
                     return found
                 found.append(self._found(group, row))
