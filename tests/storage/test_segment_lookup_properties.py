@@ -1,5 +1,6 @@
 """Look-ups in a segment against a dict."""
 
+import math
 import tempfile
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
+from seachange.storage.arrow import arrow_type
+from seachange.storage.keys import KeyCodec
 from seachange.storage.row_groups import match_rows
 from tests.storage.samples import TYPES, VALUES, Store, codec_of, key_of, same, sorted_rows
 
@@ -79,6 +82,21 @@ def test_rows_match_whatever_the_number_of_columns(data):
 
 def columns_of(rows, width):
     return [pa.array([row[i] for row in rows], pa.int64()) for i in range(width)]
+
+
+@settings(deadline=None)
+@given(st.sampled_from(TYPES).flatmap(lambda t: st.tuples(st.just(t), st.lists(VALUES[t], min_size=1))), st.data())
+def test_values_match_as_their_encodings_do(case, data):
+    type_, wanted = case
+    encode = KeyCodec([type_]).encode
+    stored = list({encode((value,)): value for value in data.draw(st.lists(VALUES[type_])) + wanted[::2]}.values())
+    places = {encode((value,)): place for place, value in enumerate(stored)}
+    arrays = [pa.array(values, arrow_type(type_)) for values in (stored, wanted)]
+    assert match_rows(arrays[:1], arrays[1:]).tolist() == [places.get(encode((value,)), -1) for value in wanted]
+
+
+def test_the_two_zeros_match():
+    assert match_rows([pa.array([1.0, -0.0, math.nan])], [pa.array([-math.nan, 0.0])]).tolist() == [2, 1]
 
 
 @pytest.mark.parametrize("types", [(BIGINT,), (TEXT,), (TEXT, BIGINT)], ids=str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
@@ -126,13 +127,14 @@ def match_rows(stored: Sequence[pa.Array], wanted: Sequence[pa.Array]) -> Positi
 
 
 def comparable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The column in a form whose equality is that of SQL keys: one zero, and extension types as what they store."""
+    """The column in a form whose equality is that of SQL keys: one zero, one NaN, extension types as what they store."""
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([comparable(chunk) for chunk in column.chunks], type=_comparable_type(column.type))
     if isinstance(column, pa.ExtensionArray):
         return column.storage
     if pa.types.is_floating(column.type):
-        return pc.add(column, pa.scalar(0.0, column.type))
+        zero, nan = pa.scalar(0.0, column.type), pa.scalar(math.nan, column.type)
+        return pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
     return column
 
 
