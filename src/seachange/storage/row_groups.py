@@ -127,7 +127,7 @@ def match_rows(stored: Sequence[pa.Array], wanted: Sequence[pa.Array]) -> Positi
 
 
 def comparable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The column in a form whose equality is that of SQL keys: one zero, one NaN, extension types as what they store."""
+    """The column in a form whose equality is that of keys: one zero, one NaN, extension types as what they store."""
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([comparable(chunk) for chunk in column.chunks], type=_comparable_type(column.type))
     if isinstance(column, pa.ExtensionArray):
