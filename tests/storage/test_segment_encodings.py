@@ -22,12 +22,24 @@ ROWS = 5_000
         (list(range(ROWS)), False, "DELTA_BINARY_PACKED", None),
         ([RANDOM.getrandbits(62) for _ in range(ROWS)], False, None, "none"),
         ([RANDOM.random() for _ in range(ROWS)], False, None, "none"),
+        ([RANDOM.randrange(20) for _ in range(ROWS)], True, None, "none"),
+        ([RANDOM.randrange(1_000) for _ in range(ROWS)], False, None, "none"),
         ([f"name {i}" for i in range(ROWS)], False, "DELTA_LENGTH_BYTE_ARRAY", "zstd"),
         ([f"name {i % 5}" for i in range(ROWS)], True, None, None),
         ([RANDOM.randbytes(40) for i in range(ROWS)], False, "DELTA_LENGTH_BYTE_ARRAY", "none"),
         ([None] * ROWS, True, None, None),
     ],
-    ids=["dense key", "random integers", "random floats", "text", "few texts", "noise", "nothing"],
+    ids=[
+        "dense key",
+        "random integers",
+        "random floats",
+        "few numbers",
+        "more numbers",
+        "text",
+        "few texts",
+        "noise",
+        "nothing",
+    ],
 )
 def test_a_column_is_encoded_after_its_values(values, dictionary, encoding, compression):
     column = pa.array(values, pa.string() if values[0] is None else None)

@@ -14,14 +14,15 @@ import pyarrow.parquet as pq
 
 from seachange.storage.row_groups import comparable
 
-# A column whose values repeat less often than this, on average, is larger and slower with a dictionary.
-REPEATS_MIN = 4
+# How often values must repeat, on average, for a dictionary to pay. Text is large and slow without one; plain numbers
+# are copied as they are, which only a dictionary of a few hundred values does not slow down.
+REPEATS_MIN_TEXT = 4
+REPEATS_MIN_NUMBERS = 64
 # Bit-packed differences pay where neighbours are close, as in a key; elsewhere plain values are faster.
 DELTA_SIZE_MAX = 0.5
 # The share of its size that a column must come down to for zstd to be worth unpacking.
-ZSTD_SIZE_MAX_NUMBERS = 0.33
+ZSTD_SIZE_MAX_NUMBERS = 0.2
 ZSTD_SIZE_MAX_TEXT = 0.8
-ZSTD_SIZE_MAX_DICTIONARY = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,14 @@ def choose_encodings(sample: pa.Table) -> Encodings:
     compression: dict[str, str] = {}
     for name in sample.column_names:
         column = sample.column(name)
+        share_max = ZSTD_SIZE_MAX_TEXT if _is_text(column.type) else ZSTD_SIZE_MAX_NUMBERS
         if _is_repetitive(column):
             dictionary.append(name)
-            chosen, share_max = _try(column, None, dictionary=True), ZSTD_SIZE_MAX_DICTIONARY
+            chosen = _try(column, None, dictionary=True)
         elif _is_text(column.type):
-            chosen, share_max = _try(column, "DELTA_LENGTH_BYTE_ARRAY"), ZSTD_SIZE_MAX_TEXT
+            chosen = _try(column, "DELTA_LENGTH_BYTE_ARRAY")
         else:
-            chosen, share_max = _best_of_numbers(column), ZSTD_SIZE_MAX_NUMBERS
+            chosen = _best_of_numbers(column)
         if chosen.encoding is not None:
             encoding[name] = chosen.encoding
         compression[name] = "zstd" if chosen.zstd_share <= share_max else "none"
@@ -83,7 +85,7 @@ def _is_repetitive(column: pa.ChunkedArray) -> bool:
     if pa.types.is_boolean(column.type):
         return False
     distinct: int = pc.count_distinct(comparable(column)).as_py()
-    return distinct * REPEATS_MIN <= len(column)
+    return distinct * (REPEATS_MIN_TEXT if _is_text(column.type) else REPEATS_MIN_NUMBERS) <= len(column)
 
 
 def _is_text(type_: pa.DataType) -> bool:

@@ -140,6 +140,8 @@ class SegmentWriter:
             compression=encodings.compression,
             column_encoding=encodings.encoding or None,
             use_dictionary=list(encodings.dictionary) or False,
+            # A row group is read as a whole: more pages only cost more headers.
+            max_rows_per_page=group_rows,
             bloom_filter_options=dict.fromkeys(self._filtered, options) or None,
             sorting_columns=[pq.SortingColumn(self._schema.get_field_index(c)) for c in self._key_names],
         ) as writer:
