@@ -10,8 +10,10 @@ files behind it may be gone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
+from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.engine.committer import GroupCommitter, Submission
 from seachange.engine.conflicts import ConflictMap
@@ -32,12 +34,22 @@ class EpochState:
         self.epoch: Epoch = catalog.register_node(name, expiry_ms)
         self.lock = threading.RLock()
         self._looks = 0
+        # Set by whoever hears of it, so that the next transaction begins under a new epoch without waiting for a beat.
+        self.ended = False
         self.applied: Seq = catalog.head()
         self.schemas = SchemaHistory(self._schema_at(self.applied))
         self.conflicts = ConflictMap()
         self.images = Images(catalog, self.epoch, warehouse)
         self.registry = Registry(self.applied)
         self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
+
+    @contextmanager
+    def noticing_end(self) -> Iterator[None]:
+        try:
+            yield
+        except errors.StaleNode:
+            self.ended = True
+            raise
 
     # The past.
 
@@ -54,12 +66,13 @@ class EpochState:
         image = self.images.current(index.id, snapshot)
         if image is not None:
             return image
-        with self.lock:
+        with self.lock, self.noticing_end():
             return self.images.current(index.id, snapshot) or self._load(table, index, snapshot)
 
     def _load(self, table: Table, index: Index, snapshot: Seq) -> IndexImage:
         newest = self.schemas.newest.by_id.get(table.id)
-        if newest is not None and index.id in newest.index_by_id:
+        is_loaded = self.images.current(index.id, self.applied) is not None
+        if newest is not None and index.id in newest.index_by_id and not is_loaded:
             image = self.images.load(newest, newest.index_by_id[index.id], self.applied)
             if image.base <= snapshot:
                 return image
@@ -77,8 +90,13 @@ class EpochState:
             if self._looks > begun:
                 return self.applied
             self._looks += 1
-            for entry in self.catalog.follow(self.epoch, self.applied):
-                self._apply(entry)
+            try:
+                for entry in self.catalog.follow(self.epoch, self.applied):
+                    self._apply(entry)
+            except BaseException:
+                # Whoever waited must look for itself.
+                self._looks -= 1
+                raise
             self.registry.advance(self.applied)
             return self.applied
 

@@ -54,6 +54,8 @@ class Node:
             raise errors.FeatureNotSupported(
                 feature="ISOLATION LEVEL SERIALIZABLE", instead="Use REPEATABLE READ or READ COMMITTED."
             )
+        if self._epoch.ended:
+            self._renew(self._epoch)
         try:
             return Transaction(self.parts, self._epoch, isolation, as_of)
         except errors.StaleNode:

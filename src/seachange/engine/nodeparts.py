@@ -18,6 +18,8 @@ from seachange.runtime.filesystem import FileSystem
 from seachange.storage.duck import Duck
 from seachange.storage.warehouse import Warehouse
 
+# Up to so many rows of an index go inline into the catalog; more become a sorted file.
+INLINE_ROWS_MAX = 5_000
 _PLANS_MAX = 4_096
 
 
@@ -31,6 +33,7 @@ class NodeParts:
     clock: Clock
     entropy: Entropy
     rowids: RowIds = field(default_factory=RowIds)
+    inline_rows_max: int = INLINE_ROWS_MAX
     _plans: dict[tuple[DescriptorId, int], tuple[Table, WritePlan]] = field(default_factory=dict)
     _reads: dict[tuple[DescriptorId, int, LayoutId], tuple[Table, Any]] = field(default_factory=dict)
 

@@ -33,9 +33,6 @@ from seachange.model.log import (
 from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.keys import entry_hash, unique_hash
 
-# Up to so many rows of an index go inline into the catalog; more become a sorted file.
-INLINE_ROWS_MAX = 5_000
-
 
 @dataclass(slots=True)
 class _Draft:
@@ -73,7 +70,7 @@ def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> N
     draft.touched.append(buffer.plan.index.id)
     for op, encoded, entry in final:
         _add_hashes(draft, buffer, op, encoded, entry)
-    if len(final) > INLINE_ROWS_MAX:
+    if len(final) > txn.parts.inline_rows_max:
         _add_files(txn, draft, buffer, final)
         return
     plan = buffer.plan

@@ -44,14 +44,25 @@ class Transaction:
         self.used: dict[DescriptorId, int] = {}
         self.relied_empty: dict[IndexId, tuple[Table, Seq]] = {}
         self._scans = 0
-        if as_of is None:
-            self._ticket = epoch.registry.enter()
-            self.snapshot = epoch.catch_up()
-            epoch.registry.move(self._ticket, self.snapshot)
-        else:
-            self._ticket = epoch.registry.enter_below(as_of)
-            self.snapshot = as_of
+        self._ticket = epoch.registry.enter() if as_of is None else epoch.registry.enter_below(as_of)
+        try:
+            self.snapshot = self._look() if as_of is None else self._look_back(as_of)
+        except BaseException:
+            # What never began must not hold the low-water mark.
+            epoch.registry.leave(self._ticket)
+            raise
         self._open = True
+
+    def _look(self) -> Seq:
+        head = self.epoch.catch_up()
+        self.epoch.registry.move(self._ticket, head)
+        return head
+
+    def _look_back(self, as_of: Seq) -> Seq:
+        """The past may be one that others have made and this node has not applied yet; the future cannot be read."""
+        if as_of > self.epoch.applied and as_of > self.epoch.catch_up():
+            raise errors.InvalidSetting(name="seachange.as_of", value=as_of)
+        return as_of
 
     # Statements.
 
@@ -146,6 +157,7 @@ class Transaction:
         if self.snapshot < floor:
             raise errors.SnapshotTooOld(snapshot=self.snapshot, detail=f"history is kept from commit {floor} on")
         if self.epoch.epoch not in {node.epoch for node in self.parts.catalog.nodes() if node.live}:
+            self.epoch.ended = True
             raise errors.StaleNode(node=self.epoch.epoch)
 
     def _overlay(self, index: Index) -> Overlay:
@@ -202,7 +214,8 @@ class Transaction:
 
     def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
         plan = self._write_plan(table)
-        return BulkInsert(self, plan, self.pending.is_new(table)).run(rows)
+        with self.epoch.noticing_end():
+            return BulkInsert(self, plan, self.pending.is_new(table)).run(rows)
 
     def _write_plan(self, table: Table) -> WritePlan:
         self._check_writable()
@@ -236,7 +249,8 @@ class Transaction:
         if not self._open:
             raise errors.ActiveTransaction(detail="the transaction has ended")
         try:
-            return commit_transaction(self) if self.has_writes else None
+            with self.epoch.noticing_end():
+                return commit_transaction(self) if self.has_writes else None
         finally:
             self._close()
 

@@ -69,9 +69,10 @@ class FileState:
 class LayoutRun:
     """The inline PUT rows of one layout, in arrival order, as tuples and, once scanned, as Arrow chunks."""
 
-    __slots__ = ("_chunked", "_chunks", "codec", "columns", "ends", "rows", "seqs")
+    __slots__ = ("_chunked", "_chunks", "codec", "columns", "ends", "layout_id", "rows", "seqs")
 
-    def __init__(self, columns: StoredColumns) -> None:
+    def __init__(self, layout_id: LayoutId, columns: StoredColumns) -> None:
+        self.layout_id = layout_id
         self.columns = columns
         self.codec = BatchCodec(columns)
         self.rows: list[Row] = []
@@ -231,7 +232,7 @@ class IndexImage:
     def _run(self, layout_id: LayoutId) -> LayoutRun:
         run = self._runs.get(layout_id)
         if run is None:
-            run = self._runs[layout_id] = LayoutRun(self.shape.columns(layout_id))
+            run = self._runs[layout_id] = LayoutRun(layout_id, self.shape.columns(layout_id))
         return run
 
     # Point reads.
@@ -262,8 +263,7 @@ class IndexImage:
     def _found(self, version: Version) -> Found | None:
         if version.run is None:
             return None
-        layout_id = next(i for i, run in self._runs.items() if run is version.run)
-        return Found(version.run.rows[version.position], layout_id)
+        return Found(version.run.rows[version.position], version.run.layout_id)
 
     def _newest_in_deltas(self, key: Key, encoded: bytes, above: Seq, snapshot: Seq) -> tuple[Found | None] | None:
         """The newest version that a delta segment has in (above, snapshot]: (None,) for a tombstone."""
@@ -308,10 +308,12 @@ class IndexImage:
             return SnapshotParts(files, inline)
 
     def _resolve(self) -> None:
-        """Finds the file positions, and for segments the inline rows too, that pending deltas supersede."""
-        pending, self._pending = self._pending, []
+        """Finds the file positions, and for segments the inline rows too, that pending deltas supersede.
+
+        What is pending stays so until all of it is resolved: a file that cannot be read fails this scan, and the next.
+        """
         batch: list[tuple[Seq, Key, bytes]] = []
-        for item in pending:
+        for item in self._pending:
             if len(item) == 3:
                 batch.append(item)
                 continue
@@ -319,6 +321,7 @@ class IndexImage:
             batch = []
             self._resolve_segment(*item)
         self._resolve_keys(batch)
+        self._pending = []
 
     def _resolve_keys(self, batch: list[tuple[Seq, Key, bytes]]) -> None:
         if not batch:

@@ -1,0 +1,101 @@
+"""The low-water mark: whatever the order of events, it is never above the snapshot of an open or future transaction."""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import pytest
+
+from seachange.engine.registry import Registry
+from seachange.model.ids import Seq
+
+# A transaction registers, reads the head, moves to it, and ends; meanwhile commits arrive and marks are published.
+TRANSACTION = ("enter", "read", "move", "leave")
+ADVANCE = ("commit", "apply", "commit", "apply")
+HEART = ("mark", "mark")
+
+
+def merges(*sequences: tuple[str, ...]) -> Iterator[list[str]]:
+    """All interleavings, each event tagged with its sequence."""
+    if len(sequences) == 1:
+        yield [f"0 {event}" for event in sequences[0]]
+        return
+    for rest in merges(*sequences[1:]):
+        moved = [f"{int(e[0]) + 1}{e[1:]}" for e in rest]
+        length = len(sequences[0]) + len(moved)
+        for places in combinations(range(length), len(sequences[0])):
+            merged, own, others = [], iter(sequences[0]), iter(moved)
+            for place in range(length):
+                merged.append(f"0 {next(own)}" if place in places else next(others))
+            yield merged
+
+
+class World:
+    """The log's head, what the node has applied, and the snapshots of its transactions."""
+
+    def __init__(self) -> None:
+        self.head = self.applied = Seq(10)
+        self.registry = Registry(self.head)
+        self.tickets: dict[str, int] = {}
+        self.snapshots: dict[str, Seq] = {}
+        self.marks: list[Seq] = []
+
+    def run(self, tagged: str) -> None:
+        who, event = tagged.split()
+        match event:
+            case "enter":
+                self.tickets[who] = self.registry.enter()
+            case "read":
+                # A transaction reads at what its node has applied after it looked.
+                self.applied = self.head
+                self.registry.advance(self.applied)
+                self.snapshots[who] = self.applied
+            case "move":
+                self.registry.move(self.tickets[who], self.snapshots[who])
+            case "leave":
+                self.registry.leave(self.tickets[who])
+                self.snapshots.pop(who)
+            case "commit":
+                self.head = Seq(self.head + 1)
+            case "apply":
+                self.applied = self.head
+                self.registry.advance(self.applied)
+            case "mark":
+                self.marks.append(self.registry.mark())
+
+    def check(self, history: list[str]) -> None:
+        mark = self.marks[-1] if self.marks else Seq(0)
+        assert self.marks == sorted(self.marks), history
+        assert all(mark <= snapshot for snapshot in self.snapshots.values()), history
+        # One that begins now would read at least what is applied.
+        assert mark <= self.applied, history
+
+
+def test_one_transaction_in_every_interleaving():
+    count = 0
+    for history in merges(TRANSACTION, ADVANCE, HEART):
+        world = World()
+        for event in history:
+            world.run(event)
+            world.check(history)
+        count += 1
+    assert count == 3150
+
+
+@pytest.mark.slow
+def test_two_transactions_in_every_interleaving():
+    for history in merges(TRANSACTION, TRANSACTION, ADVANCE[:2], HEART):
+        world = World()
+        for event in history:
+            world.run(event)
+            world.check(history)
+
+
+def test_a_reader_of_the_past_holds_the_mark():
+    registry = Registry(Seq(10))
+    ticket = registry.enter_below(Seq(7))
+    registry.advance(Seq(20))
+    # What was published before is not taken back; it does not come closer either.
+    assert registry.mark() == 10
+    registry.leave(ticket)
+    assert registry.mark() == 20
+    assert len(registry) == 0
