@@ -23,7 +23,7 @@ ROWS = 5_000
         ([RANDOM.getrandbits(62) for _ in range(ROWS)], False, None, "none"),
         ([RANDOM.random() for _ in range(ROWS)], False, None, "none"),
         ([RANDOM.randrange(20) for _ in range(ROWS)], True, None, "none"),
-        ([RANDOM.randrange(1_000) for _ in range(ROWS)], False, None, "none"),
+        ([RANDOM.randrange(100_000) // 100 * 100 for _ in range(ROWS)], False, None, "none"),
         ([f"name {i}" for i in range(ROWS)], False, "DELTA_LENGTH_BYTE_ARRAY", "zstd"),
         ([f"name {i % 5}" for i in range(ROWS)], True, None, None),
         ([RANDOM.randbytes(40) for i in range(ROWS)], False, "DELTA_LENGTH_BYTE_ARRAY", "none"),

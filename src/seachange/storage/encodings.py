@@ -19,7 +19,7 @@ from seachange.storage.row_groups import comparable
 REPEATS_MIN_TEXT = 4
 REPEATS_MIN_NUMBERS = 64
 # Bit-packed differences pay where neighbours are close, as in a key; elsewhere plain values are faster.
-DELTA_SIZE_MAX = 0.5
+DELTA_SIZE_MAX = 0.25
 # The share of its size that a column must come down to for zstd to be worth unpacking.
 ZSTD_SIZE_MAX_NUMBERS = 0.2
 ZSTD_SIZE_MAX_TEXT = 0.8
