@@ -128,6 +128,7 @@ def test_create_table():
 
 def test_key_columns_are_not_null():
     (statement,) = parse_script("create table t (a int, b int, c int, constraint k primary key (b, a))")
+    assert isinstance(statement, CreateTable)
     assert statement.primary_key == KeyDefinition(("b", "a"), "k")
     assert [c.nullable for c in statement.columns] == [False, False, True]
 
@@ -160,6 +161,7 @@ def test_key_columns_are_not_null():
 )
 def test_type(spelling, type_):
     (statement,) = parse_script(f"create table t (a {spelling})")
+    assert isinstance(statement, CreateTable)
     assert statement.columns[0].type == type_
 
 

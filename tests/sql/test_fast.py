@@ -1,0 +1,146 @@
+"""Statements by full key and VALUES of literals run without DuckDB, and answer as DuckDB would."""
+
+import datetime as dt
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+
+from seachange import errors
+from seachange.engine.opening import open_node
+from seachange.engine.session import Session
+from seachange.sql.duck import DuckSession
+from seachange.sql.execute import prepare, run_statement
+
+
+class NoDuck(DuckSession):
+    """A DuckDB session that must not be used."""
+
+    def __init__(self):
+        pass
+
+    def rows(self, query):
+        raise AssertionError(f"DuckDB was asked for {query.sql}")
+
+
+@pytest.fixture
+def session(tmp_path):
+    node = open_node(tmp_path)
+    session = Session(node)
+    session.execute("create table t (id int primary key, n bigint, s text default 'd', m numeric(6,2))")
+    session.execute("insert into t values (1, 10, 'a', 1.5), (2, null, 'b', null)")
+    session.execute("create table pairs (a text, b int, v int, primary key (b, a))")
+    session.execute("insert into pairs values ('x', 1, 5)")
+    yield session
+    session.close()
+    node.close()
+
+
+def run_without_duck(session, text, values=()):
+    return session.in_transaction(
+        lambda transaction: run_statement(prepare(text)[0], transaction, NoDuck(), values, [])
+    )
+
+
+FAST = [
+    ("select * from t where id = 1", [], [(1, 10, "a", Decimal("1.50"))]),
+    ("select n as x, id from t where id = $1", [1], [(10, 1)]),
+    ("select q.s from t as q where q.id = $1", [2], [("b",)]),
+    ("select s from public.t where (1) = id", [], [("a",)]),
+    ("select s from t where id = '2'", [], [("b",)]),
+    ("select s from t where id = $1", ["2"], [("b",)]),
+    ("select s from t where id = $1", [None], []),
+    ("select s from t where id = $1", [2**40], []),
+    ("select s from t where id = 9", [], []),
+    ("select v from pairs where a = 'x' and b = $1", [1], [(5,)]),
+    ("select v from pairs where b = 1 and a = $1", ["y"], []),
+]
+
+
+@pytest.mark.parametrize(("text", "values", "expected"), FAST)
+def test_select(session, text, values, expected):
+    assert list(run_without_duck(session, text, values).rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "row"),
+    [
+        ("insert into t values (3, 5, 'c', 2)", [], (3, 5, "c", Decimal("2.00"))),
+        ("insert into t (id) values ($1)", [3], (3, None, "d", None)),
+        ("insert into t (m, id, s) values ($1, $2, default)", ["1.005", "3"], (3, None, "d", Decimal("1.01"))),
+        ("insert into t (id, n) values (3, -5)", [], (3, -5, "d", None)),
+        ("update t set id = 3, n = $1 where id = 1", [7], (3, 7, "a", Decimal("1.50"))),
+        ("update t set id = $1, n = n + $2, m = m - 1 where id = 1", [3, 5], (3, 15, "a", Decimal("0.50"))),
+        ("update t set id = 3, n = n + 1 where id = 2", [], (3, None, "b", None)),
+        ("update t set id = 3, s = default, m = null where id = 1", [], (3, 10, "d", None)),
+        ("update t set id = 3, n = n + 0.5 where id = 1", [], (3, 11, "a", Decimal("1.50"))),
+    ],
+)
+def test_change(session, text, values, row):
+    assert run_without_duck(session, text, values).count == 1
+    assert list(session.execute("select * from t where id = 3").rows) == [row]
+
+
+def test_delete(session):
+    assert run_without_duck(session, "delete from t where id = $1", [1]).count == 1
+    assert run_without_duck(session, "delete from t where id = $1", [1]).count == 0
+    assert run_without_duck(session, "update t set n = 1 where id = $1", [1]).count == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "expected"),
+    [
+        ("select s from t where id = $1", [1.0], [("a",)]),
+        ("select s from t where id = $1", [1.5], []),
+        ("select s from t where id = 1.5", [], []),
+        ("select s from t where id = $1", [Decimal("2")], [("b",)]),
+        ("select s from t where id = 1 and n = 10", [], [("a",)]),
+        ("select s from t where id = 1 or id = 2 order by id", [], [("a",), ("b",)]),
+        ("select upper(s) from t where id = 1", [], [("A",)]),
+        ("select s from t where id = 1 limit 0", [], []),
+        ("select s from t where id = n", [], []),
+        ("select v from pairs where b = 1", [], [(5,)]),
+    ],
+)
+def test_left_to_duckdb(session, text, values, expected):
+    with pytest.raises(AssertionError):
+        run_without_duck(session, text, values)
+    session.rollback()
+    assert list(session.execute(text, values).rows) == expected
+
+
+def test_errors_are_the_same(session):
+    for text, values, code in [
+        ("select s from t where id = $1", ["x"], "22P02"),
+        ("update t set n = n + $1 where id = 1", [2**63 - 1], "22003"),
+        ("update t set n = $1 where id = 1", ["x"], "22P02"),
+        ("insert into t (id) values ($1)", [2**40], "22003"),
+    ]:
+        with pytest.raises(errors.Error) as caught:
+            run_without_duck(session, text, values)
+        assert caught.value.sqlstate == code
+
+
+KEYS = [
+    ("boolean", True, "true"),
+    ("bigint", 5, "5"),
+    ("double precision", 1.5, "1.5"),
+    ("numeric(6,2)", Decimal("1.50"), "1.5"),
+    ("text", "it's", "it's"),
+    ("varchar(4)", "abcd", "abcd"),
+    ("bytea", b"\x00\xff", "\\x00ff"),
+    ("date", dt.date(2024, 2, 9), "2024-02-09"),
+    ("time", dt.time(1, 2, 3), "01:02:03"),
+    ("timestamp", dt.datetime(2024, 2, 9, 1), "2024-02-09 01:00"),
+    ("timestamptz", dt.datetime(2024, 2, 9, 1, tzinfo=dt.UTC), "2024-02-09 03:00+02"),
+    ("uuid", UUID(int=5), str(UUID(int=5))),
+]
+
+
+@pytest.mark.parametrize(("type_", "value", "text"), KEYS)
+def test_keys_of_every_type(session, type_, value, text):
+    session.execute(f"create table k (id {type_} primary key, v int)")
+    session.execute("insert into k values ($1, 1)", [value])
+    for given in (value, text):
+        assert list(run_without_duck(session, "select id from k where id = $1", [given]).rows) == [(value,)]
+    assert list(session.execute("select id from k where id = $1 and v = 1", [value]).rows) == [(value,)]
