@@ -71,7 +71,8 @@ class LocalFileSystem:
         self.folder = folder
         with named_errors("create", str(folder)):
             folder.mkdir(parents=True, exist_ok=True)
-        self._arrow = pafs.LocalFileSystem(use_mmap=True)
+        # Not memory-mapped: a file that is cut short under a mapping kills the process instead of raising an error.
+        self._arrow = pafs.LocalFileSystem()
 
     def temporary_path(self, name: str) -> str:
         return str(self.folder / f"{TEMPORARY_PREFIX}{name}")
