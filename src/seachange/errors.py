@@ -143,6 +143,11 @@ class GroupingProblem(ProgrammingError):
     message = "{detail}"
 
 
+class StatementTooComplex(ProgrammingError):
+    sqlstate = "54001"
+    message = "the statement is nested too deeply"
+
+
 class StatementRefused(ProgrammingError):
     sqlstate = "42000"
     message = "{detail}"

@@ -224,6 +224,28 @@ def test_a_table_that_was_dropped_and_made_again_is_another(session):
     assert rows(session, "select * from t where id = '1'") == []
 
 
+def test_a_failed_query_does_not_block_the_next(session):
+    for text in ("select 1 / 0", "insert into t select 1 / 0, 1", "select 'x'::int", "select " + "(" * 3000):
+        with pytest.raises(errors.Error):
+            session.execute(text)
+        assert rows(session, "select 1 + 1") == [(2,)]
+        assert session.execute("insert into t select 5, 5").tag == "INSERT 0 1"
+        assert session.execute("delete from t").tag == "DELETE 1"
+
+
+def test_a_statement_can_be_nested_too_deeply(session):
+    for text in ("select " + "(" * 3000 + "1" + ")" * 3000, "select " + "+".join(["1"] * 5000)):
+        with pytest.raises(errors.StatementTooComplex):
+            session.execute(text)
+
+
+def test_who_and_where(node):
+    session = Session(node, "alice", "db")
+    text = "select current_user, session_user, current_database(), current_schema"
+    assert rows(session, text) == [("alice", "alice", "db", "public")]
+    session.close()
+
+
 def test_a_query_name_cannot_hide_what_a_scan_reads(session):
     session.execute("insert into t values (1, 1)")
     relation = "s1_r0"

@@ -4,7 +4,7 @@ import pytest
 
 from seachange.errors import Error
 from seachange.sql.parse import TreeStatement, parse_script
-from seachange.sql.template import TableReference, compile_template
+from seachange.sql.template import compile_template
 
 
 def compiled(text):
@@ -14,7 +14,7 @@ def compiled(text):
 
 
 def read(*names):
-    return tuple(TableReference(None, name, hidden=False) for name in names)
+    return tuple((None, name) for name in names)
 
 
 def filled(text):
@@ -38,14 +38,14 @@ def filled(text):
         ("select * from (with x as (select 1) select * from x) q, x", read("x")),
         ("select * from t union select * from u", read("t", "u")),
         ("table t", read("t")),
-        ("select * from public.t", (TableReference("public", "t", hidden=False),)),
+        ("select * from public.t", (("public", "t"),)),
         ("select * from 'file.csv'", read("file.csv")),
         ("select * from t where a in (select b from 'f.parquet')", read("t", "f.parquet")),
         ("select * from generate_series(1, 3), unnest(array[1, 2]) u", ()),
     ],
 )  # fmt: skip
 def test_tables(text, tables):
-    assert compiled(text).tables == tables
+    assert tuple((table.schema, table.name) for table in compiled(text).tables) == tables
 
 
 @pytest.mark.parametrize(

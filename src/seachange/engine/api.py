@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakSet
 
 from seachange import errors
 from seachange.engine.node import Node
@@ -20,6 +22,9 @@ apilevel = "2.0"
 # Threads may share the module, but not connections.
 threadsafety = 1
 paramstyle = "pyformat"
+
+# Closed when the interpreter exits, so that a program that forgets to close leaves no epoch behind.
+_open_connections: WeakSet[Connection] = WeakSet()
 
 Description = list[tuple[str, int, None, None, int | None, int | None, None]]
 
@@ -58,6 +63,7 @@ class Connection:
         self._session = Session(node, user, database)
         self._autocommit = autocommit
         self._closed = False
+        _open_connections.add(self)
 
     @property
     def session(self) -> Session:
@@ -98,6 +104,7 @@ class Connection:
         if self._closed:
             return
         self._closed = True
+        _open_connections.discard(self)
         try:
             self._session.close()
         finally:
@@ -140,6 +147,12 @@ class Connection:
         """Begins the transaction that PEP 249 wants around every statement."""
         if not self._autocommit and self.session.status is Status.IDLE:
             self.session.begin()
+
+
+@atexit.register
+def _close_connections() -> None:
+    for connection in list(_open_connections):
+        connection.close()
 
 
 class Cursor:

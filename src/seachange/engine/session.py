@@ -55,7 +55,8 @@ class Session:
         self.settings = SessionSettings()
         self.notices: list[str] = []
         self.status = Status.IDLE
-        self._duck = DuckSession(node.duck.cursor())
+        known = {"session_user": user, "session_database": database}
+        self._duck = DuckSession(node.duck.cursor(), known)
         # Begun by the first statement that needs it, so that modes can be set after BEGIN.
         self._transaction: Transaction | None = None
         self._read_only = False

@@ -14,6 +14,7 @@ from seachange.sql.fast import KeySelect, compile_key_select, simple_target
 from seachange.sql.insert import InsertRows
 from seachange.sql.insert_select import InsertSelect
 from seachange.sql.operands import check_argument_count
+from seachange.sql.output import output_names
 from seachange.sql.plan import Plan, is_same_table
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import run_query
@@ -63,8 +64,19 @@ def compile_plan(tree: exp.Expr, port: TransactionPort) -> Plan:
             return Delete(tree, target, target.resolve(port))
         case exp.Query():
             return Select(tree, port)
+        case exp.Values():
+            return Select(_select_values(tree), port)
         case _:
             raise errors.FeatureNotSupported(feature=type(tree).__name__.upper(), instead="")
+
+
+def _select_values(tree: exp.Values) -> exp.Select:
+    """VALUES as a statement is a query over itself, with the names that PostgreSQL gives."""
+    values = tree.copy()
+    clauses = {key: values.args[key].pop() for key in ("order", "limit", "offset") if values.args.get(key)}
+    names = [exp.to_identifier(str(name)) for name in output_names(tree) or ()]
+    values.set("alias", exp.TableAlias(this=exp.to_identifier("values", quoted=True), columns=names))
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=values), **clauses)
 
 
 def _compile_insert(tree: exp.Insert, port: TransactionPort) -> Plan:

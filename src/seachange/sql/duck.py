@@ -22,11 +22,13 @@ _WRAPPED_MAX = 1024
 
 @dataclass(frozen=True, slots=True)
 class DuckQuery:
-    """Text with the values that its `$name` parameters and the Arrow tables that its relation names stand for."""
+    """Text with the values that its `$name` parameters and the Arrow tables that its relation names stand for;
+    `session_values` are parameters whose values the session knows."""
 
     sql: str
     parameters: Mapping[str, Any]
     relations: Mapping[str, Any]
+    session_values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,9 @@ class DuckRows:
 
 
 class DuckSession:
-    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, session_values: Mapping[str, Any]) -> None:
         self._cursor = cursor
+        self._session_values = session_values
         self._registered: dict[str, Any] = {}
         self._wrapped: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {}
         # 7 / 2 is 3 in PostgreSQL.
@@ -54,21 +57,21 @@ class DuckSession:
         with self._running(query):
             wrapped = self._wrapped.get(query.sql)
             if wrapped is None:
-                self._execute(query.sql, query.parameters)
+                self._execute(query.sql, self._parameters(query))
                 names, types = self._description()
-                if _ZONED not in types:
+                if not any(_ZONED in type_ for type_ in types):
                     return DuckRows(names, types, self._cursor.fetchall())
                 # DuckDB makes zoned datetimes only with a package that we do without: ask for microseconds.
                 wrapped = names, types, _ask_microseconds(query.sql, types)
                 self._remember(query.sql, wrapped)
             names, types, sql = wrapped
-            self._execute(sql, query.parameters)
+            self._execute(sql, self._parameters(query))
             return DuckRows(names, types, _to_datetimes(self._cursor.fetchall(), types))
 
     @contextmanager
     def batches(self, query: DuckQuery, batch_rows: int) -> Iterator[pa.RecordBatchReader]:
         with self._running(query):
-            relation = self._cursor.sql(query.sql, params=dict(query.parameters))
+            relation = self._cursor.sql(query.sql, params=self._parameters(query))
             reader = relation.to_arrow_reader(batch_rows)
             try:
                 yield reader
@@ -79,15 +82,19 @@ class DuckSession:
     def width(self, query: DuckQuery) -> int:
         """The number of columns, without running the query."""
         with self._running(query):
-            return len(self._cursor.sql(query.sql, params=dict(query.parameters)).columns)
+            return len(self._cursor.sql(query.sql, params=self._parameters(query)).columns)
 
     @contextmanager
     def _running(self, query: DuckQuery) -> Iterator[None]:
         try:
             self._register(query.relations)
             yield
-        except duckdb.Error as error:
-            raise translate_error(error) from error
+        except BaseException as error:
+            # Whatever happened, no result may stay open: it would keep the cursor busy.
+            self._cursor.abort()
+            if isinstance(error, duckdb.Error):
+                raise translate_error(error) from error
+            raise
 
     def _register(self, relations: Mapping[str, Any]) -> None:
         """Registers what the query reads and forgets what only earlier ones did, so that no old data is held."""
@@ -99,9 +106,12 @@ class DuckSession:
                 self._cursor.register(name, table)
                 self._registered[name] = table
 
-    def _execute(self, sql: str, parameters: Mapping[str, Any]) -> None:
+    def _parameters(self, query: DuckQuery) -> dict[str, Any]:
+        return {**query.parameters, **{name: self._session_values[name] for name in query.session_values}}
+
+    def _execute(self, sql: str, parameters: dict[str, Any]) -> None:
         if parameters:
-            self._cursor.execute(sql, dict(parameters))
+            self._cursor.execute(sql, parameters)
         else:
             self._cursor.execute(sql)
 
@@ -117,8 +127,15 @@ class DuckSession:
 
 def _ask_microseconds(sql: str, types: Sequence[str]) -> str:
     names = [f"c{i}" for i in range(len(types))]
-    wanted = [f"epoch_us({n})" if t == _ZONED else n for n, t in zip(names, types, strict=True)]
+    wanted = [_without_zone(n, t) for n, t in zip(names, types, strict=True)]
     return f"SELECT {', '.join(wanted)} FROM ({sql}) AS zoned({', '.join(names)})"  # noqa: S608 - generated
+
+
+def _without_zone(name: str, type_: str) -> str:
+    if type_ == _ZONED:
+        return f"epoch_us({name})"
+    # Inside of a list or row there is no column to convert afterwards.
+    return f"CAST({name} AS VARCHAR)" if _ZONED in type_ else name
 
 
 def _to_datetimes(rows: list[Row], types: Sequence[str]) -> list[Row]:

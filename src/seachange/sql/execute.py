@@ -55,7 +55,10 @@ class Prepared:
 def prepare(text: str) -> tuple[Prepared, ...]:
     if "\x00" in text:
         raise errors.CharacterNotInRepertoire()
-    return tuple(Prepared(parsed) for parsed in parse_script(text))
+    try:
+        return tuple(Prepared(parsed) for parsed in parse_script(text))
+    except RecursionError:
+        raise errors.StatementTooComplex() from None
 
 
 def run_statement(
@@ -85,7 +88,10 @@ def _run_tree(
 ) -> Result:
     plan = prepared.plan
     if plan is None or not plan.is_current(port):
-        plan = prepared.plan = compile_plan(statement.tree, port)
+        try:
+            plan = prepared.plan = compile_plan(statement.tree, port)
+        except RecursionError:
+            raise errors.StatementTooComplex() from None
     return plan.run(port, duck, values)
 
 

@@ -15,15 +15,14 @@ _AGGREGATES: Final = """
     bitwise_xor_agg corr count count_if covar_pop covar_samp first group_concat grouping kurtosis last
     logical_and logical_or max median min mode percentile_cont percentile_disc quantile regr_avgx regr_avgy
     regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness stddev stddev_pop
-    stddev_samp sum variance variance_pop bool_and bool_or every string_agg
+    stddev_samp sum variance variance_pop bool_and bool_or string_agg
 """
 _WINDOWS: Final = """
     cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number
 """
 _NUMBERS: Final = """
     abs acos acosh asin asinh atan atan2 atanh cbrt ceil cos cosh cot degrees div exp factorial floor gcd lcm
-    is_inf is_nan ln log log10 mod pi power radians rand round scale sign sin sinh sqrt tan tanh trunc
-    width_bucket bit_count
+    is_inf is_nan ln log log10 mod pi power radians rand round scale sign sin sinh sqrt tan tanh trunc bit_count
 """
 _TEXT: Final = """
     ascii bit_length btrim byte_length chr concat concat_ws contains decode encode ends_with format hex initcap

@@ -47,7 +47,7 @@ class InsertSelect:
         source = bind_query(self._template, port, values)
         width = duck.width(source)
         check_width(self._columns, self._listed, width)
-        query = DuckQuery(self._convert(source.sql, width), source.parameters, source.relations)
+        query = DuckQuery(self._convert(source.sql, width), source.parameters, source.relations, source.session_values)
         with duck.batches(query, _BATCH_ROWS) as reader:
             return _Stream(port, self._table, reader).insert()
 

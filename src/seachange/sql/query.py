@@ -28,7 +28,8 @@ def bind_query(template: Template, port: TransactionPort, values: Sequence[Any])
     hidden_by_cte = template.cte_names & {name.lower() for name in relations}
     if hidden_by_cte:
         raise errors.DuplicateTable(name=min(hidden_by_cte))
-    return DuckQuery(template.fill([scans[r].sql for r in template.tables]), parameters, relations)
+    sql = template.fill([scans[r].sql for r in template.tables])
+    return DuckQuery(sql, parameters, relations, template.session_values)
 
 
 def check_parameter_count(template: Template, values: Sequence[Any]) -> None:

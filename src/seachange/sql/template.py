@@ -20,6 +20,17 @@ from seachange.sql.scope import is_cte_reference
 
 # Stands in generated text where a scan goes; no statement can contain it, since text has no NUL.
 _HOLE = "\x00"
+# Values that the session knows: the parameters that stand for them, and what is the same for all sessions.
+_SESSION_VALUES: dict[type[exp.Expr], str] = {
+    exp.CurrentUser: "session_user",
+    exp.SessionUser: "session_user",
+    exp.CurrentDatabase: "session_database",
+    exp.CurrentCatalog: "session_database",
+}
+_CONSTANTS: dict[type[exp.Expr], str] = {
+    exp.CurrentSchema: "public",
+    exp.CurrentVersion: "PostgreSQL 15.0 (Seachange)",
+}
 # The meta entry by which DML marks its target: it is scanned with its hidden columns.
 WITH_HIDDEN = "with_hidden"
 
@@ -34,13 +45,15 @@ class TableReference:
 @dataclass(frozen=True, slots=True)
 class Template:
     """DuckDB text around the scans: `pieces[0] scan(tables[0]) pieces[1] ...`. `parameters` are the numbers of the
-    user's parameters that occur; `names` the result's column names where the text decides them."""
+    user's parameters that occur; `names` the result's column names where the text decides them; `session_values` the
+    parameters that the session itself gives."""
 
     pieces: tuple[str, ...]
     tables: tuple[TableReference, ...]
     parameters: tuple[int, ...]
     names: tuple[str | None, ...] | None
     cte_names: frozenset[str]
+    session_values: tuple[str, ...] = ()
 
     def fill(self, scans: Sequence[str]) -> str:
         parts = [self.pieces[0]]
@@ -64,10 +77,11 @@ def compile_template(tree: exp.Expr) -> Template:
     cte_names = frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
     for node in list(tree.find_all(exp.Parameter)):
         node.set("this", exp.Var(this=parameter_name(int(node.this.name))))
+    session_values = _name_session_values(tree)
     tables = _cut_holes(tree)
     pieces = _generate(tree).split(_HOLE)
     in_order = tuple(tables[int(number)] for number in pieces[1::2])
-    return Template(tuple(pieces[0::2]), in_order, tuple(parameters), names, cte_names)
+    return Template(tuple(pieces[0::2]), in_order, tuple(parameters), names, cte_names, session_values)
 
 
 def _fold_names(tree: exp.Expr) -> exp.Expr:
@@ -105,6 +119,17 @@ def _translate_casts(tree: exp.Expr) -> exp.Expr:
 
 
 _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (_unqualify, _translate_casts)
+
+
+def _name_session_values(tree: exp.Expr) -> tuple[str, ...]:
+    used: set[str] = set()
+    for node in list(tree.find_all(*_SESSION_VALUES)):
+        name = _SESSION_VALUES[type(node)]
+        used.add(name)
+        node.replace(exp.Parameter(this=exp.Var(this=name)))
+    for node in list(tree.find_all(*_CONSTANTS)):
+        node.replace(exp.Literal.string(_CONSTANTS[type(node)]))
+    return tuple(sorted(used))
 
 
 def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
