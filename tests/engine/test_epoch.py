@@ -165,16 +165,16 @@ def test_whoever_waits_for_a_look_that_fails_looks_again(hooked, other: Node):
         if len(calls) == 1:
             raise errors.CatalogUnavailable(catalog="here", detail="for now")
 
-    def begin() -> Seq | None:
+    def begin() -> int | None:
         try:
-            return node.begin().snapshot
+            return int(node.begin().snapshot)
         except errors.CatalogUnavailable:
             return None
 
     catalog.before["follow"] = fail_first
     held = node.epoch.lock
     line = AnnouncingLock(held, 2)
-    node.epoch.lock = line  # type: ignore[assignment]
+    node.epoch.lock = line
 
     def release() -> None:
         with held:

@@ -23,10 +23,8 @@ def merges(*sequences: tuple[str, ...]) -> Iterator[list[str]]:
         moved = [f"{int(e[0]) + 1}{e[1:]}" for e in rest]
         length = len(sequences[0]) + len(moved)
         for places in combinations(range(length), len(sequences[0])):
-            merged, own, others = [], iter(sequences[0]), iter(moved)
-            for place in range(length):
-                merged.append(f"0 {next(own)}" if place in places else next(others))
-            yield merged
+            own, others = iter(sequences[0]), iter(moved)
+            yield [f"0 {next(own)}" if place in places else next(others) for place in range(length)]
 
 
 class World:
@@ -59,7 +57,7 @@ class World:
             case "apply":
                 self.applied = self.head
                 self.registry.advance(self.applied)
-            case "mark":
+            case _:
                 self.marks.append(self.registry.mark())
 
     def check(self, history: list[str]) -> None:

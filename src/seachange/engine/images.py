@@ -50,13 +50,19 @@ class Images:
     def _read(self, table: Table, index: Index, at: Seq) -> IndexImage:
         self._tables[index.id] = table
         contents = self._catalog.index_contents(self._epoch, index.id, at)
-        types = dict(self._stored(index, table.layout.id))
-        codec = KeyCodec([types[c] for c in table.entry_key(index)])
-        unique_width = len(index.key) if index.unique and index.id != table.primary.id else 0
         shape = Shape(
-            index.id, len(table.entry_key(index)), unique_width, lambda layout_id: self._stored(index, layout_id)
+            index_id=index.id,
+            key_width=len(table.entry_key(index)),
+            unique_width=len(index.key) if index.unique and index.id != table.primary.id else 0,
+            columns=lambda layout_id: self._stored(index, layout_id),
+            key=lambda: self._key(index),
         )
+        codec = KeyCodec([type_ for _, type_ in self._key(index)])
         return IndexImage(shape, codec, self._warehouse, contents)
+
+    def _key(self, index: Index) -> StoredColumns:
+        table = self._tables[index.id]
+        return table.stored_columns(index, table.layout)[: len(table.entry_key(index))]
 
     def _stored(self, index: Index, layout_id: LayoutId) -> StoredColumns:
         table = self._tables[index.id]

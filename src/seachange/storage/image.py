@@ -37,12 +37,14 @@ _CHUNKS_MAX = 8
 @dataclass(frozen=True, slots=True)
 class Shape:
     """What an image must know of its index: how many stored columns are the entry key, how many of those are a
-    unique key (0 where the entry key is all there is), and each layout's columns."""
+    unique key (0 where the entry key is all there is), each layout's columns, and the key's columns with the types
+    that they have today: keys are asked for in those, also of files whose own types are narrower."""
 
     index_id: IndexId
     key_width: int
     unique_width: int
     columns: Callable[[LayoutId], StoredColumns]
+    key: Callable[[], StoredColumns]
 
 
 @dataclass(slots=True)
@@ -256,7 +258,7 @@ class IndexImage:
         low = self._codec.encode_prefix(prefix)
         for segment in [f.segment for f in self._files] + self._tombstones:
             if segment.seq <= snapshot and segment.key_min[: len(low)] <= low <= segment.key_max:
-                reader = self._warehouse.reader(segment, self._key_columns(segment.layout_id))
+                reader = self._warehouse.reader(segment, self.shape.key())
                 candidates.update((row[: self.shape.key_width], None) for _, row in reader.find_prefix(prefix))
         return [found for key in candidates if (found := self.get(key, snapshot)) is not None]
 
@@ -287,10 +289,7 @@ class IndexImage:
         return None
 
     def _reader_find(self, segment: Segment, key: Key) -> tuple[int, Row] | None:
-        return self._warehouse.reader(segment, self._key_columns(segment.layout_id)).find(key)
-
-    def _key_columns(self, layout_id: LayoutId) -> StoredColumns:
-        return self.shape.columns(layout_id)[: self.shape.key_width]
+        return self._warehouse.reader(segment, self.shape.key()).find(key)
 
     # Scans.
 
@@ -333,7 +332,7 @@ class IndexImage:
             segment = state.segment
             if segment.key_max < low or segment.key_min > high:
                 continue
-            reader = self._warehouse.reader(segment, self._key_columns(segment.layout_id))
+            reader = self._warehouse.reader(segment, self.shape.key())
             inside = [i for i in ordered if segment.key_min <= i[2] <= segment.key_max and i[0] > state.visible_from]
             positions = reader.positions([item[1] for item in inside])
             for (seq, _, _), position in zip(inside, positions.tolist(), strict=True):
@@ -341,7 +340,7 @@ class IndexImage:
                     state.supersede(position, seq)
 
     def _resolve_segment(self, seq: Seq, segment: Segment) -> None:
-        reader = self._warehouse.reader(segment, self._key_columns(segment.layout_id))
+        reader = self._warehouse.reader(segment, self.shape.key())
         keys = reader.keys()
         items = [(seq, key, self._codec.encode(key)) for key in keys]
         for _, _, encoded in items:

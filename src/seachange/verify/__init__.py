@@ -1,0 +1,1 @@
+"""Proofs of consistency: of real data, and later of the protocol."""

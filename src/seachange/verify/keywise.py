@@ -1,0 +1,99 @@
+"""Comparison key by key: what point look-ups through the image find, against rows that the reference reader read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seachange.model.descriptor import Column
+from seachange.model.values import parse_canonical
+from seachange.storage.image import Found, IndexImage
+from seachange.verify.anomalies import Anomaly, Kind
+from seachange.verify.port import Snapshot
+from seachange.verify.reference import Reference
+from seachange.verify.sets import ANOMALIES_MAX
+from seachange.verify.subject import COMPLETE, Subject
+
+Row = tuple[Any, ...]
+
+
+class KeywiseComparison:
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def compare_look_ups(self, subject: Subject, reference: Reference) -> list[Anomaly]:
+        """An index against itself: each key that the reference saw must be found, or not found, by a look-up."""
+        found: list[Anomaly] = []
+        for row in reference.live.values():
+            key = row[: len(subject.key)]
+            self._expect(found, subject, key, row, Kind.LOOKUP_DIFFERS)
+        for key in reference.gone.values():
+            if self._get(subject, key) is not None and len(found) < ANOMALIES_MAX:
+                found.append(subject.anomaly(Kind.LOOKUP_DIFFERS, key, "a row that was deleted"))
+        return found
+
+    def compare_rows_with_entries(self, primary: Subject, rows: Reference, subject: Subject) -> list[Anomaly]:
+        """From rows to entries: each row's entry is found under its key, and alone under its unique key."""
+        if subject.index.state not in COMPLETE:
+            return []
+        found: list[Anomaly] = []
+        positions = [primary.columns.index(column) for column in subject.columns]
+        for row in rows.live.values():
+            entry = tuple([row[position] for position in positions])
+            self._expect(found, subject, entry[: len(subject.key)], entry, Kind.MISSING_ENTRY)
+            self._expect_alone(found, subject, entry)
+        return found
+
+    def compare_entries_with_rows(self, subject: Subject, entries: Reference, primary: Subject) -> list[Anomaly]:
+        """From entries to rows: each entry's row is found under its primary key, with the entry's values."""
+        found: list[Anomaly] = []
+        positions = [subject.columns.index(column) for column in primary.key]
+        shared = [(subject.columns.index(c), primary.columns.index(c)) for c in subject.columns]
+        for entry in entries.live.values():
+            row = self._get(primary, tuple([entry[position] for position in positions]))
+            same = row is not None and all(_same(entry[a], row[b]) for a, b in shared)
+            if not same and len(found) < ANOMALIES_MAX:
+                found.append(subject.anomaly(Kind.ORPHAN_ENTRY, entry[: len(subject.key)], "looked up key by key"))
+        return found
+
+    def _expect(self, found: list[Anomaly], subject: Subject, key: Row, row: Row, kind: Kind) -> None:
+        actual = self._get(subject, key)
+        if actual is None:
+            detail = "nothing" if kind is Kind.LOOKUP_DIFFERS else "looked up key by key"
+        elif not all(map(_same, actual, row)):
+            detail = f"{actual} instead of {row}"
+        else:
+            return
+        if len(found) < ANOMALIES_MAX:
+            found.append(subject.anomaly(kind, key, detail))
+
+    def _expect_alone(self, found: list[Anomaly], subject: Subject, entry: Row) -> None:
+        width = len(subject.unique)
+        if not width or None in entry[:width]:
+            return
+        holders = self._image(subject).find_unique(entry[:width], self._snapshot.snapshot)
+        if len(holders) != 1 and len(found) < ANOMALIES_MAX:
+            detail = f"{len(holders)} entries under its unique key"
+            found.append(subject.anomaly(Kind.LOOKUP_DIFFERS, entry[: len(subject.key)], detail))
+
+    def _image(self, subject: Subject) -> IndexImage:
+        return self._snapshot.epoch.image(subject.table, subject.index, self._snapshot.snapshot)
+
+    def _get(self, subject: Subject, key: Row) -> Row | None:
+        found = self._image(subject).get(key, self._snapshot.snapshot)
+        return None if found is None else _as_version(subject, found)
+
+
+def _as_version(subject: Subject, found: Found) -> Row:
+    """A stored row as the table's version sees it, in the order of the subject's columns."""
+    layout = subject.table.layout_by_id[found.layout_id]
+    stored = [c for c, _ in subject.table.stored_columns(subject.index, layout)]
+    values = dict(zip(stored, found.row, strict=True))
+    return tuple([values[c.id] if c.id in values else _frozen(c) for c in subject.columns])
+
+
+def _frozen(column: Column) -> Any:
+    return parse_canonical(column.type, column.frozen)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one == other) or (one != one and other != other)

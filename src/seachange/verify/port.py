@@ -1,0 +1,54 @@
+"""What the consistency checker needs of a node. `engine.node.Node` has this shape."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from seachange.catalog.port import Catalog
+from seachange.model.descriptor import Index, Table
+from seachange.model.ids import Epoch, Seq
+from seachange.model.isolation import Isolation
+from seachange.storage.image import IndexImage
+from seachange.storage.warehouse import Warehouse
+
+
+class EpochView(Protocol):
+    @property
+    def epoch(self) -> Epoch: ...
+
+    def image(self, table: Table, index: Index, snapshot: Seq) -> IndexImage: ...
+
+
+class Parts(Protocol):
+    @property
+    def data(self) -> Path: ...
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def warehouse(self) -> Warehouse: ...
+
+
+class Snapshot(Protocol):
+    """An open transaction: as long as it is, nothing that its snapshot reads is collected."""
+
+    @property
+    def parts(self) -> Parts: ...
+
+    @property
+    def epoch(self) -> EpochView: ...
+
+    @property
+    def snapshot(self) -> Seq: ...
+
+    def tables(self) -> tuple[Table, ...]: ...
+
+    def table(self, schema: str | None, name: str) -> Table: ...
+
+    def rollback(self) -> None: ...
+
+
+class Database(Protocol):
+    def begin(self, isolation: Isolation = ...) -> Snapshot: ...

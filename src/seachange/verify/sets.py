@@ -1,0 +1,141 @@
+"""Comparison as sets, in DuckDB: one grouped sum per pair of scans, which spills where memory does not suffice.
+
+Each side's rows are counted with opposite signs; what does not cancel out is on one side only. NULLs are equal here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from seachange.model.descriptor import Column
+from seachange.model.scan import Scan
+from seachange.storage.arrow import column_name, schema_of
+from seachange.storage.plan import Overlay, plan_scan, quote
+from seachange.verify.anomalies import Anomaly, Kind
+from seachange.verify.port import Snapshot
+from seachange.verify.reference import Reference
+from seachange.verify.subject import COMPLETE, Subject
+
+# More of one kind on one index say nothing new.
+ANOMALIES_MAX = 100
+
+
+class SetComparison:
+    """The scans of one snapshot, by the positional read plan, on a connection that is used for nothing else."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, snapshot: Snapshot) -> None:
+        self._duck = connection
+        self._snapshot = snapshot
+        self._names = 0
+
+    def compare_with_rows(self, primary: Subject, subject: Subject) -> list[Anomaly]:
+        """The entries of a secondary index against those that the table's rows call for."""
+        expected, entries = self._scan(primary, subject.columns), self._scan(subject, subject.columns)
+        found = []
+        for key, side in self._difference(subject, expected, entries):
+            kind = Kind.MISSING_ENTRY if side > 0 else Kind.ORPHAN_ENTRY
+            # An index that is not complete yet may lack entries; it may never have too many.
+            if kind is Kind.ORPHAN_ENTRY or subject.index.state in COMPLETE:
+                found.append(subject.anomaly(kind, key, "compared as sets"))
+        return found
+
+    def compare_with_reference(self, subject: Subject, reference: Reference, whole: bool) -> list[Anomaly]:
+        """What a scan shows against what the key rule says, for all keys or for those that the reference saw."""
+        expected = self._given(subject.columns, list(reference.live.values()))
+        scan = self._scan(subject, subject.columns)
+        if not whole:
+            scan = self._only_seen(subject, scan, reference)
+        found = []
+        for key, side in self._difference(subject, expected, scan):
+            kind = Kind.SCAN_MISSES if side > 0 else Kind.SCAN_INVENTS
+            found.append(subject.anomaly(kind, key, "compared with the newest version of each key"))
+        return found
+
+    def duplicates(self, primary: Subject, subject: Subject) -> list[Anomaly]:
+        """Values of a unique key that several rows of the table have."""
+        if not subject.unique:
+            return []
+        names, rows = _names(subject.unique), self._scan(primary, subject.unique)
+        present = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        sql = (
+            f"SELECT {_texts(names)}, count(*) FROM ({rows.sql}) WHERE {present} "  # noqa: S608 - names made of ids
+            f"GROUP BY {', '.join(names)} HAVING count(*) > 1 LIMIT {ANOMALIES_MAX}"
+        )
+        return [subject.anomaly(Kind.DUPLICATE_KEY, row[:-1], row[-1]) for row in self._run(sql, rows)]
+
+    def nulls(self, primary: Subject) -> list[Anomaly]:
+        """Rows without a value where one is required."""
+        found = []
+        for column in primary.columns:
+            if column.nullable or column.state not in COMPLETE:
+                continue
+            rows = self._scan(primary, list(dict.fromkeys([*primary.key, column])))
+            sql = (
+                f"SELECT {_texts(_names(primary.key))} FROM ({rows.sql}) "  # noqa: S608 - names made of ids
+                f"WHERE {column_name(column.id)} IS NULL LIMIT {ANOMALIES_MAX}"
+            )
+            found += [primary.anomaly(Kind.NULL_VALUE, key, column.name) for key in self._run(sql, rows)]
+        return found
+
+    def _difference(self, subject: Subject, left: Scan, right: Scan) -> Iterator[tuple[tuple[Any, ...], int]]:
+        """The keys of the rows that are on one side only: positive on the left, negative on the right."""
+        names = ", ".join(_names(subject.columns))
+        sql = (
+            f"SELECT {_texts(_names(subject.key))}, sum(side) FROM ("  # noqa: S608 - names made of ids
+            f"SELECT {names}, 1 AS side FROM ({left.sql}) UNION ALL SELECT {names}, -1 FROM ({right.sql})"
+            f") GROUP BY {names} HAVING sum(side) <> 0 LIMIT {ANOMALIES_MAX}"
+        )
+        return ((row[:-1], int(row[-1])) for row in self._run(sql, left, right))
+
+    # Queries: columns are named after their ids throughout.
+
+    def _scan(self, subject: Subject, columns: Sequence[Column]) -> Scan:
+        view = self._snapshot
+        parts = view.epoch.image(subject.table, subject.index, view.snapshot).parts(view.snapshot)
+        warehouse, prefix = view.parts.warehouse, self._name()
+        scan = plan_scan(subject.table, subject.index, columns, parts, Overlay(), warehouse, prefix)
+        named = ", ".join(f"{quote(c.name)} AS {column_name(c.id)}" for c in columns)
+        return replace(scan, sql=f"SELECT {named} FROM ({scan.sql})")  # noqa: S608 - quoted names
+
+    def _given(self, columns: Sequence[Column], rows: list[tuple[Any, ...]]) -> Scan:
+        schema, name = schema_of((c.id, c.type) for c in columns), self._name()
+        values = zip(*rows, strict=True) if rows else [()] * len(schema)
+        arrays = [pa.array(column, f.type) for column, f in zip(values, schema, strict=True)]
+        table = pa.Table.from_arrays(arrays, schema=schema)
+        return Scan(f"SELECT * FROM {name}", {}, {name: table})  # noqa: S608 - a name of our own
+
+    def _only_seen(self, subject: Subject, scan: Scan, reference: Reference) -> Scan:
+        live = [row[: len(subject.key)] for row in reference.live.values()]
+        seen = self._given(subject.key, [*live, *reference.gone.values()])
+        same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM k.{name}" for name in _names(subject.key))
+        sql = f"SELECT s.* FROM ({scan.sql}) s SEMI JOIN ({seen.sql}) k ON {same}"  # noqa: S608 - names made of ids
+        return Scan(sql, scan.parameters, {**scan.relations, **seen.relations})
+
+    def _name(self) -> str:
+        self._names += 1
+        return f"v{self._names}"
+
+    def _run(self, sql: str, *scans: Scan) -> list[tuple[Any, ...]]:
+        relations = {name: relation for scan in scans for name, relation in scan.relations.items()}
+        for name, relation in relations.items():
+            self._duck.register(name, relation)
+        try:
+            parameters = {name: value for scan in scans for name, value in scan.parameters.items()}
+            return self._duck.execute(sql, parameters).fetchall()
+        finally:
+            for name in relations:
+                self._duck.unregister(name)
+
+
+def _names(columns: Sequence[Column]) -> list[str]:
+    return [column_name(column.id) for column in columns]
+
+
+def _texts(names: Sequence[str]) -> str:
+    """As text, so that every type of key can be printed."""
+    return ", ".join(f"CAST({name} AS VARCHAR)" for name in names)

@@ -1,0 +1,53 @@
+"""One index under examination: its names, columns and key, and how anomalies of it are put."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seachange.model.descriptor import Column, Index, Table
+from seachange.model.states import State
+from seachange.storage.keys import KeyCodec
+from seachange.verify.anomalies import Anomaly, Kind
+
+# In these states an index holds every row, and a constraint holds for every row.
+COMPLETE = frozenset({State.ENFORCED, State.PUBLIC})
+
+
+@dataclass(frozen=True)
+class Subject:
+    table: Table
+    index: Index
+
+    @property
+    def is_primary(self) -> bool:
+        return self.index.id == self.table.primary.id
+
+    @property
+    def table_name(self) -> str:
+        return f"{self.table.schema}.{self.table.name}"
+
+    @property
+    def key(self) -> tuple[Column, ...]:
+        return tuple(self.table.column_by_id[c] for c in self.table.entry_key(self.index))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What the index stores today, the entry key first; a dropped column is not looked at."""
+        stored = self.table.stored_columns(self.index, self.table.layout)
+        return tuple(self.table.column_by_id[c] for c, _ in stored if c in self.table.column_by_id)
+
+    @property
+    def unique(self) -> tuple[Column, ...]:
+        """The columns of which no two rows may share the values."""
+        if not (self.is_primary or self.index.unique) or self.index.state not in COMPLETE:
+            return ()
+        return tuple(self.table.column_by_id[c] for c in self.index.key)
+
+    def codec(self) -> KeyCodec:
+        return KeyCodec([column.type for column in self.key])
+
+    def anomaly(self, kind: Kind, key: Sequence[Any] = (), detail: object = "") -> Anomaly:
+        names = [column.name for column in self.key]
+        return Anomaly(kind, self.table_name, self.index.name, tuple(zip(names, key, strict=False)), str(detail))
