@@ -1,7 +1,7 @@
 """Group commit: the waiting sessions of a node go through the sequencer together.
 
-**Invariant:** when `submit` returns a `Committed`, the node has applied the commit and everything before it, so whoever
-hears of a commit finds it. A refusal concerns its own member only.
+**Invariant:** when `submit` returns a `Committed`, the node has applied the commit and everything before it, or will
+have before its next transaction reads, so whoever hears of a commit finds it. A refusal concerns its own member only.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.model.ids import Epoch, IndexId, LayoutId
 from seachange.model.log import CommitRequest, Outcome
@@ -61,7 +63,8 @@ class GroupCommitter:
             self._waiting.append(submission)
             self._arrival.notify()
         with self._lead:
-            if not submission.done:
+            # Locks are not fair: whoever leads may stand behind more than one batch.
+            while not submission.done:
                 self._gather()
                 self._commit_waiting()
         if submission.problem is not None:
@@ -83,7 +86,7 @@ class GroupCommitter:
             outcomes = self._catalog.commit(self._epoch, [member.request for member in batch])
             for member, outcome in zip(batch, outcomes, strict=True):
                 member.outcome = outcome
-            self._apply(batch)
+            self._apply_decided(batch)
         except Exception as problem:  # noqa: BLE001 - handed to every member, each in its own session
             for member in batch:
                 member.problem = problem
@@ -94,3 +97,9 @@ class GroupCommitter:
         self.catalog_commits += 1
         self.commits += len(batch)
         reach("commit.applied")
+
+    def _apply_decided(self, batch: Sequence[Submission]) -> None:
+        """What is decided stays so, whatever happens here: told of a refusal, a client would commit a second time.
+        A node that cannot apply the log now does so before its next transaction, or learns that its epoch has ended."""
+        with suppress(errors.OperationalError):
+            self._apply(batch)
