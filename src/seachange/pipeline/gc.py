@@ -25,6 +25,9 @@ def collect_garbage(catalog: Catalog, epoch: Epoch, warehouse: Warehouse, retent
         for segment_id in ids:
             warehouse.delete(segment_id)
             reach("gc.deleted")
+        if ids:
+            # Forgotten by the catalog and brought back by a power cut, a file would stay for ever.
+            warehouse.files.settle()
         catalog.forget_files(ids)
         reach("gc.forgotten")
         return len(ids)

@@ -48,6 +48,9 @@ class FileSystem(Protocol):
     def delete(self, name: str) -> None:
         """Removes the file and its temporary twin; a missing one is no error."""
 
+    def settle(self) -> None:
+        """Makes deletions durable: after it no power cut brings a deleted file back."""
+
     def names(self) -> list[str]: ...
 
     def free_bytes(self) -> int: ...
@@ -109,6 +112,10 @@ class LocalFileSystem:
         self.discard(name)
         with named_errors("delete", self.path(name)):
             Path(self.path(name)).unlink(missing_ok=True)
+
+    def settle(self) -> None:
+        with named_errors("write", str(self.folder)):
+            self.sync_folder(str(self.folder))
 
     def names(self) -> list[str]:
         return sorted(os.listdir(self.folder))

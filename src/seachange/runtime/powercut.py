@@ -1,8 +1,9 @@
 """A file system that remembers what was made durable, so that a test can take everything else away.
 
 SIGKILL alone never loses the page cache. A process under test runs on `PowerCutFileSystem`, which writes down every
-fsync and rename; after its death `lose_unsynced` does to the folder what a power cut may do: content that was never
-fsynced is gone, and so is a name whose folder was not fsynced after the rename.
+fsync, rename and deletion; after its death `lose_unsynced` does to the folder what a power cut may do: content that was
+never fsynced is gone, so is a name whose folder was not fsynced after the rename, and a file that was deleted since the
+folder's last fsync is back.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ class PowerCutFileSystem(LocalFileSystem):
         super().__init__(folder)
         self._skip = skip
         self._journal = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._deleted = _deleted_folder(journal)
+        self._deleted.mkdir(exist_ok=True)
 
     def sync_file(self, path: str) -> None:
         if path != str(self.folder) and "file" not in self._skip:
@@ -31,6 +34,12 @@ class PowerCutFileSystem(LocalFileSystem):
         super().rename(source, target)
         self._note("renamed", source, target)
 
+    def delete(self, name: str) -> None:
+        if os.path.exists(self.path(name)):
+            os.link(self.path(name), self._deleted / name)
+            self._note("deleted", name)
+        super().delete(name)
+
     def sync_folder(self, path: str) -> None:
         if "folder" not in self._skip:
             LocalFileSystem.sync_file(self, path)
@@ -40,11 +49,16 @@ class PowerCutFileSystem(LocalFileSystem):
         os.write(self._journal, json.dumps(what).encode() + b"\n")
 
 
+def _deleted_folder(journal: Path) -> Path:
+    return journal.with_name(f"{journal.name}-deleted")
+
+
 def lose_unsynced(folder: Path, journal: Path, before: frozenset[str]) -> list[str]:
     """Undoes what was not durable; `before` are the names that were there before. Gives the names that were hit."""
     contents: set[str] = set()
     pending: dict[str, str] = {}
     durable: set[str] = set()
+    deleted: set[str] = set()
     for line in journal.read_text().splitlines() if journal.exists() else ():
         match json.loads(line):
             case ["synced", path]:
@@ -54,6 +68,11 @@ def lose_unsynced(folder: Path, journal: Path, before: frozenset[str]) -> list[s
             case ["folder"]:
                 durable |= {target for target, source in pending.items() if source in contents}
                 pending = {target: source for target, source in pending.items() if target not in durable}
+                deleted.clear()
+            case ["deleted", name]:
+                deleted.add(name)
+            case unknown:
+                raise ValueError(f"{journal} has {unknown!r}")
     hit = [name for name in sorted(os.listdir(folder)) if name not in before and str(folder / name) not in durable]
     for name in hit:
         if str(folder / name) in pending and pending[str(folder / name)] not in contents:
@@ -61,4 +80,6 @@ def lose_unsynced(folder: Path, journal: Path, before: frozenset[str]) -> list[s
             (folder / name).write_bytes(b"")
         else:
             (folder / name).unlink()
+    for name in deleted - set(os.listdir(folder)):
+        os.link(_deleted_folder(journal) / name, folder / name)
     return hit
