@@ -60,6 +60,11 @@ class FaultPoints:
         with self._lock:
             self._armed.clear()
 
+    def counts(self) -> dict[str, int]:
+        """How often each point was passed since the first was armed."""
+        with self._lock:
+            return dict(self._passed)
+
     def reach(self, name: str) -> None:
         if not self._armed:
             return
