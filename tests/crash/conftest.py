@@ -1,0 +1,45 @@
+"""The count of kills and violations, and how often the script passes each fault point."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.crash.killing import SEED, Tally
+from tests.crash.script import make_script
+from tests.support.databases import MakePlace, all_workers, catalog_kind, place, place_for, workers
+from tests.support.workers import Workers
+
+__all__ = ["all_workers", "catalog_kind", "place", "place_for", "workers"]
+
+TALLY = pytest.StashKey[Tally]()
+
+Passages = Mapping[str, int]
+
+
+@pytest.fixture(scope="session")
+def tally(pytestconfig: pytest.Config) -> Tally:
+    return pytestconfig.stash.setdefault(TALLY, Tally())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    tally = config.stash.get(TALLY, None)
+    if tally is not None and tally.kills:
+        terminalreporter.write_line(tally.line(), red=bool(tally.violations), green=not tally.violations)
+
+
+@pytest.fixture(scope="session")
+def counted() -> dict[str, Passages]:
+    return {}
+
+
+@pytest.fixture
+def passages(counted: dict[str, Passages], catalog_kind: str, workers: Workers, place_for: MakePlace) -> Passages:
+    """How often the whole script passes each fault point; found out once per catalog, by a run that nobody kills."""
+    if catalog_kind not in counted:
+        worker = workers.take()
+        worker.open(place_for("counted"), counts=True)
+        worker.send("run", seed=SEED, first=0, last=len(make_script(SEED)))
+        assert "done" in worker.hear_until("done", "error")[-1]
+        counted[catalog_kind] = worker.ask("count")["counts"]
+        assert worker.ask("close") == {"closed": True}
+    return counted[catalog_kind]

@@ -1,0 +1,70 @@
+"""SIGKILL at every fault point: what was acknowledged is there once, what was not is there whole or not at all."""
+
+import pytest
+
+from seachange.runtime.faults import POINTS
+from tests.crash.conftest import Passages
+from tests.crash.killing import SEED, Tally, judge_after, run_until_killed
+from tests.support.databases import MakePlace
+from tests.support.nodes import Place
+from tests.support.workers import Workers
+
+OTHER_SEEDS = (1, 2)
+# A commit of PostgreSQL is written inside the server; its client is killed meanwhile in test_unknown_outcomes.
+ELSEWHERE = {("postgresql", "commit.written")}
+
+
+def skip_elsewhere(kind: str, point: str) -> None:
+    if (kind, point) in ELSEWHERE:
+        pytest.skip(f"{point} lies inside the server of {kind}")
+
+
+def test_the_script_passes_every_fault_point(passages: Passages, catalog_kind: str):
+    missed = {(catalog_kind, point) for point in POINTS if not passages.get(point)}
+    assert missed == {item for item in ELSEWHERE if item[0] == catalog_kind}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_the_first_passage(point: str, place: Place, catalog_kind: str, workers: Workers, tally: Tally):
+    skip_elsewhere(catalog_kind, point)
+    check_kill(point, 1, SEED, place, catalog_kind, workers, tally)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_a_later_passage(
+    point: str, place: Place, catalog_kind: str, workers: Workers, tally: Tally, passages: Passages
+):
+    skip_elsewhere(catalog_kind, point)
+    # One in the second half, not the last: what follows it matters too.
+    later = 1 + passages[point] * 2 // 3
+    if later == 1:
+        pytest.skip(f"{point} is passed once only")
+    check_kill(point, later, SEED, place, catalog_kind, workers, tally)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("seed", OTHER_SEEDS)
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_every_passage(
+    point: str,
+    seed: int,
+    catalog_kind: str,
+    workers: Workers,
+    tally: Tally,
+    passages: Passages,
+    place_for: MakePlace,
+):
+    for occurrence in range(1, passages.get(point, 0) + 1):
+        check_kill(point, occurrence, seed, place_for(f"{occurrence}"), catalog_kind, workers, tally)
+        workers.end_given()
+
+
+def check_kill(point: str, occurrence: int, seed: int, place: Place, kind: str, workers: Workers, tally: Tally) -> None:
+    fault = f"{point}:{occurrence}"
+    acknowledged = run_until_killed(workers, place, fault, seed)
+    tally.kills.append((kind, point))
+    problems = judge_after(place, seed, acknowledged)
+    tally.violations += len(problems)
+    repeat = f"SEACHANGE_FAULT={fault} python -m tests.crash.workload DATA --seed {seed}"
+    assert not problems, f"after {acknowledged} steps, killed at {fault}; to repeat: {repeat}"
