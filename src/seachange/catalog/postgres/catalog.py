@@ -73,9 +73,13 @@ class PostgresCatalog:
         # Heartbeats share no connection with statements.
         self._pulse = Pool(url)
         self._closed = threading.Event()
-        self._pool.run(partial(migrate, url=url))
         self._partitioned = 0
-        self._extend_partitions(self.head())
+        try:
+            self._pool.run(partial(migrate, url=url))
+            self._extend_partitions(self.head())
+        except errors.Error:
+            self.close()
+            raise
 
     def close(self) -> None:
         self._closed.set()

@@ -11,7 +11,8 @@ from seachange.runtime.faults import reach
 
 # The sequencer lock; format_1.sql takes the same.
 _LOCK = "SELECT pg_advisory_xact_lock(5873429021876)"
-_HAS_TABLES = "SELECT to_regclass('seachange.sequencer') IS NOT NULL"
+# Asked of the table itself: to_regclass may answer from before the lock was granted.
+_HAS_TABLES = "SELECT count(*) > 0 FROM pg_catalog.pg_namespace WHERE nspname = 'seachange'"
 _FORMAT = "SELECT format FROM seachange.sequencer"
 _SET_FORMAT = "UPDATE seachange.sequencer SET format = %s"
 # A program that knows only the older format must not go on writing it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from seachange import errors
@@ -47,19 +48,22 @@ class SqliteCatalog:
         self.url = f"sqlite:///{path}"
         self._path = path
         self._clock = clock
-        lock_path = path.with_name(f"{path.name}-lock")
-        self._writer = Writer(path, lock_path)
-        # Heartbeats share neither connection nor in-process lock with commits.
-        self._pulse = Writer(path, lock_path)
         self._readers = Readers(path)
-        migrate(self._writer, path)
-        with self._writer as db:
-            nodes.note_boot(db, boot_id if boot_id is not None else _boot_id())
+        lock_path = path.with_name(f"{path.name}-lock")
+        with ExitStack() as undo:
+            self._writer = Writer(path, lock_path)
+            undo.callback(self._writer.close)
+            migrate(self._writer, path)
+            with self._writer as db:
+                nodes.note_boot(db, boot_id if boot_id is not None else _boot_id())
+            # Heartbeats share neither connection nor in-process lock with commits.
+            self._pulse = Writer(path, lock_path)
+            undo.callback(self._pulse.close)
+            self._open = undo.pop_all()
 
     def close(self) -> None:
         self._readers.close()
-        self._pulse.close()
-        self._writer.close()
+        self._open.close()
 
     def register_node(self, name: str, expiry_ms: int) -> Epoch:
         with self._writer as db:

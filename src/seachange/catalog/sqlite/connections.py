@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
@@ -62,13 +63,14 @@ class Writer:
     def __init__(self, path: Path, lock_path: Path) -> None:
         self._path = path
         self._lock = FairLock(lock_path)
-        self._lock.acquire()
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._lock.close)
             # Under the lock, or two processes that create the file at once get in each other's way.
-            self._db = connect(path)
-            self._write_ahead()
-        finally:
-            self._lock.release()
+            with self._lock:
+                self._db = connect(path)
+                undo.callback(self._db.close)
+                self._write_ahead()
+            undo.pop_all()
 
     def _write_ahead(self) -> None:
         try:
@@ -118,11 +120,8 @@ class Writer:
             self._db.execute("ROLLBACK")
 
     def close(self) -> None:
-        self._lock.acquire()
-        try:
+        with self._lock:
             self._db.close()
-        finally:
-            self._lock.release()
         self._lock.close()
 
 

@@ -12,6 +12,7 @@ import fcntl
 import os
 import threading
 from pathlib import Path
+from types import TracebackType
 
 
 class FairLock:
@@ -39,6 +40,17 @@ class FairLock:
     def release(self) -> None:
         fcntl.flock(self._file, fcntl.LOCK_UN)
         self._thread.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
 
     def close(self) -> None:
         os.close(self._file_next)

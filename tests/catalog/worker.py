@@ -1,0 +1,55 @@
+"""A process that commits: `python -m tests.catalog.worker URL WORK NUMBER PROCESSES`."""
+
+import sys
+import time
+from pathlib import Path
+
+from seachange.catalog.open import open_catalog
+from seachange.catalog.port import Catalog
+from seachange.model.ids import Epoch
+from seachange.model.log import Committed, Conflict
+from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.entropy import SYSTEM_ENTROPY
+from tests.catalog.builders import LONG_MS, batch, request, submit
+
+START_S_MAX = 60
+
+
+def commit_number(catalog: Catalog, epoch: Epoch, number: int) -> None:
+    """Keys of its own and one that all processes share, so that some conflict and are tried again."""
+    at = catalog.head()
+    for step in range(number):
+        keys = (epoch * 1_000_000 + step, -(step % 7) - 1)
+        while True:
+            outcome = submit(catalog, epoch, request(at, writes=keys, batches=(batch(),)))
+            if isinstance(outcome, Committed):
+                print(outcome.seq)
+                break
+            assert isinstance(outcome, Conflict)
+            at = catalog.head()
+
+
+def commit_until(catalog: Catalog, epoch: Epoch, target: int) -> None:
+    count = 0
+    while catalog.head() < target:
+        assert isinstance(submit(catalog, epoch, request(0, batches=(batch(),))), Committed)
+        count += 1
+    print(count)
+
+
+WORK = {"number": commit_number, "until": commit_until}
+
+
+def main(url: str, work: str, number: str, processes: str) -> None:
+    catalog = open_catalog(url, Path(), SYSTEM_CLOCK, SYSTEM_ENTROPY)
+    epoch = catalog.register_node("worker", LONG_MS)
+    deadline = time.monotonic() + START_S_MAX
+    while len(catalog.nodes()) < int(processes):
+        assert time.monotonic() < deadline, "the others did not start"
+        time.sleep(0.01)
+    WORK[work](catalog, epoch, int(number))
+    catalog.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
