@@ -7,7 +7,7 @@ import argparse
 
 from seachange.cli.database import add_database_options, open_database, report_error
 from seachange.errors import Error
-from seachange.verify.consistency import check
+from seachange.verify.consistency import inspect
 
 EXAMPLES = """examples:
   seachange check --data shop
@@ -23,11 +23,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     try:
         with open_database(arguments) as node:
-            anomalies = check(node, arguments.tables)
+            report = inspect(node, arguments.tables)
     except Error as error:
         report_error(error)
         return 1
-    for anomaly in anomalies:
+    for anomaly in report.anomalies:
         print(anomaly)
-    print(f"{len(anomalies)} anomalies" if anomalies else "consistent")
-    return 1 if anomalies else 0
+    for coverage in report.coverage:
+        if not coverage.is_whole:
+            print(coverage)
+    print(f"{len(report.anomalies)} anomalies" if report.anomalies else "consistent")
+    return 1 if report.anomalies else 0

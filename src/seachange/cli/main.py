@@ -6,6 +6,7 @@ A command is a module with `configure(parser)` and `run(arguments)`; it is impor
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -16,6 +17,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sql": ("seachange.cli.sql", "run SQL in an embedded session"),
     "check": ("seachange.cli.check", "check that data and schema are consistent"),
 }
+
+# What a shell reports for a program that ended by SIGINT or SIGPIPE.
+_INTERRUPTED = 130
+_BROKEN_PIPE = 141
 
 _DESCRIPTION = "Seachange: a lakehouse SQL engine whose tables change shape while everybody uses them."
 
@@ -35,7 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         epilog=module.EXAMPLES,
     )
     module.configure(parser)
-    return int(module.run(parser.parse_args(arguments[1:])))
+    options = parser.parse_args(arguments[1:])
+    try:
+        return int(module.run(options))
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone; nothing may be written to it at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
 
 
 def _overview() -> argparse.ArgumentParser:

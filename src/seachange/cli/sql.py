@@ -61,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     except Error as error:
         report_error(error)
         return 1
+    except BrokenPipeError:
+        raise
     except OSError as error:
         print(f"seachange sql: {error}", file=sys.stderr)
         return 1

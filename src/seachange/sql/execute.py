@@ -33,7 +33,9 @@ _DDL_TAGS: dict[type, str] = {
     DropIndex: "DROP INDEX",
     AlterTable: "ALTER TABLE",
 }
-_PREPARED_MAX = 4096
+_PREPARED_MAX = 2048
+# Longer texts hold data rather than a form of statement that comes again: they are not kept.
+_KEPT_CHARS_MAX = 10_000
 
 
 class Prepared:
@@ -51,14 +53,20 @@ class Prepared:
         return bool(self.command) and self.command != "SELECT"
 
 
-@lru_cache(maxsize=_PREPARED_MAX)
 def prepare(text: str) -> tuple[Prepared, ...]:
+    return _prepare_kept(text) if len(text) <= _KEPT_CHARS_MAX else _prepare(text)
+
+
+def _prepare(text: str) -> tuple[Prepared, ...]:
     if "\x00" in text:
         raise errors.CharacterNotInRepertoire()
     try:
         return tuple(Prepared(parsed) for parsed in parse_script(text))
     except RecursionError:
         raise errors.StatementTooComplex() from None
+
+
+_prepare_kept = lru_cache(maxsize=_PREPARED_MAX)(_prepare)
 
 
 def run_statement(

@@ -69,6 +69,13 @@ REFUSED_PREFIXES: Final[tuple[str, ...]] = (
 # What may stand where a table stands.
 TABLE_FUNCTIONS: Final = frozenset({"generate_series", "exploding_generate_series", "unnest", "explode"})
 
+# The types that a cast may name, as sqlglot calls them.
+_TYPES: Final = """
+    array bigint boolean char date decimal double float int interval json jsonb smallint text time timestamp
+    timestamptz uuid varbinary varchar
+"""
+TYPES: Final[frozenset[str]] = frozenset(_TYPES.split())
+
 # Constructs beside functions and operators, by the names of sqlglot's classes.
 _STRUCTURE: Final = """
     Alias AtTimeZone CTE Cube DataType DataTypeParam Distinct Except Fetch Filter From Group GroupingSets Having

@@ -1,14 +1,27 @@
-"""What a user's tree may contain: an allow-list walk, before anything else looks at the tree.
+"""What a user's tree may contain: an allow-list walk, before anything else looks at the tree; and, once the text for
+DuckDB is generated, a second look at that, in case a generator let through what was part of a name or a unit.
 
 **Invariant:** no tree that passes can reach a file, a setting, the environment or a table that is not the catalog's.
 """
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import TokenType
 
 from seachange import errors
-from seachange.sql.functions import FUNCTIONS, REFUSED_PREFIXES, STRUCTURE, TABLE_FUNCTIONS
+from seachange.sql.functions import FUNCTIONS, REFUSED_PREFIXES, STRUCTURE, TABLE_FUNCTIONS, TYPES
+
+# Bare words (units, fields, keywords) are generated as they are: they must be words.
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# DuckDB takes a table name that looks like a path for a file, should a WITH query of that name be out of its sight.
+_PATH_LIKE = re.compile(r"[./\\:*?]")
+_DUCKDB = DuckDB()
 
 # Refused arguments of constructs that are otherwise allowed, with the name of the feature.
 _REFUSED_ARGS: dict[type[exp.Expr], dict[str, str]] = {
@@ -56,9 +69,37 @@ def _check_node(node: exp.Expr) -> None:
         _check_source(node)
     if isinstance(node, exp.Identifier) and not node.name:
         raise errors.SyntaxProblem(detail="an empty name")
+    if isinstance(node, exp.Var) and not _WORD.fullmatch(node.name):
+        raise errors.SyntaxProblem(detail=f'at or near "{node.name}"')
+    if isinstance(node, exp.DataType):
+        _check_type(node)
+    if isinstance(node, exp.CTE) and _PATH_LIKE.search(node.alias):
+        raise errors.FeatureNotSupported(feature=f'"{node.alias}" as the name of a query', instead="")
     for key, feature in _REFUSED_ARGS.get(type(node), {}).items():
         if node.args.get(key):
             raise errors.FeatureNotSupported(feature=feature, instead="")
+
+
+def check_text(sql: str) -> None:
+    """Of generated text: one statement, no comment, no call of a function that reaches out."""
+    try:
+        tokens = _DUCKDB.tokenize(sql)
+    except TokenError:
+        raise errors.SyntaxProblem(detail="the statement cannot be translated") from None
+    for token, following in pairwise([*tokens, None]):
+        assert token is not None
+        called = following is not None and following.token_type is TokenType.L_PAREN
+        if called and token.token_type is not TokenType.STRING and token.text.lower().startswith(REFUSED_PREFIXES):
+            raise errors.InsufficientPrivilege(detail=f"function {token.text} may not be called")
+        if token.token_type is TokenType.SEMICOLON or token.comments:
+            raise errors.SyntaxProblem(detail="the statement cannot be translated")
+
+
+def _check_type(node: exp.DataType) -> None:
+    kind = node.this.value if isinstance(node.this, exp.DType) else str(node.this)
+    if kind.lower() not in TYPES:
+        name = node.args["kind"].name if kind == exp.DType.USERDEFINED.value and node.args.get("kind") else kind
+        raise errors.UndefinedObject(kind="type", name=str(name).lower())
 
 
 def function_name(node: exp.Func) -> str:

@@ -14,7 +14,7 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from seachange import errors
 from seachange.model.types import NUMERIC_DEFAULT
-from seachange.sql.guard import check_tree
+from seachange.sql.guard import check_text, check_tree
 from seachange.sql.output import output_names
 from seachange.sql.scope import is_cte_reference
 
@@ -79,7 +79,9 @@ def compile_template(tree: exp.Expr) -> Template:
         node.set("this", exp.Var(this=parameter_name(int(node.this.name))))
     session_values = _name_session_values(tree)
     tables = _cut_holes(tree)
-    pieces = _generate(tree).split(_HOLE)
+    generated = _generate(tree)
+    check_text(generated.replace(_HOLE, " "))
+    pieces = generated.split(_HOLE)
     in_order = tuple(tables[int(number)] for number in pieces[1::2])
     return Template(tuple(pieces[0::2]), in_order, tuple(parameters), names, cte_names, session_values)
 
@@ -102,6 +104,13 @@ def _unqualify(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
+def _plain_strings(tree: exp.Expr) -> exp.Expr:
+    """E'...' with its escapes resolved, so that none has to be written again."""
+    for node in list(tree.find_all(exp.ByteString)):
+        node.replace(exp.Literal.string(str(node.this)))
+    return tree
+
+
 def _translate_casts(tree: exp.Expr) -> exp.Expr:
     for cast in list(tree.find_all(exp.Cast)):
         type_ = cast.to
@@ -118,7 +127,7 @@ def _translate_casts(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-_PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (_unqualify, _translate_casts)
+_PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (_unqualify, _plain_strings, _translate_casts)
 
 
 def _name_session_values(tree: exp.Expr) -> tuple[str, ...]:

@@ -1,0 +1,77 @@
+"""DuckDB's errors become PostgreSQL's; the messages are real ones, so a new DuckDB that words them anew fails here."""
+
+import threading
+
+import duckdb
+import pytest
+
+from seachange import errors
+from seachange.sql.duck import DuckQuery, DuckSession
+
+
+@pytest.fixture
+def duck():
+    connection = duckdb.connect()
+    session = DuckSession(connection.cursor(), {})
+    yield session
+    session.close()
+    connection.close()
+
+
+def query(sql, **parameters):
+    return DuckQuery(sql, parameters, {})
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("select 1 // 0", "22012"),
+        ("select 5 % 0", "22012"),
+        ("select 'x'::int", "22P02"),
+        ("select 'x'::boolean", "22P02"),
+        ("select 'x'::uuid", "22P02"),
+        ("select '99999999999'::int", "22003"),
+        ("select 300::tinyint", "22003"),
+        ("select 2147483647::int + 1::int", "22003"),
+        ("select 12345::decimal(4, 1)", "22003"),
+        ("select '2024-13-01'::date", "22008"),
+        ("select 'soon'::date", "22007"),
+        ("select 'soon'::timestamp", "22007"),
+        ("select nope", "42703"),
+        ("select nope from (select 1 a)", "42703"),
+        ("select x.a from (select 1 a) t", "42P01"),
+        ("select a from (select 1 a), (select 2 a)", "42702"),
+        ("select a, count(*) from (select 1 a)", "42803"),
+        ("select 1 from (select 1 a) where sum(a) > 1", "42803"),
+        ("select nope(1)", "42883"),
+        ("select lower(1)", "42883"),
+        ("select abs(date '2024-01-01')", "42883"),
+        ("select sum('a')", "42725"),
+        ("select 1::nope", "42704"),
+        ("select * from nope", "42P01"),
+        ("selec", "42601"),
+        ("select (select 1 union all select 2)", "21000"),
+        ("select * from read_parquet('nope.parquet')", "XX001"),
+    ],
+)
+def test_codes(duck, sql, code):
+    with pytest.raises(errors.Error) as caught:
+        duck.rows(query(sql))
+    assert caught.value.sqlstate == code
+    assert duck.rows(query("select 1")).rows == [(1,)]
+
+
+def test_an_interrupted_query_is_canceled(duck):
+    timer = threading.Timer(0.2, duck.interrupt)
+    timer.start()
+    with pytest.raises(errors.QueryCanceled):
+        duck.rows(query("select sum(a.range * b.range) from range(1000000) a, range(1000000) b"))
+    timer.join()
+    assert duck.rows(query("select 1")).rows == [(1,)]
+
+
+def test_an_error_in_the_middle_of_a_stream(duck):
+    sql = "select cast(case when range = 50000 then 'x' else '1' end as int) as a from range(100000)"
+    with pytest.raises(OSError, match="Conversion Error"), duck.batches(query(sql), 1000) as reader:
+        reader.read_all()
+    assert duck.rows(query("select $x", x=5)).rows == [(5,)]

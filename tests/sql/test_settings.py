@@ -1,0 +1,85 @@
+"""The settings of a session."""
+
+import datetime as dt
+
+import pytest
+
+from seachange.errors import InvalidSetting, UndefinedObject
+from seachange.sql.settings import SETTINGS, SessionSettings, parse_as_of, parse_duration_ms
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda s: s.name)
+def test_defaults_are_values_that_the_setting_can_have(setting):
+    assert setting.check(setting.default) == setting.default
+    assert setting.description.endswith(".")
+
+
+def test_names_are_known():
+    settings = SessionSettings()
+    for use in (settings.get, lambda name: settings.set(name, "x"), settings.reset):
+        with pytest.raises(UndefinedObject):
+            use("nope")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("application_name", "x", "x"),
+        ("default_transaction_isolation", "REPEATABLE  READ", "repeatable read"),
+        ("client_encoding", "utf-8", "UTF8"),
+        ("timezone", "utc", "UTC"),
+        ("seachange.as_of", " 5 ", "5"),
+        ("statement_timeout", "2 min", "2 min"),
+        ("application_name", None, ""),
+    ],
+)
+def test_values(name, value, shown):
+    settings = SessionSettings()
+    settings.set(name, value)
+    assert settings.get(name) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("default_transaction_isolation", "chaos"),
+        ("client_encoding", "latin1"),
+        ("timezone", "Europe/Berlin"),
+        ("seachange.as_of", "yesterday"),
+        ("seachange.retention", "3 moons"),
+        ("statement_timeout", "-1"),
+    ],
+)
+def test_values_that_cannot_be(name, value):
+    with pytest.raises(InvalidSetting):
+        SessionSettings().set(name, value)
+
+
+def test_rollback_undoes_and_local_ends():
+    settings = SessionSettings()
+    settings.set("application_name", "before")
+    settings.begin()
+    settings.set("application_name", "within")
+    settings.set("statement_timeout", "5", local=True)
+    settings.end(committed=False)
+    assert (settings.get("application_name"), settings.get("statement_timeout")) == ("before", "0")
+    settings.begin()
+    settings.set("application_name", "within")
+    settings.set("application_name", "local", local=True)
+    assert settings.get("application_name") == "local"
+    settings.end(committed=True)
+    assert settings.get("application_name") == "within"
+    settings.reset(None)
+    assert settings.get("application_name") == ""
+
+
+def test_durations():
+    assert [parse_duration_ms(text) for text in ("0", "250", "1s", "1.5 min", "2h", "1 day")] == [
+        0, 250, 1_000, 90_000, 7_200_000, 86_400_000,
+    ]  # fmt: skip
+
+
+def test_as_of():
+    assert parse_as_of("") is None
+    assert parse_as_of("12") == 12
+    assert parse_as_of("2024-02-09 01:00+01") == dt.datetime(2024, 2, 9, tzinfo=dt.UTC)
