@@ -7,6 +7,7 @@ are written anew. The request is validated, submitted, and submitted again as lo
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from seachange.engine.committer import LocalRows, Submission
 from seachange.engine.segments import write_rows, write_without
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.validate import WriteSet, conflict_with, validate
+from seachange.engine.writeplan import EntryPlan
 from seachange.model.ids import CommitId, IndexId, KeyHash, Seq
 from seachange.model.log import (
     BelowFloor,
@@ -32,6 +34,9 @@ from seachange.model.log import (
 )
 from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.keys import entry_hash, unique_hash
+
+# So often a bulk write is sent back to be checked outside the lock before it lists its keys.
+UNLISTED_ATTEMPTS = 3
 
 
 @dataclass(slots=True)
@@ -69,7 +74,7 @@ def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> N
         return
     draft.touched.append(buffer.plan.index.id)
     for op, encoded, entry in final:
-        _add_hashes(draft, buffer, op, encoded, entry)
+        _add_hashes(draft, buffer.plan, op, encoded, entry)
     if len(final) > txn.parts.inline_rows_max:
         _add_files(txn, draft, buffer, final)
         return
@@ -81,9 +86,8 @@ def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> N
     draft.local.append(LocalRows(plan.index.id, plan.layout_id, ops, rows))
 
 
-def _add_hashes(draft: _Draft, buffer: IndexBuffer, op: Op, encoded: bytes, entry: Entry) -> None:
+def _add_hashes(draft: _Draft, plan: EntryPlan, op: Op, encoded: bytes, entry: Entry) -> None:
     """An entry of the primary index conflicts as such; a secondary one through its row, and by its unique key."""
-    plan = buffer.plan
     if plan.is_primary:
         draft.writes[entry_hash(plan.index.id, encoded)] = entry.base
         if op is not Op.PUT:
@@ -124,19 +128,35 @@ def _remaining(txn: TransactionState, file: StagedFile) -> list[Segment]:
 def _submit(txn: TransactionState, draft: _Draft) -> Seq:
     staged = [file.base for buffer in txn.buffer.indexes.values() for file in buffer.staged]
     oldest = min([*draft.writes.values(), *staged, txn.snapshot])
-    keys = WriteSet(draft.writes, {}, oldest)
-    request = _request(txn, draft, oldest)
-    while True:
-        validated = validate(txn, keys)
-        submission = Submission(replace(request, validated=validated), tuple(draft.local))
-        outcome = txn.epoch.committer.submit(submission)
+    validated = oldest
+    for attempt in count():
+        keys = WriteSet(draft.writes, {}, oldest)
+        validated = validate(txn, keys, validated)
+        request = replace(_request(txn, draft, oldest), validated=validated)
+        outcome = txn.epoch.committer.submit(Submission(request, tuple(draft.local)))
         match outcome:
             case Committed(seq=seq):
                 return seq
             case Revalidate():
+                if attempt == UNLISTED_ATTEMPTS:
+                    _list_keys(txn, draft)
                 txn.epoch.catch_up()
             case _:
                 raise refusal(outcome, txn)
+    raise errors.Bug(detail="a commit that was neither decided nor given up")
+
+
+def _list_keys(txn: TransactionState, draft: _Draft) -> None:
+    """On a busy table somebody always commits between the check and the lock. A bulk write that lists its keys is
+    checked under the lock like any other, at the cost of a hash for each of its rows."""
+    for index_id in draft.bulk:
+        plan = txn.buffer.indexes[index_id].plan
+        for file in txn.buffer.indexes[index_id].staged:
+            reader = txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
+            for key in reader.keys():  # noqa: SIM118 - not a dict
+                entry = Entry(key, key, existed=False, base=file.base)
+                _add_hashes(draft, plan, Op.INSERT, plan.codec.encode(key), entry)
+    draft.bulk.clear()
 
 
 def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest:

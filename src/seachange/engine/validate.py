@@ -31,8 +31,9 @@ class WriteSet:
     oldest: Seq
 
 
-def validate(txn: TransactionState, keys: WriteSet) -> Seq:
-    """Raises SerializationFailure on a conflict; gives the sequence up to which there is none."""
+def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
+    """Raises SerializationFailure on a conflict; gives the sequence up to which there is none. What was staged is
+    known to have none up to `checked`."""
     epoch = txn.epoch
     with epoch.lock:
         validated = epoch.applied
@@ -44,7 +45,7 @@ def validate(txn: TransactionState, keys: WriteSet) -> Seq:
         _check_against_bulk(txn, seq, segments)
     staged = {i: b for i, b in txn.buffer.indexes.items() if b.staged}
     if staged:
-        _check_staged(txn, staged, validated)
+        _check_staged(txn, staged, checked, validated)
     for table, snapshot in txn.relied_empty.values():
         if validated > snapshot and not epoch.image(table, table.primary, validated).is_empty(validated):
             raise conflict_with(validated)
@@ -66,10 +67,9 @@ def _check_against_bulk(txn: TransactionState, seq: Seq, segments: Iterable[Segm
                 raise conflict_with(seq)
 
 
-def _check_staged(txn: TransactionState, staged: Mapping[IndexId, IndexBuffer], upto: Seq) -> None:
-    """Whether any commit since the bulk write holds a key of its segments."""
-    oldest = min(file.base for buffer in staged.values() for file in buffer.staged)
-    for entry in txn.epoch.catalog.follow(txn.epoch.epoch, oldest):
+def _check_staged(txn: TransactionState, staged: Mapping[IndexId, IndexBuffer], after: Seq, upto: Seq) -> None:
+    """Whether any commit in (after, upto] holds a key of the staged segments."""
+    for entry in txn.epoch.catalog.follow(txn.epoch.epoch, after):
         if entry.seq > upto:
             return
         for index_id in set(entry.touched) & set(staged):
