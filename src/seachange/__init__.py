@@ -1,7 +1,7 @@
 """Seachange: a lakehouse SQL engine whose tables change shape while everybody keeps reading and writing them.
 
 >>> import seachange
->>> db = seachange.connect(data="/tmp/shop")  # doctest: +SKIP
+>>> db = seachange.connect(data="shop")  # doctest: +SKIP
 """
 
 from importlib.metadata import version
