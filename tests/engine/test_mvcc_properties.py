@@ -40,6 +40,8 @@ codes = st.one_of(st.none(), st.sampled_from("abcdefgh"))
 numbers = st.one_of(st.none(), st.integers(0, 3))
 nodes = st.integers(0, 1)
 records = st.tuples(keys, codes, numbers)
+# Few enough values that two of them often meet.
+contested = st.tuples(st.integers(0, 2), st.sampled_from([None, "a", "b"]), numbers)
 operations = st.one_of(
     st.tuples(st.just("insert"), records),
     st.tuples(st.just("update"), records),
@@ -109,11 +111,13 @@ class Walk(RuleBasedStateMachine):
         else:
             self._committed(txn.commit(), state)
 
-    @rule(first=records, second=records, bulk=st.booleans(), follow=st.booleans())
-    def write_at_once(self, first: Any, second: Any, bulk: bool, follow: bool) -> None:
+    @rule(
+        first=contested, second=contested, loads=st.lists(st.booleans(), min_size=2, max_size=2), follow=st.booleans()
+    )
+    def write_at_once(self, first: Any, second: Any, loads: list[bool], follow: bool) -> None:
         """Two transactions of two nodes from one snapshot: both get through exactly if they share no key."""
         txns = [node.begin(Isolation.REPEATABLE_READ) for node in self.nodes]
-        states = [self._put_one(txns[0], first, bulk), self._put_one(txns[1], second, bulk=False)]
+        states = [self._put_one(*each) for each in zip(txns, (first, second), loads, strict=True)]
         shared = states[0] is not None and self._written(first) & self._written(second)
         if states[0] is not None:
             self._committed(txns[0].commit(), states[0])

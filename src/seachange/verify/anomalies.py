@@ -77,6 +77,10 @@ class Coverage:
     rows_checked: int
     rows_total: int
 
+    @property
+    def is_whole(self) -> bool:
+        return self.rows_checked >= self.rows_total
+
     def __str__(self) -> str:
         share = 100.0 if not self.rows_total else 100.0 * self.rows_checked / self.rows_total
         return (
