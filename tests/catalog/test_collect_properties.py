@@ -1,7 +1,8 @@
 """Random commits, compactions, marks and collections against a model that remembers everything.
 
 Every delta carries a token. What a snapshot reads must be exactly the tokens committed at or below it, and no file
-that it names may ever have been given away as garbage.
+that it names may ever have been given away as garbage; nor one that a node still uses which has followed the log no
+further than its mark.
 """
 
 from hypothesis import HealthCheck, settings
@@ -32,6 +33,9 @@ class CollectMachine(RuleBasedStateMachine):
         # What each file holds: tokens are the sequences of their commits.
         self.held: dict[int, frozenset[int]] = {}
         self.tokens: dict[IndexId, set[int]] = {index: set() for index in self.indexes}
+        # Per index: what was swapped in when, and the files of deltas by their commits.
+        self.swaps: dict[IndexId, list[tuple[Seq, Seq, list[int]]]] = {i: [] for i in self.indexes}
+        self.deltas: dict[IndexId, list[tuple[Seq, int]]] = {i: [] for i in self.indexes}
         self.garbage: set[int] = set()
         self.marks: dict[Epoch, Seq] = {}
         self.add_node()
@@ -76,6 +80,7 @@ class CollectMachine(RuleBasedStateMachine):
         seq = accept(self.catalog, self.writer, segments=(segment(id_, index),)).seq
         self.tokens[index].add(seq)
         self.held[id_] = frozenset({seq})
+        self.deltas[index].append((seq, id_))
 
     @rule(number=st.integers(0, INDEXES - 1), reuse=st.booleans(), data=st.data())
     def compact(self, number: int, reuse: bool, data: st.DataObject) -> None:
@@ -91,7 +96,9 @@ class CollectMachine(RuleBasedStateMachine):
         self.held[id_] = frozenset(folded)
         members = [segment(one, index) for one in (*kept, id_)]
         expected = GenerationId(newest.id) if newest else None
-        accept(self.catalog, self.writer, generations=(swap(index, expected, base, members),))
+        change = swap(index, expected, base, members)
+        seq = accept(self.catalog, self.writer, generations=(change,)).seq
+        self.swaps[index].append((seq, base, [*kept, id_]))
 
     def draw_sequence(self, data: st.DataObject, low: int) -> Seq:
         """A sequence between `low` and the head."""
@@ -113,6 +120,15 @@ class CollectMachine(RuleBasedStateMachine):
                     contents = self.catalog.index_contents(epoch, index, at)
                     assert self.read(contents) == {t for t in self.tokens[index] if t <= at}
                     assert self.garbage.isdisjoint(self.files(contents))
+
+    @invariant()
+    def nodes_keep_the_files_that_they_know(self) -> None:
+        for mark in self.marks.values():
+            for index in self.indexes:
+                known = [one for one in self.swaps[index] if one[0] <= mark]
+                _, base, files = known[-1] if known else (0, 0, [])
+                recent = [id_ for seq, id_ in self.deltas[index] if base < seq <= mark]
+                assert self.garbage.isdisjoint([*files, *recent])
 
     def files(self, contents: IndexContents) -> list[SegmentId]:
         members = contents.generation.members if contents.generation else ()

@@ -292,22 +292,17 @@ BEGIN
     END LOOP;
 END $$;
 
--- The oldest commit above `validated` that wrote or relied upon one of the keys.
--- Without the upper bound a planner that has no statistics yet reads the whole log.
-CREATE FUNCTION seachange.conflict(validated bigint, head bigint, my_writes bigint[], needed bigint[]) RETURNS bigint LANGUAGE plpgsql AS $$
-BEGIN
-    IF cardinality(needed) <= 16 THEN
-        RETURN (SELECT min(l.seq) FROM seachange.log l
-            WHERE l.seq > validated AND l.seq <= head AND (l.writes && needed OR l.shares && my_writes));
-    END IF;
-    -- Comparing each with each would take too long.
-    RETURN (SELECT min(k.seq) FROM (
+-- The oldest commit above `validated` that wrote or relied upon one of many keys:
+-- comparing each with each would take too long.
+CREATE FUNCTION seachange.conflict_of_many(validated bigint, head bigint, my_writes bigint[], needed bigint[])
+RETURNS bigint LANGUAGE sql AS $$
+    SELECT min(k.seq) FROM (
         SELECT w.seq FROM (SELECT l.seq, unnest(l.writes) AS key FROM seachange.log l
             WHERE l.seq > validated AND l.seq <= head) w WHERE w.key IN (SELECT unnest(needed))
         UNION ALL
         SELECT s.seq FROM (SELECT l.seq, unnest(l.shares) AS key FROM seachange.log l
-            WHERE l.seq > validated AND l.seq <= head) s WHERE s.key IN (SELECT unnest(my_writes))) k);
-END $$;
+            WHERE l.seq > validated AND l.seq <= head) s WHERE s.key IN (SELECT unnest(my_writes))) k
+$$;
 
 -- Decides the members of a batch in order, each under its own sequence.
 --
@@ -340,6 +335,10 @@ DECLARE
     my_changes jsonb;
     min_needed bigint;
     is_live boolean;
+    is_touched boolean;
+    needed bigint[];
+    few boolean;
+    repeated boolean := true;
 BEGIN
     PERFORM pg_advisory_xact_lock(5873429021876);
     SELECT l.seq, l.timestamp_us, s.floor, s.partitioned, n.live
@@ -347,6 +346,14 @@ BEGIN
         FROM (SELECT o.seq, o.timestamp_us FROM seachange.log o ORDER BY o.seq DESC LIMIT 1) l,
             seachange.sequencer s LEFT JOIN seachange.node n ON n.epoch = my_epoch;
     now_us := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
+    -- Hardly ever is an id known, so those of a batch are looked up together:
+    -- each by the index, which a planner without statistics would not join by.
+    IF cardinality(ids) > 1 THEN
+        repeated := (SELECT count(DISTINCT u) < cardinality(ids)
+                OR bool_or((SELECT l.seq FROM seachange.log l WHERE l.commit_id = u) IS NOT NULL)
+                OR bool_or((SELECT n.timestamp_us FROM seachange.burned n WHERE n.commit_id = u) IS NOT NULL)
+            FROM unnest(ids) u);
+    END IF;
 
     <<members>>
     FOR i IN 1 .. cardinality(ids) LOOP
@@ -355,18 +362,19 @@ BEGIN
         batches := (cut[6] - cut[5]) / 3;
         my_changes := changes[i];
 
-        -- Known already?
-        SELECT k.seq, k.timestamp_us INTO a, b FROM (
-            SELECT l.seq, l.timestamp_us FROM seachange.log l WHERE l.commit_id = ids[i]
-            UNION ALL SELECT -1, 0 FROM seachange.burned u WHERE u.commit_id = ids[i]) k;
-        IF FOUND THEN
-            code := CASE WHEN a = -1 THEN 7 ELSE 0 END;
-            RETURN NEXT;
-            start := cut[6]; payload_at := payload_at + batches; CONTINUE;
+        code := NULL; detail := NULL;
+        IF repeated THEN
+            SELECT k.seq, k.timestamp_us INTO a, b FROM (
+                SELECT l.seq, l.timestamp_us FROM seachange.log l WHERE l.commit_id = ids[i]
+                UNION ALL SELECT -1, 0 FROM seachange.burned u WHERE u.commit_id = ids[i]) k;
+            IF FOUND THEN
+                code := CASE WHEN a = -1 THEN 7 ELSE 0 END;
+            END IF;
         END IF;
 
-        code := NULL; detail := NULL;
-        IF alive IS NOT TRUE THEN
+        IF code IS NOT NULL THEN
+            NULL;
+        ELSIF alive IS NOT TRUE THEN
             code := 4; a := my_epoch;
         ELSIF validated < low OR positions[i * 3 - 1] < low THEN
             code := 5; a := low;
@@ -401,11 +409,20 @@ BEGIN
             my_bulk := numbers[cut[2] + 1 : cut[3]];
             my_touched := numbers[cut[3] + 1 : cut[4]];
             IF head > validated THEN
-                a := seachange.conflict(validated, head, my_writes, my_writes || my_shares);
+                -- Without the upper bound a planner that has no statistics yet
+                -- reads the whole log.
+                needed := my_writes || my_shares;
+                few := cardinality(needed) <= 16;
+                SELECT min(l.seq) FILTER (WHERE few AND (l.writes && needed OR l.shares && my_writes)),
+                    bool_or(l.bulk && my_touched OR l.touched && my_bulk)
+                    INTO a, is_touched
+                    FROM seachange.log l WHERE l.seq > validated AND l.seq <= head;
+                IF NOT few THEN
+                    a := seachange.conflict_of_many(validated, head, my_writes, needed);
+                END IF;
                 IF a IS NOT NULL THEN
                     code := 1;
-                ELSIF EXISTS (SELECT 1 FROM seachange.log l WHERE l.seq > validated AND l.seq <= head
-                        AND (l.bulk && my_touched OR l.touched && my_bulk)) THEN
+                ELSIF is_touched THEN
                     code := 2; a := head;
                 END IF;
             END IF;

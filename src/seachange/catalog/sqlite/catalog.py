@@ -109,6 +109,9 @@ class SqliteCatalog:
                 decided = Sequencer(db, epoch, self._clock.wall_us()).decide(requests)
                 reach("commit.written")
                 outcomes = decided
+        except errors.DiskFull:
+            # The frame that makes a transaction count is its last, and that did not fit.
+            raise
         except errors.Error as failure:
             if outcomes is None:
                 raise
