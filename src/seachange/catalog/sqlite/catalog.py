@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import quote
 
 from seachange import errors
 from seachange.catalog.mounts import refuse_network_file_system
@@ -45,7 +46,8 @@ class SqliteCatalog:
 
     def __init__(self, path: Path, clock: Clock, boot_id: str | None = None) -> None:
         refuse_network_file_system(path)
-        self.url = f"sqlite:///{path}"
+        path = path.absolute()
+        self.url = f"sqlite:///{quote(str(path))}"
         self._path = path
         self._clock = clock
         self._readers = Readers(path)
@@ -106,6 +108,7 @@ class SqliteCatalog:
         try:
             with self._writer as db:
                 reach("commit.locked")
+                self._writer.make_room()
                 decided = Sequencer(db, epoch, self._clock.wall_us()).decide(requests)
                 reach("commit.written")
                 outcomes = decided
