@@ -7,7 +7,7 @@ from seachange.engine.node import Node
 from tests.crash.script import contents_after, make_script
 from tests.crash.workload import run_step
 from tests.support.databases import CATALOGS
-from tests.support.judge import judge, judge_garbage, judge_script
+from tests.support.judge import inspect, judge, judge_garbage, judge_script
 from tests.support.nodes import Place, open_ported_node
 from tests.support.workers import Workers
 
@@ -44,11 +44,12 @@ def run_until_killed(workers: Workers, place: Place, fault: str, seed: int, powe
     return sum("ack" in answer for answer in heard)
 
 
-def judge_after(place: Place, seed: int, acknowledged: int) -> list[str]:
+def judge_after(place: Place, seed: int, acknowledged: int, thorough: bool = False) -> list[str]:
     """What is wrong with a database whose process died after so many acknowledged steps."""
     node = open_ported_node(place, "survivor")
     try:
         problems = judge_script(node, seed, acknowledged)
+        problems += inspect(node) if thorough else []
         problems += judge_garbage(node)
         return problems or judge_rest(node, seed, acknowledged)
     finally:

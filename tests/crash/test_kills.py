@@ -64,7 +64,7 @@ def check_kill(point: str, occurrence: int, seed: int, place: Place, kind: str, 
     fault = f"{point}:{occurrence}"
     acknowledged = run_until_killed(workers, place, fault, seed)
     tally.kills.append((kind, point))
-    problems = judge_after(place, seed, acknowledged)
+    problems = judge_after(place, seed, acknowledged, thorough=occurrence > 1)
     tally.violations += len(problems)
     repeat = f"SEACHANGE_FAULT={fault} python -m tests.crash.workload DATA --seed {seed}"
     assert not problems, f"after {acknowledged} steps, killed at {fault}; to repeat: {repeat}"

@@ -9,6 +9,7 @@ from seachange.engine.transaction import Transaction
 from seachange.model.ids import SegmentId
 from seachange.model.segments import Segment
 from seachange.runtime.filesystem import TEMPORARY_PREFIX
+from seachange.verify.consistency import check
 from tests.crash.script import Contents, contents_after
 from tests.support.tables import KEYED, KEYLESS, read_index, read_key_columns, read_table
 from tests.support.workers import wait_until
@@ -75,6 +76,11 @@ def judge_contents(node: Node, txn: Transaction, possible: Sequence[Contents]) -
     table = txn.table(None, "left")
     looked_up = [txn.get(table, (row[0],)) for row in held["left"]]
     return [] if looked_up == held["left"] else ["look-ups by key and the scan differ"]
+
+
+def inspect(node: Node) -> list[str]:
+    """What the consistency checker finds, by methods of its own. It takes longer than all the rest."""
+    return [f"the checker finds: {anomaly}" for anomaly in check(node)]
 
 
 def judge(node: Node, possible: Sequence[Contents]) -> list[str]:
