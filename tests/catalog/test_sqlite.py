@@ -1,5 +1,6 @@
 """What only the SQLite catalog has."""
 
+import errno
 import sqlite3
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import pytest
 
 from seachange import errors
 from seachange.catalog import mounts
+from seachange.catalog.open import open_catalog
 from seachange.catalog.sqlite import SqliteCatalog
 from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.faults import FAULTS
 from tests.catalog.builders import accept, batch, register, request, submit
 
@@ -84,17 +87,26 @@ def test_commits_are_durable_when_they_are_answered(path: Path):
     catalog.close()
 
 
-def test_an_error_inside_the_lock_leaves_nothing_behind(path: Path):
+@pytest.mark.parametrize(
+    ("problem", "seen"),
+    [
+        (sqlite3.OperationalError("disk I/O error"), errors.InputOutputError),
+        (OSError(errno.EIO, "input/output error"), errors.InputOutputError),
+        (OSError(errno.ENOSPC, "no space left"), errors.DiskFull),
+    ],
+)
+@pytest.mark.parametrize("point", ["commit.locked", "commit.written"])
+def test_an_error_inside_the_lock_leaves_nothing_behind(path: Path, point: str, problem, seen):
     catalog = SqliteCatalog(path, SYSTEM_CLOCK)
     epoch = register(catalog)
     what = request(0, batches=(batch(),))
 
     def fail() -> None:
-        raise sqlite3.OperationalError("disk I/O error")
+        raise problem
 
-    FAULTS.arm("commit.written", fail)
+    FAULTS.arm(point, fail)
     try:
-        with pytest.raises(errors.InputOutputError):
+        with pytest.raises(seen):
             submit(catalog, epoch, what)
     finally:
         FAULTS.disarm()
@@ -102,3 +114,34 @@ def test_an_error_inside_the_lock_leaves_nothing_behind(path: Path):
     assert catalog.outcome(what.commit_id) is None
     accept(catalog, epoch)
     catalog.close()
+
+
+def test_room_in_the_write_ahead_log_is_no_content(path: Path):
+    """Zeros behind the frames are neither read nor lost, also by a process that recovers the log."""
+    catalog = SqliteCatalog(path, SYSTEM_CLOCK)
+    epoch = register(catalog)
+    accept(catalog, epoch, batches=(batch(),))
+    log = path.with_name(f"{path.name}-wal")
+    assert log.stat().st_size > 4_000_000
+    assert log.read_bytes().rstrip(b"\0") != b""
+    copied = path.with_name("copied")
+    copied.write_bytes(path.read_bytes())
+    copied.with_name("copied-wal").write_bytes(log.read_bytes())
+    for _ in range(300):
+        accept(catalog, epoch, batches=(batch(),))
+    assert catalog.head() == 301
+    catalog.close()
+    recovered = SqliteCatalog(copied, SYSTEM_CLOCK)
+    assert recovered.head() == 1
+    recovered.close()
+
+
+def test_a_path_survives_its_url(tmp_path: Path):
+    folder = tmp_path / "odd %41?#name"
+    folder.mkdir()
+    catalog = open_catalog(None, folder, SYSTEM_CLOCK, SYSTEM_ENTROPY)
+    accept(catalog, register(catalog))
+    catalog.close()
+    again = open_catalog(catalog.url, Path(), SYSTEM_CLOCK, SYSTEM_ENTROPY)
+    assert again.head() == 1
+    again.close()
