@@ -122,17 +122,26 @@ class Transaction:
 
     # Reading.
 
-    def scan(self, table: Table, hidden: bool = False) -> Scan:
-        columns = [c for c in table.columns if hidden or not c.hidden]
+    def scan(
+        self,
+        table: Table,
+        hidden: bool = False,
+        columns: frozenset[str] | None = None,
+        sought: frozenset[str] | None = None,
+    ) -> Scan:
+        shown = [c for c in table.columns if hidden or not c.hidden]
+        # Files are sorted by the key: a condition on its first column skips most of a file, one on others little.
+        first = table.column_by_id[table.entry_key(table.primary)[0]].name.lower()
         self._scans += 1
         return plan_scan(
             table,
             table.primary,
-            columns,
+            [c for c in shown if columns is None or c.name.lower() in columns],
             self.index_parts(table, table.primary),
             self._overlay(table.primary),
             self.parts.warehouse,
             f"s{self._scans}",
+            sought is not None and first not in sought,
         )
 
     def index_parts(self, table: Table, index: Index) -> SnapshotParts:

@@ -24,8 +24,16 @@ class TransactionPort(Protocol):
 
     def tables(self) -> tuple[Table, ...]: ...
 
-    def scan(self, table: Table, hidden: bool = False) -> Scan:
-        """The visible rows, with the transaction's own writes; with `hidden`, the hidden columns too."""
+    def scan(
+        self,
+        table: Table,
+        hidden: bool = False,
+        columns: frozenset[str] | None = None,
+        sought: frozenset[str] | None = None,
+    ) -> Scan:
+        """The visible rows, with the transaction's own writes; with `hidden`, the hidden columns too. Only `columns`,
+        by their names in lower case, unless None. `sought` are those by whose values the statement may skip rows:
+        None if for other reasons too."""
 
     def get(self, table: Table, key: Row) -> Row | None:
         """The row with this primary key, without DuckDB."""

@@ -19,7 +19,7 @@ def bind_query(template: Template, port: TransactionPort, values: Sequence[Any])
     for reference in template.tables:
         if reference not in scans:
             table = port.table(reference.schema, reference.name)
-            scans[reference] = port.scan(table, hidden=reference.hidden)
+            scans[reference] = port.scan(table, reference.hidden, reference.columns, reference.sought)
     parameters: dict[str, Any] = {parameter_name(n): values[n - 1] for n in template.parameters}
     relations: dict[str, Any] = {}
     for scan in scans.values():

@@ -16,7 +16,9 @@ from seachange import errors
 from seachange.model.types import NUMERIC_DEFAULT
 from seachange.sql.guard import check_text, check_tree
 from seachange.sql.output import output_names
+from seachange.sql.reads import columns_read, columns_sought
 from seachange.sql.scope import is_cte_reference
+from seachange.storage.duck import SUM_MACRO
 
 # Stands in generated text where a scan goes; no statement can contain it, since text has no NUL.
 _HOLE = "\x00"
@@ -37,9 +39,14 @@ WITH_HIDDEN = "with_hidden"
 
 @dataclass(frozen=True, slots=True)
 class TableReference:
+    """`columns` are the names, in lower case, among which are all columns that the statement reads: None for any;
+    `sought` those by whose values it may skip rows: None if for other reasons too."""
+
     schema: str | None
     name: str
     hidden: bool
+    columns: frozenset[str] | None = None
+    sought: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +134,16 @@ def _translate_casts(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-_PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (_unqualify, _plain_strings, _translate_casts)
+def _sum_integers(tree: exp.Expr) -> exp.Expr:
+    """A macro knows the type that `sum` has in PostgreSQL. What FILTER or OVER belongs to cannot be a macro."""
+    for node in list(tree.find_all(exp.Sum)):
+        modified = isinstance(node.parent, exp.Filter | exp.Window | exp.WithinGroup)
+        if not modified and not isinstance(node.this, exp.Distinct | exp.Order):
+            node.replace(exp.Anonymous(this=SUM_MACRO, expressions=[node.this.copy()]))
+    return tree
+
+
+_PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (_unqualify, _plain_strings, _translate_casts, _sum_integers)
 
 
 def _name_session_values(tree: exp.Expr) -> tuple[str, ...]:
@@ -144,13 +160,15 @@ def _name_session_values(tree: exp.Expr) -> tuple[str, ...]:
 def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
     """Replaces every reference to a table of the catalog by a numbered hole."""
     found: list[TableReference] = []
+    columns, sought = columns_read(tree), columns_sought(tree)
     for node in list(tree.find_all(exp.Table, bfs=False)):
         if isinstance(node.this, exp.Func) or is_cte_reference(node):
             continue
         if node.catalog and node.catalog != "seachange":
             raise errors.FeatureNotSupported(feature="a reference to another database", instead="")
         number = len(found)
-        found.append(TableReference(node.db or None, node.name, bool(node.meta.get(WITH_HIDDEN))))
+        hidden = bool(node.meta.get(WITH_HIDDEN))
+        found.append(TableReference(node.db or None, node.name, hidden, None if hidden else columns, sought))
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name, quoted=True))
         hole = exp.Subquery(this=exp.Var(this=f"{_HOLE}{number}{_HOLE}"), alias=alias)
         hole.set("joins", node.args.get("joins"))

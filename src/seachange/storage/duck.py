@@ -22,6 +22,15 @@ _SETTINGS: tuple[str, ...] = (
     "SET GLOBAL TimeZone = 'UTC'",
 )
 
+# Integers sum up to a bigint, as in PostgreSQL: fewer than 2^32 of them cannot overflow it, so nothing wider is needed.
+SUM_MACRO = "sum_as_declared"
+_MACROS: tuple[str, ...] = (
+    f"""CREATE MACRO {SUM_MACRO}
+        (x SMALLINT) AS CAST(sum_no_overflow(x) AS BIGINT),
+        (x INTEGER) AS CAST(sum_no_overflow(x) AS BIGINT),
+        (x) AS sum(x)""",
+)
+
 
 class Duck:
     """DuckDB holds no data of ours: it reads the Arrow tables and Parquet files that a statement hands to it."""
@@ -31,8 +40,8 @@ class Duck:
         if memory_limit_bytes is not None:
             config["memory_limit"] = f"{memory_limit_bytes}B"
         self._connection = duckdb.connect(":memory:", config=config)
-        for setting in _SETTINGS:
-            self._connection.execute(setting)
+        for statement in _SETTINGS + _MACROS:
+            self._connection.execute(statement)
         self._lock = threading.Lock()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:

@@ -17,6 +17,7 @@ from seachange.model.ids import ColumnId, SegmentId
 from seachange.model.segments import Segment
 from seachange.model.types import SqlType
 from seachange.runtime.filesystem import FileSystem
+from seachange.storage.patched import PatchedColumns
 from seachange.storage.row_groups import RowGroupCache
 from seachange.storage.segment_footer import checksum_of, decode_footer, segment_name
 from seachange.storage.segment_reader import SegmentReader, reading
@@ -24,15 +25,21 @@ from seachange.storage.segment_reader import SegmentReader, reading
 # Each open reader holds a file descriptor.
 READERS_MAX = 256
 DECODED_BYTES_MAX = 256 << 20
+PATCHED_BYTES_MAX = 256 << 20
 
 KeyColumnTypes = Sequence[tuple[ColumnId, SqlType]]
 
 
 class Warehouse:
     def __init__(
-        self, files: FileSystem, readers_max: int = READERS_MAX, decoded_bytes_max: int = DECODED_BYTES_MAX
+        self,
+        files: FileSystem,
+        readers_max: int = READERS_MAX,
+        decoded_bytes_max: int = DECODED_BYTES_MAX,
+        patched_bytes_max: int = PATCHED_BYTES_MAX,
     ) -> None:
         self.files = files
+        self.patched = PatchedColumns(files, patched_bytes_max)
         self._decoded = RowGroupCache(decoded_bytes_max)
         self._readers_max = readers_max
         self._readers: OrderedDict[tuple[object, ...], SegmentReader] = OrderedDict()
@@ -87,6 +94,7 @@ class Warehouse:
                 del self._readers[name]
         self._verified.pop(segment_id, None)
         self._decoded.forget(segment_id)
+        self.patched.forget(segment_id)
 
     def delete(self, segment_id: SegmentId) -> None:
         self.forget(segment_id)

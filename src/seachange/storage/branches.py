@@ -1,0 +1,116 @@
+"""The branches of a scan's union: files read raw, by position, or from memory, and rows that are Arrow tables already.
+
+Untouched files are read raw. Touched ones are read through an anti-join of row positions, which skips row groups as a
+raw read does; or, where nothing could be skipped, from columns in memory without the superseded rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from seachange.model.descriptor import Column, Index, Table
+from seachange.model.ids import LayoutId
+from seachange.storage.arrow import arrow_type, column_name
+from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.patched import TouchedFile
+from seachange.storage.projection import StoredColumns, select_list
+from seachange.storage.warehouse import Warehouse
+
+# The fewer positions a hash table holds, the faster the rows that are not in it pass.
+_JOINS_MAX = 4
+_JOIN_ROWS_MIN = 1_000_000
+
+
+@dataclass(slots=True)
+class Branches:
+    """Makes branches and collects what they refer to. `prefix` makes the names of one scan its own."""
+
+    prefix: str
+    table: Table
+    index: Index
+    columns: Sequence[Column]
+    warehouse: Warehouse
+    parameters: dict[str, object] = field(default_factory=dict)
+    relations: dict[str, object] = field(default_factory=dict)
+
+    def parameter(self, value: object) -> str:
+        name = f"{self.prefix}_p{len(self.parameters)}"
+        self.parameters[name] = value
+        return f"${name}"
+
+    def relation(self, table: pa.Table) -> str:
+        name = f"{self.prefix}_r{len(self.relations)}"
+        self.relations[name] = table
+        return name
+
+    def read(self, parts: SnapshotParts, from_memory: bool = False) -> list[str]:
+        """`from_memory`: all rows are wanted, of parts that are committed."""
+        layouts = {f.segment.layout_id for f in parts.files} | {layout_id for layout_id, _ in parts.inline}
+        return [branch for layout_id in sorted(layouts) for branch in self._read(layout_id, parts, from_memory)]
+
+    def _read(self, layout_id: LayoutId, parts: SnapshotParts, from_memory: bool) -> Iterator[str]:
+        stored = self.table.stored_columns(self.index, self.table.layout_by_id[layout_id])
+        select = select_list(stored, self.columns)
+        files = [f for f in parts.files if f.segment.layout_id == layout_id]
+        rows = [table for i, table in parts.inline if i == layout_id]
+        touched = [f for f in files if 0 < len(f.superseded) < f.segment.rows]
+        kept = self._from_memory(stored, touched) if from_memory and touched else None
+        if kept is not None:
+            rows, touched = [*kept, *rows], []
+        untouched = [f.segment for f in files if not len(f.superseded)]
+        if untouched:
+            yield f"SELECT {select} FROM read_parquet({self.parameter(self.warehouse.paths(untouched))})"
+        for part in _split(touched):
+            yield self._by_position(select, part)
+        if rows:
+            yield f"SELECT {select} FROM {self.relation(_concatenated(rows))}"
+
+    def _by_position(self, select: str, touched: Sequence[FileSlice]) -> str:
+        paths = self.parameter(self.warehouse.paths([f.segment for f in touched]))
+        gone = self.relation(_positions(touched))
+        return (
+            f"SELECT {select} FROM read_parquet({paths}) f ANTI JOIN {gone} p "
+            "ON f.file_index = p.file_index AND f.file_row_number = p.file_row_number"
+        )
+
+    def _from_memory(self, stored: StoredColumns, touched: Sequence[FileSlice]) -> list[pa.Table] | None:
+        """The columns that are wanted of a layout's touched files; None if they are not to be kept in memory."""
+        wanted = {column.id for column in self.columns}
+        schema = pa.schema([(column_name(c), arrow_type(t)) for c, t in stored if c in wanted])
+        files = [TouchedFile(f.segment, f.superseded) for f in touched]
+        if not schema.names or not self.warehouse.patched.has_room(files, schema.types):
+            return None
+        # Makes sure that the files are whole.
+        self.warehouse.paths([f.segment for f in touched])
+        return self.warehouse.patched.tables(files, schema)
+
+
+def union(branches: Iterable[str]) -> str:
+    return " UNION ALL ".join(branches)
+
+
+def _split(touched: Sequence[FileSlice]) -> Iterator[Sequence[FileSlice]]:
+    """A few joins instead of one, where there are rows enough to make up for the planning of more."""
+    joins = min(_JOINS_MAX, len(touched), 1 + sum(f.segment.rows for f in touched) // _JOIN_ROWS_MIN)
+    size = -(-len(touched) // joins) if joins else 1
+    for first in range(0, len(touched), size):
+        yield touched[first : first + size]
+
+
+def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
+    """One relation, since each costs its registration; the first one has the columns that are wanted."""
+    if len(tables) == 1:
+        return tables[0]
+    schema = tables[0].schema
+    return pa.concat_tables([table.select(schema.names).cast(schema) for table in tables])
+
+
+def _positions(touched: Sequence[FileSlice]) -> pa.Table:
+    """Which positions of the i-th file of the list are not to be read."""
+    ordinals = np.repeat(np.arange(len(touched), dtype=np.uint64), [len(f.superseded) for f in touched])
+    rows = np.concatenate([f.superseded for f in touched])
+    return pa.table({"file_index": pa.array(ordinals), "file_row_number": pa.array(rows)})

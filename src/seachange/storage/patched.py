@@ -1,0 +1,127 @@
+"""Columns of touched files in memory, without the rows that are superseded.
+
+Leaving rows out by their position costs DuckDB several times what it takes to read a narrow column. So a statement that
+reads a whole table takes the numbers of its touched files from here: each is decoded once, its superseded rows are
+dropped, and it stays for as long as no further row of its file is superseded and there is room.
+
+**Invariant:** of a committed segment, equally many superseded positions are the same positions: what a snapshot sees
+superseded, every later one does too. So their number tells whether a kept column is the one that is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from seachange.model.ids import SegmentId
+from seachange.model.segments import Segment
+from seachange.runtime.filesystem import FileSystem
+from seachange.storage.segment_footer import segment_name
+from seachange.storage.segment_reader import reading
+
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TouchedFile:
+    """A committed segment that is known to be whole, and which of its positions are not to be read."""
+
+    segment: Segment
+    superseded: Positions
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    superseded: int
+    values: pa.ChunkedArray
+
+
+class PatchedColumns:
+    """The most recently used columns, up to `bytes_max`. Thread-safe: what is shared is immutable."""
+
+    def __init__(self, files: FileSystem, bytes_max: int) -> None:
+        self._files = files
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._kept: OrderedDict[tuple[SegmentId, str], _Kept] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def has_room(self, files: Sequence[TouchedFile], types: Sequence[pa.DataType]) -> bool:
+        """Whether these columns of these files can be here all at once; text, whose size is not known, never is."""
+        if any(not _is_fixed_width(type_) for type_ in types):
+            return False
+        bits: int = sum(f.segment.rows for f in files) * sum(t.bit_width for t in types)
+        return bits <= self._bytes_max * 8
+
+    def tables(self, files: Sequence[TouchedFile], schema: pa.Schema) -> list[pa.Table]:
+        """For each file what is left of these columns, in the order of the file."""
+        missing = [f for f in files if any(self._find(f, name) is None for name in schema.names)]
+        if len(missing) > 1:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                read = list(pool.map(lambda file: self._read(file, schema), missing))
+        else:
+            read = [self._read(file, schema) for file in missing]
+        fresh = {file.segment.id: table for file, table in zip(missing, read, strict=True)}
+        return [fresh.get(f.segment.id) or self._assemble(f, schema) for f in files]
+
+    def forget(self, segment_id: SegmentId) -> None:
+        with self._lock:
+            for name in [name for name in self._kept if name[0] == segment_id]:
+                self._drop(name)
+
+    @property
+    def nbytes(self) -> int:
+        return self._bytes
+
+    def _assemble(self, file: TouchedFile, schema: pa.Schema) -> pa.Table:
+        columns = [self._find(file, name) for name in schema.names]
+        # What was there a moment ago may have made room for another statement's columns.
+        return self._read(file, schema) if None in columns else pa.Table.from_arrays(columns, schema=schema)
+
+    def _find(self, file: TouchedFile, name: str) -> pa.ChunkedArray | None:
+        with self._lock:
+            kept = self._kept.get((file.segment.id, name))
+            if kept is None or kept.superseded != len(file.superseded):
+                return None
+            self._kept.move_to_end((file.segment.id, name))
+            return kept.values
+
+    def _read(self, file: TouchedFile, schema: pa.Schema) -> pa.Table:
+        name = segment_name(file.segment.id)
+        with self._files.open_input(name) as source, reading(name):
+            table = pq.ParquetFile(source, pre_buffer=False).read(columns=schema.names, use_threads=False)
+        visible = np.ones(table.num_rows, dtype=bool)
+        visible[file.superseded] = False
+        table = table.select(schema.names).cast(schema).filter(pa.array(visible))
+        for column in schema.names:
+            self._keep((file.segment.id, column), _Kept(len(file.superseded), table.column(column)))
+        return table
+
+    def _keep(self, name: tuple[SegmentId, str], kept: _Kept) -> None:
+        with self._lock:
+            self._drop(name)
+            self._kept[name] = kept
+            self._bytes += kept.values.nbytes
+            while self._bytes > self._bytes_max and len(self._kept) > 1:
+                self._drop(next(iter(self._kept)))
+
+    def _drop(self, name: tuple[SegmentId, str]) -> None:
+        dropped = self._kept.pop(name, None)
+        if dropped is not None:
+            self._bytes -= dropped.values.nbytes
+
+
+def _is_fixed_width(type_: pa.DataType) -> bool:
+    try:
+        return bool(type_.bit_width)
+    except ValueError:
+        return False
