@@ -317,12 +317,13 @@ QUICK = settings(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=30,
+    max_examples=20,
     stateful_step_count=30,
     suppress_health_check=list(HealthCheck),
 )
 
 
+@pytest.mark.timeout(300)
 def test_walk():
     run_state_machine_as_test(Walk, settings=QUICK)
 
