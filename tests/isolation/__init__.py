@@ -1,0 +1,1 @@
+"""Isolation: what transactions that run at the same time may see of each other."""
