@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+
 import seachange
 
 BALANCE = 1_000
@@ -160,7 +161,8 @@ def report(db: seachange.Connection, data: Path, scale: Scale, counts: list[dict
     (lines,) = cursor.fetchone()
     cursor.execute("select count(*) from accounts where currency <> 'EUR' or opened <> date '2026-01-01'")
     (wrong,) = cursor.fetchone()
-    check = subprocess.run([str(Path(sys.executable).with_name("seachange")), "check", "--data", str(data)], check=False)
+    command = [str(Path(sys.executable).with_name("seachange")), "check", "--data", str(data)]
+    check = subprocess.run(command, check=False)
     say(f"{total['transfers']:,} transfers, {total['conflicts']} run again after a conflict by key")
     say(f"{total['failures']} transactions failed because of a schema change")
     say(f"sum of balances {balance:,} of {rows * BALANCE:,}; ledger {lines:,} lines of {total['transfers']:,}")
