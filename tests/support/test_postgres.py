@@ -51,9 +51,7 @@ def test_is_durable_by_default(postgres_url: str):
 
 
 @pytest.mark.parametrize("way", ["restart", "kill"])
-def test_comes_back_with_its_data(
-    postgres_server: LocalPostgres, postgres_catalog_url: str, way: str
-):
+def test_comes_back_with_its_data(postgres_server: LocalPostgres, postgres_catalog_url: str, way: str):
     write_note(postgres_catalog_url, "kept")
     before = postgres_server.pid
     with psycopg.connect(postgres_catalog_url) as held:
@@ -98,9 +96,7 @@ def test_ends_with_the_process_that_started_it():
         "print(server.url, flush=True)\n"
         "time.sleep(600)\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", script], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
-    ) as owner:
+    with subprocess.Popen([sys.executable, "-c", script], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
         url = owner.stdout.readline().strip()
         psycopg.connect(url).close()
