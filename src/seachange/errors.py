@@ -239,6 +239,16 @@ class InFailedTransaction(DatabaseError):
     message = "current transaction is aborted, commands ignored until end of transaction block"
 
 
+class NoActiveTransaction(DatabaseError):
+    sqlstate = "25P01"
+    message = "{command} can only be used in transaction blocks"
+
+
+class InvalidSavepoint(DatabaseError):
+    sqlstate = "3B001"
+    message = 'savepoint "{name}" does not exist'
+
+
 class ActiveTransaction(DatabaseError):
     sqlstate = "25001"
     message = "{detail}"

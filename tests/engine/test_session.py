@@ -5,7 +5,8 @@ import threading
 import pytest
 
 from seachange import errors
-from seachange.engine.session import Session, Status
+from seachange.engine.session import Session
+from seachange.engine.sessionstate import Status
 from seachange.sql.execute import prepare
 
 

@@ -198,8 +198,6 @@ def test_type(spelling, type_):
         ("alter table t alter a type int using a::int", "0A000"),
         ("alter table t enable trigger all", "0A000"),
         ("create view v as select 1", "0A000"),
-        ("savepoint s", "0A000"),
-        ("rollback to savepoint s", "0A000"),
         ("copy t to 'file'", "0A000"),
         ("attach 'file.db'", "0A000"),
         ("pragma version", "0A000"),

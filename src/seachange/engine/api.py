@@ -13,7 +13,8 @@ from weakref import WeakSet
 from seachange import errors
 from seachange.engine.node import Node
 from seachange.engine.opening import acquire_node, release_node
-from seachange.engine.session import Session, Status
+from seachange.engine.session import Session
+from seachange.engine.sessionstate import Status
 from seachange.sql.load import ArrowSource, load_arrow
 from seachange.sql.placeholders import Parameters, number_parameters
 from seachange.sql.result import Result, Row

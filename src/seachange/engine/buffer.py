@@ -46,6 +46,13 @@ class StagedFile:
     deleted: set[int] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The buffers of a table's indexes before it changed shape; None where there was none."""
+
+    buffers: dict[IndexId, tuple[IndexBuffer, EntryPlan, dict[bytes, Entry]] | None]
+
+
 @dataclass(slots=True)
 class IndexBuffer:
     plan: EntryPlan
@@ -104,7 +111,9 @@ class WriteBuffer:
 
     def __init__(self) -> None:
         self.indexes: dict[IndexId, IndexBuffer] = {}
-        self._journal: list[tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | tuple[IndexBuffer]] = []
+        self._journal: list[
+            tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | tuple[IndexBuffer] | Shape
+        ] = []
 
     def of(self, plan: EntryPlan) -> IndexBuffer:
         buffer = self.indexes.get(plan.index.id)
@@ -137,11 +146,13 @@ class WriteBuffer:
                     file.deleted.discard(position)
                 case (IndexBuffer() as buffer,):
                     unwanted.append(buffer.staged.pop().segment)
+                case Shape() as shape:
+                    self._reshape(shape)
         return unwanted
 
     def convert(self, before: WritePlan, after: WritePlan) -> None:
-        """The table changed shape in this transaction: its buffered rows take the new layout. What was undoable before
-        stays so in the old shape no longer: a schema change is undone as a whole, with the transaction."""
+        """The table changed shape in this transaction: its buffered rows take the new layout."""
+        self._journal.append(self._shape_of({plan.index.id for plan in (*before.entries, *after.entries)}))
         kept = {plan.index.id: plan for plan in after.entries}
         for old in before.entries:
             buffer = self.indexes.get(old.index.id)
@@ -152,9 +163,23 @@ class WriteBuffer:
             project = compile_row(old.columns, [after.table.column_by_id[c] for c, _ in new.columns])
             buffer.plan = new
             if project is not None:
-                for encoded, entry in buffer.entries.items():
-                    if entry.row is not None:
-                        buffer.entries[encoded] = replace(entry, row=project(entry.row))
+                buffer.entries = {
+                    encoded: entry if entry.row is None else replace(entry, row=project(entry.row))
+                    for encoded, entry in buffer.entries.items()
+                }
+
+    def _shape_of(self, index_ids: set[IndexId]) -> Shape:
+        found = ((index_id, self.indexes.get(index_id)) for index_id in index_ids)
+        return Shape({i: None if b is None else (b, b.plan, dict(b.entries)) for i, b in found})
+
+    def _reshape(self, shape: Shape) -> None:
+        for index_id, held in shape.buffers.items():
+            if held is None:
+                # Buffers that the new shape brought with it: all that was in them is undone by now.
+                self.indexes.pop(index_id, None)
+            else:
+                self.indexes[index_id], plan, entries = held
+                self.indexes[index_id].plan, self.indexes[index_id].entries = plan, entries
 
     @property
     def is_empty(self) -> bool:

@@ -1,34 +1,26 @@
 """A session: statements of one client, one after the other, in transactions of its own or given by BEGIN.
 
 **Invariant:** whatever happens to a statement, the session ends up idle, in an open transaction, or in a failed one
-that only COMMIT and ROLLBACK leave; no transaction outlives it.
+that only COMMIT, ROLLBACK and ROLLBACK TO leave; no transaction outlives it.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
-from enum import Enum, auto
 from typing import Any, TypeVar
 
 from seachange import errors
+from seachange.engine.control import is_control, run_control
 from seachange.engine.node import Node
+from seachange.engine.savepoints import Point, Savepoints
+from seachange.engine.sessionstate import Status
 from seachange.engine.transaction import Transaction
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
-from seachange.model.statements import (
-    Begin,
-    Commit,
-    ResetSetting,
-    Rollback,
-    SetSetting,
-    SetTransaction,
-    ShowSetting,
-)
-from seachange.model.types import TEXT
 from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
-from seachange.sql.result import Result, table_column
+from seachange.sql.result import Result
 from seachange.sql.settings import SessionSettings, parse_as_of
 
 # How often a statement that stands for itself is run again when it meets a conflict.
@@ -36,15 +28,8 @@ RETRIES_MAX = 20
 
 _MICROSECOND = dt.timedelta(microseconds=1)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_CONTROL = (Begin, Commit, Rollback, SetTransaction, SetSetting, ShowSetting, ResetSetting)
 
 T = TypeVar("T")
-
-
-class Status(Enum):
-    IDLE = auto()
-    OPEN = auto()
-    FAILED = auto()
 
 
 class Session:
@@ -59,7 +44,8 @@ class Session:
         self._duck = DuckSession(node.duck.cursor(), known)
         # Begun by the first statement that needs it, so that modes can be set after BEGIN.
         self._transaction: Transaction | None = None
-        self._read_only = False
+        self._savepoints = Savepoints()
+        self.read_only = False
 
     def close(self) -> None:
         self.rollback()
@@ -82,7 +68,7 @@ class Session:
     def execute_all(self, text: str, values: Sequence[Any] = ()) -> list[Result]:
         """Runs every statement of the text. Without BEGIN, the text is one transaction."""
         prepared = prepare(text)
-        alone = len(prepared) < 2 or any(isinstance(p.parsed, _CONTROL) for p in prepared)
+        alone = len(prepared) < 2 or any(is_control(p.parsed) for p in prepared)
         if alone or self.status is not Status.IDLE:
             return [self._execute_one(p, values) for p in prepared]
         return self._retrying(lambda transaction: self._run_all(prepared, transaction, values))
@@ -96,7 +82,7 @@ class Session:
         return results
 
     def _execute_one(self, prepared: Prepared, values: Sequence[Any]) -> Result:
-        if isinstance(prepared.parsed, _CONTROL):
+        if is_control(prepared.parsed):
             return self._control(prepared)
         if self.status is Status.FAILED:
             raise errors.InFailedTransaction()
@@ -105,7 +91,7 @@ class Session:
         return self.in_transaction(lambda transaction: self._run(prepared, transaction, values))
 
     def _run(self, prepared: Prepared, transaction: Transaction, values: Sequence[Any]) -> Result:
-        if prepared.writes and (self._read_only or transaction.read_only):
+        if prepared.writes and (self.read_only or transaction.read_only):
             raise errors.ReadOnlyTransaction(command=prepared.command)
         return run_statement(prepared, transaction, self._duck, values, self.notices)
 
@@ -163,7 +149,7 @@ class Session:
         level = isolation or Isolation(self.settings.get("default_transaction_isolation"))
         self.settings.begin()
         self.settings.set("transaction_isolation", level.value, local=True)
-        self._read_only = bool(read_only)
+        self.read_only = bool(read_only)
         self.status = Status.OPEN
 
     def commit(self) -> bool:
@@ -172,8 +158,10 @@ class Session:
             return True
         committed = False
         try:
-            if self._transaction is not None:
+            if self.status is Status.OPEN and self._transaction is not None:
                 self._transaction.commit()
+            elif self._transaction is not None:
+                self._transaction.rollback()
             committed = self.status is Status.OPEN
         finally:
             self._end(committed)
@@ -187,82 +175,43 @@ class Session:
 
     def _end(self, committed: bool) -> None:
         self._transaction = None
-        self._read_only = False
+        self._savepoints.clear()
+        self.read_only = False
         self.status = Status.IDLE
         self.settings.end(committed)
 
     def _fail(self) -> None:
-        if self._transaction is not None:
+        # With a savepoint there is a way back: what was done before it is still wanted.
+        if self._transaction is not None and not self._savepoints:
             self._transaction.rollback()
             self._transaction = None
         self.status = Status.FAILED
 
-    # Transaction and settings statements.
+    @property
+    def has_begun(self) -> bool:
+        return self._transaction is not None
+
+    def savepoint(self, name: str) -> None:
+        if self._transaction is None:
+            self._transaction = self._begin()
+        self._savepoints.push(Point(name, self._transaction.mark(), self.settings.mark(), self.read_only))
+
+    def release(self, name: str) -> None:
+        self._savepoints.release(name)
+
+    def rollback_to(self, name: str) -> None:
+        point = self._savepoints.back_to(name)
+        if self._transaction is None:
+            raise errors.Bug(detail="a savepoint without a transaction")
+        self._transaction.reset(point.mark)
+        self.settings.restore(point.settings)
+        self.read_only = point.read_only
+        self.status = Status.OPEN
 
     def _control(self, prepared: Prepared) -> Result:
-        statement = prepared.parsed
-        if self.status is Status.FAILED and not isinstance(statement, Commit | Rollback):
-            raise errors.InFailedTransaction()
         try:
-            match statement:
-                case Begin():
-                    self.begin(statement.isolation, statement.read_only)
-                    return Result("BEGIN")
-                case Commit() | Rollback():
-                    return self._finish(isinstance(statement, Commit))
-                case SetTransaction():
-                    self._set_transaction(statement)
-                    return Result("SET")
-                case SetSetting():
-                    self._set(statement)
-                    return Result("SET")
-                case ResetSetting():
-                    self.settings.reset(statement.name)
-                    return Result("RESET")
-                case ShowSetting():
-                    return self._show(statement)
-                case _:
-                    raise errors.Bug(detail=f"{statement} is not a session statement")
+            return run_control(self, prepared.parsed)
         except errors.Error:
             if self.status is Status.OPEN:
                 self._fail()
             raise
-
-    def _finish(self, commit: bool) -> Result:
-        if self.status is Status.IDLE:
-            self.notices.append("there is no transaction in progress")
-            return Result("COMMIT" if commit else "ROLLBACK")
-        if commit:
-            return Result("COMMIT" if self.commit() else "ROLLBACK")
-        self.rollback()
-        return Result("ROLLBACK")
-
-    def _set_transaction(self, statement: SetTransaction) -> None:
-        if statement.session:
-            if statement.isolation is not None:
-                self.settings.set("default_transaction_isolation", statement.isolation.value)
-            return
-        if self.status is Status.IDLE:
-            self.notices.append("SET TRANSACTION can only be used in transaction blocks")
-            return
-        if statement.isolation is not None:
-            self._set(SetSetting("transaction_isolation", statement.isolation.value, local=True))
-        if statement.read_only is not None:
-            self._read_only = statement.read_only
-
-    def _set(self, statement: SetSetting) -> None:
-        if statement.name in ("transaction_isolation", "seachange.as_of") and self._transaction is not None:
-            raise errors.ActiveTransaction(detail=f"{statement.name} must be set before any query")
-        local = statement.local or statement.name == "transaction_isolation"
-        if local and self.status is Status.IDLE:
-            self.notices.append("SET LOCAL can only be used in transaction blocks")
-            return
-        self.settings.set(statement.name, statement.value, local)
-
-    def _show(self, statement: ShowSetting) -> Result:
-        if statement.name is not None:
-            rows: list[tuple[str, ...]] = [(self.settings.get(statement.name),)]
-            return Result("SHOW", (table_column(statement.name, TEXT),), rows, 1)
-        columns = tuple(table_column(name, TEXT) for name in ("name", "setting", "description"))
-        listed: list[tuple[str, ...]] = list(self.settings.show())
-        return Result("SHOW", columns, listed, len(listed))

@@ -33,6 +33,21 @@ class Rollback:
 
 
 @dataclass(frozen=True, slots=True)
+class Savepoint:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSavepoint:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackToSavepoint:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetTransaction:
     """Modes of the transaction that has just begun, or with `session`, the defaults of later ones."""
 
@@ -193,7 +208,8 @@ class AlterTable:
     if_exists: bool = False
 
 
-TransactionStatement = Begin | Commit | Rollback | SetTransaction
+SavepointStatement = Savepoint | ReleaseSavepoint | RollbackToSavepoint
+TransactionStatement = Begin | Commit | Rollback | SavepointStatement | SetTransaction
 SettingStatement = SetSetting | ShowSetting | ResetSetting
 DdlStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
 Statement = TransactionStatement | SettingStatement | DdlStatement

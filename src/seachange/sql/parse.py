@@ -16,8 +16,10 @@ from seachange.sql.ddl.table import read_alter_table, read_create_table, read_dr
 from seachange.sql.session import (
     read_begin,
     read_commit,
+    read_release,
     read_reset,
     read_rollback,
+    read_savepoint,
     read_set,
     read_show,
     read_start,
@@ -53,6 +55,8 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     (("end",), read_commit),
     (("rollback",), read_rollback),
     (("abort",), read_rollback),
+    (("savepoint",), read_savepoint),
+    (("release",), read_release),
     (("set",), read_set),
     (("show",), read_show),
     (("reset",), read_reset),
@@ -73,7 +77,6 @@ _REFUSED: dict[str, str] = {
     **dict.fromkeys(("describe", "summarize", "explain"), "SELECT works."),
     **dict.fromkeys(("prepare", "execute", "deallocate"), "Give parameters with the statement."),
     **dict.fromkeys(("declare", "fetch", "close", "move"), "Fetch from the result of SELECT."),
-    **dict.fromkeys(("savepoint", "release"), "BEGIN, COMMIT and ROLLBACK work."),
     "copy": "Use INSERT ... SELECT.",
     "truncate": "Use DELETE FROM.",
 }

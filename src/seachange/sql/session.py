@@ -1,4 +1,4 @@
-"""Transaction and settings statements: BEGIN, COMMIT, ROLLBACK, SET, SHOW, RESET."""
+"""Transaction and settings statements: BEGIN, COMMIT, ROLLBACK, SAVEPOINT, SET, SHOW, RESET."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from seachange.model.isolation import ISOLATION_BY_NAME, Isolation
 from seachange.model.statements import (
     Begin,
     Commit,
+    ReleaseSavepoint,
     ResetSetting,
     Rollback,
+    RollbackToSavepoint,
+    Savepoint,
     SetSetting,
     SetTransaction,
     ShowSetting,
@@ -65,12 +68,27 @@ def read_commit(reader: Reader) -> Commit:
     return Commit()
 
 
-def read_rollback(reader: Reader) -> Rollback:
+def read_rollback(reader: Reader) -> Rollback | RollbackToSavepoint:
     reader.take_any(*_NOISE)
-    if reader.at("to"):
-        raise errors.FeatureNotSupported(feature="ROLLBACK TO SAVEPOINT", instead="Use ROLLBACK.")
+    if reader.take("to"):
+        return RollbackToSavepoint(_read_savepoint(reader))
     _read_end(reader)
     return Rollback()
+
+
+def read_savepoint(reader: Reader) -> Savepoint:
+    return Savepoint(reader.name())
+
+
+def read_release(reader: Reader) -> ReleaseSavepoint:
+    return ReleaseSavepoint(_read_savepoint(reader))
+
+
+def _read_savepoint(reader: Reader) -> str:
+    """The word SAVEPOINT may stand before a name, and may be one."""
+    if reader.peek(1) is not None:
+        reader.take("savepoint")
+    return reader.name()
 
 
 def _read_end(reader: Reader) -> None:

@@ -127,6 +127,10 @@ def parse_as_of(text: str) -> Seq | dt.datetime | None:
     return moment
 
 
+# The values of a session, and those that end with its transaction.
+SettingsMark = tuple[dict[str, str], dict[str, str]]
+
+
 class SessionSettings:
     """The values of one session. SET is undone by ROLLBACK; SET LOCAL ends with the transaction."""
 
@@ -162,6 +166,13 @@ class SessionSettings:
 
     def show(self) -> list[tuple[str, str, str]]:
         return [(name, self.get(name), setting.description) for name, setting in sorted(SETTINGS.items())]
+
+    def mark(self) -> SettingsMark:
+        """A point within a transaction to go back to."""
+        return dict(self._values), dict(self._local)
+
+    def restore(self, mark: SettingsMark) -> None:
+        self._values, self._local = dict(mark[0]), dict(mark[1])
 
     def begin(self) -> None:
         self._before = dict(self._values)
