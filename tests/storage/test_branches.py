@@ -1,0 +1,39 @@
+"""The order in which files are read, and over how many joins they are spread."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from seachange.storage import branches
+
+
+@dataclass
+class File:
+    """As much of a FileSlice as is looked at, and of its segment."""
+
+    key_min: int
+    rows: int = 500_000
+
+    @property
+    def segment(self):
+        return self
+
+    @property
+    def superseded(self):
+        return np.array([0])
+
+
+@pytest.mark.parametrize(
+    ("keys", "order"),
+    [([], []), ([1], [1]), ([2, 1], [1, 2]), ([3, 1, 2], [1, 3, 2]), ([1, 2, 3, 4, 5], [1, 5, 2, 3, 4])],
+)
+def test_both_ends_are_read_first(keys, order):
+    assert [f.key_min for f in branches._ends_first([File(k) for k in keys])] == order
+
+
+@pytest.mark.parametrize(("files", "joins"), [(0, 0), (1, 1), (2, 2), (3, 2), (5, 3), (20, 4)])
+def test_joins(files, joins):
+    parts = list(branches._split([File(k) for k in range(files)]))
+    assert len(parts) == joins
+    assert sorted(f.key_min for part in parts for f in part) == list(range(files))
