@@ -7,7 +7,7 @@ from functools import partial
 
 from bench.bounds import bounds_of
 from bench.data import sample_ids, write_source
-from bench.harness import Context, Measure, Reading, interleave
+from bench.harness import Context, Measure, Reading, Sample, interleave
 from bench.peers.client import Client, run_subject
 from bench.peers.plain_duckdb import PlainParquet, write_sorted
 from bench.rows import text_key
@@ -57,6 +57,11 @@ def updated_keys(spread: Spread, context: Context) -> list[int] | list[str]:
     return ids if spread.key == "id" else [text_key(row_id) for row_id in ids]
 
 
+def first(subject: Client, name: str, query: str) -> Reading:
+    """The first scan after the updates finds the superseded rows, and decodes what later ones have in memory."""
+    return Reading(name, "ms", Sample((subject.request("aggregate", sql=query)["seconds"] * 1000,)))
+
+
 def compare(subject: Client, plain: PlainParquet, name: str, query: str, context: Context) -> Reading:
     """Milliseconds of one query on both sides, in turns, after one run that does not count."""
     updated = context.scale.rows_updated
@@ -76,6 +81,7 @@ def compare(subject: Client, plain: PlainParquet, name: str, query: str, context
 
 def scan(spread: Spread, context: Context) -> Iterable[Reading]:
     with run_subject() as subject, closing(prepare(subject, spread, context)) as plain:
+        yield first(subject, f"{spread.name}.first", QUERIES["one_column"])
         for columns, query in QUERIES.items():
             yield compare(subject, plain, f"{spread.name}.{columns}", query, context)
         subject.request("close")
