@@ -3,6 +3,7 @@
 from collections import Counter
 
 from seachange.engine.node import Node
+from seachange.engine.transaction import Transaction
 from tests.crash.workload import with_tables
 from tests.support.judge import inspect, judge_markers
 from tests.support.nodes import Place, open_ported_node
@@ -15,10 +16,14 @@ def create_shared(place: Place) -> None:
     node = open_ported_node(place)
     try:
         with_tables(node, create_tables)
-        rows = [(key, f"code {key}", 0, "new") for key in range(KEYS)]
-        with_tables(node, lambda txn: [txn.insert(txn.table(None, name), rows) for name in KEYED] and None)
+        with_tables(node, insert_rows)
     finally:
         node.close()
+
+
+def insert_rows(txn: Transaction) -> None:
+    for name in KEYED:
+        txn.insert(txn.table(None, name), [(key, f"code {key}", 0, "new") for key in range(KEYS)])
 
 
 def judge_shared(place: Place, acknowledged: set[int], possible: set[int]) -> list[str]:

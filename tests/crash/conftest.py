@@ -1,6 +1,6 @@
 """The count of kills and violations, and how often the script passes each fault point."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -14,6 +14,7 @@ __all__ = ["all_workers", "catalog_kind", "place", "place_for", "workers"]
 TALLY = pytest.StashKey[Tally]()
 
 Passages = Mapping[str, int]
+CountPassages = Callable[[int], Passages]
 
 
 @pytest.fixture(scope="session")
@@ -28,18 +29,29 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 @pytest.fixture(scope="session")
-def counted() -> dict[str, Passages]:
+def counted() -> dict[tuple[str, int], Passages]:
     return {}
 
 
 @pytest.fixture
-def passages(counted: dict[str, Passages], catalog_kind: str, workers: Workers, place_for: MakePlace) -> Passages:
-    """How often the whole script passes each fault point; found out once per catalog, by a run that nobody kills."""
-    if catalog_kind not in counted:
-        worker = workers.take()
-        worker.open(place_for("counted"), counts=True)
-        worker.send("run", seed=SEED, first=0, last=len(make_script(SEED)))
-        assert "done" in worker.hear_until("done", "error")[-1]
-        counted[catalog_kind] = worker.ask("count")["counts"]
-        assert worker.ask("close") == {"closed": True}
-    return counted[catalog_kind]
+def count_passages(
+    counted: dict[tuple[str, int], Passages], catalog_kind: str, workers: Workers, place_for: MakePlace
+) -> CountPassages:
+    """How often the whole script passes each fault point; found out once, by a run that nobody kills."""
+
+    def count(seed: int) -> Passages:
+        if (catalog_kind, seed) not in counted:
+            worker = workers.take()
+            worker.open(place_for(f"counted {seed}"), counts=True)
+            worker.send("run", seed=seed, first=0, last=len(make_script(seed)))
+            assert "done" in worker.hear_until("done", "error")[-1]
+            counted[catalog_kind, seed] = worker.ask("count")["counts"]
+            assert worker.ask("close") == {"closed": True}
+        return counted[catalog_kind, seed]
+
+    return count
+
+
+@pytest.fixture
+def passages(count_passages: CountPassages) -> Passages:
+    return count_passages(SEED)

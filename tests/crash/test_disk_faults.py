@@ -63,7 +63,7 @@ def test_a_write_that_fails_leaves_nothing_behind(node: Node):
         for point in IN_A_COMPACTION:
             fail_step(node, COMPACT, f"{point}:1:{kind}")
         assert not judge_script(node, SEED, COMPACT)
-    assert not judge_rest(node, SEED, COMPACT)
+    assert not judge_rest(node, SEED, COMPACT, len(KINDS))
 
 
 # A file system that is really full.
@@ -182,7 +182,7 @@ def test_fsync_fails(kind: str, place: Place, workers: Workers, strace: str, tmp
     node = open_ported_node(place)
     try:
         assert not judge_script(node, SEED, number)
-        assert not judge_rest(node, SEED, number)
+        assert not judge_rest(node, SEED, number, len(KINDS))
     finally:
         node.close()
 

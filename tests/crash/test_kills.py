@@ -3,7 +3,7 @@
 import pytest
 
 from seachange.runtime.faults import POINTS
-from tests.crash.conftest import Passages
+from tests.crash.conftest import CountPassages, Passages
 from tests.crash.killing import SEED, Tally, judge_after, run_until_killed
 from tests.support.databases import MakePlace
 from tests.support.nodes import Place
@@ -52,10 +52,10 @@ def test_killed_at_every_passage(
     catalog_kind: str,
     workers: Workers,
     tally: Tally,
-    passages: Passages,
+    count_passages: CountPassages,
     place_for: MakePlace,
 ):
-    for occurrence in range(1, passages.get(point, 0) + 1):
+    for occurrence in range(1, count_passages(seed).get(point, 0) + 1):
         check_kill(point, occurrence, seed, place_for(f"{occurrence}"), catalog_kind, workers, tally)
         workers.end_given()
 
