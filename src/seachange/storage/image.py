@@ -13,6 +13,7 @@ before, so a reader needs no lock once it has taken its arrays.
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -327,14 +328,14 @@ class IndexImage:
             return
         ordered = sorted(batch, key=lambda item: (item[2], item[0]))
         encoded = [item[2] for item in ordered]
-        low, high = encoded[0], encoded[-1]
         for state in self._files:
             segment = state.segment
-            if segment.key_max < low or segment.key_min > high:
+            first, end = bisect_left(encoded, segment.key_min), bisect_right(encoded, segment.key_max)
+            inside = [item for item in ordered[first:end] if item[0] > state.visible_from]
+            if not inside:
                 continue
             reader = self._warehouse.reader(segment, self.shape.key())
-            inside = [i for i in ordered if segment.key_min <= i[2] <= segment.key_max and i[0] > state.visible_from]
-            positions = reader.positions([item[1] for item in inside])
+            positions = reader.positions([item[1] for item in inside], [item[2] for item in inside])
             for (seq, _, _), position in zip(inside, positions.tolist(), strict=True):
                 if position >= 0:
                     state.supersede(position, seq)

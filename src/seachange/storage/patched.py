@@ -15,6 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,7 @@ from seachange.storage.segment_footer import segment_name
 from seachange.storage.segment_reader import reading
 
 Positions = NDArray[np.int64]
+Columns = dict[str, pa.ChunkedArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +66,13 @@ class PatchedColumns:
 
     def tables(self, files: Sequence[TouchedFile], schema: pa.Schema) -> list[pa.Table]:
         """For each file what is left of these columns, in the order of the file."""
-        missing = [f for f in files if any(self._find(f, name) is None for name in schema.names)]
-        if len(missing) > 1:
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                read = list(pool.map(lambda file: self._read(file, schema), missing))
-        else:
-            read = [self._read(file, schema) for file in missing]
-        fresh = {file.segment.id: table for file, table in zip(missing, read, strict=True)}
-        return [fresh.get(f.segment.id) or self._assemble(f, schema) for f in files]
+        found = [self._find(file, schema.names) for file in files]
+        incomplete = [number for number, columns in enumerate(found) if len(columns) < len(schema.names)]
+        with ThreadPoolExecutor(os.cpu_count()) if incomplete else nullcontext() as pool:
+            read = pool.map(lambda n: self._read(files[n], schema, found[n]), incomplete) if pool else ()
+            for number, columns in zip(incomplete, read, strict=True):
+                found[number] |= columns
+        return [pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema) for columns in found]
 
     def forget(self, segment_id: SegmentId) -> None:
         with self._lock:
@@ -82,29 +83,28 @@ class PatchedColumns:
     def nbytes(self) -> int:
         return self._bytes
 
-    def _assemble(self, file: TouchedFile, schema: pa.Schema) -> pa.Table:
-        columns = [self._find(file, name) for name in schema.names]
-        # What was there a moment ago may have made room for another statement's columns.
-        return self._read(file, schema) if None in columns else pa.Table.from_arrays(columns, schema=schema)
-
-    def _find(self, file: TouchedFile, name: str) -> pa.ChunkedArray | None:
+    def _find(self, file: TouchedFile, names: Sequence[str]) -> Columns:
+        found: Columns = {}
         with self._lock:
-            kept = self._kept.get((file.segment.id, name))
-            if kept is None or kept.superseded != len(file.superseded):
-                return None
-            self._kept.move_to_end((file.segment.id, name))
-            return kept.values
+            for name in names:
+                kept = self._kept.get((file.segment.id, name))
+                if kept is not None and kept.superseded == len(file.superseded):
+                    self._kept.move_to_end((file.segment.id, name))
+                    found[name] = kept.values
+        return found
 
-    def _read(self, file: TouchedFile, schema: pa.Schema) -> pa.Table:
+    def _read(self, file: TouchedFile, schema: pa.Schema, found: Columns) -> Columns:
+        """The columns that were not found."""
+        wanted = pa.schema([field for field in schema if field.name not in found])
         name = segment_name(file.segment.id)
         with self._files.open_input(name) as source, reading(name):
-            table = pq.ParquetFile(source, pre_buffer=False).read(columns=schema.names, use_threads=False)
+            table = pq.ParquetFile(source, pre_buffer=False).read(columns=wanted.names, use_threads=False)
         visible = np.ones(table.num_rows, dtype=bool)
         visible[file.superseded] = False
-        table = table.select(schema.names).cast(schema).filter(pa.array(visible))
-        for column in schema.names:
+        table = table.select(wanted.names).cast(wanted).filter(pa.array(visible))
+        for column in wanted.names:
             self._keep((file.segment.id, column), _Kept(len(file.superseded), table.column(column)))
-        return table
+        return dict(zip(wanted.names, table.columns, strict=True))
 
     def _keep(self, name: tuple[SegmentId, str], kept: _Kept) -> None:
         with self._lock:
