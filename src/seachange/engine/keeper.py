@@ -26,6 +26,8 @@ CurrentEpoch = Callable[[], EpochState]
 # An index is folded when its image holds so many inline rows, or as many delta files.
 FOLD_ROWS_MIN = 32_768
 FOLD_FILES_MIN = 8
+# ... or inline rows that have been in the catalog for so many commits: it keeps history until they are folded.
+FOLD_AGE_SEQS = 100_000
 _ROUND_SECONDS = 0.5
 _ROUNDS_PER_GC = 60
 
@@ -81,6 +83,14 @@ def _swap(parts: NodeParts, epoch: EpochState, image: IndexImage, upto: Seq, fol
     return False
 
 
+def has_grown(image: IndexImage, applied: Seq) -> bool:
+    return (
+        image.inline_rows >= FOLD_ROWS_MIN
+        or image.delta_segments >= FOLD_FILES_MIN
+        or image.oldest_inline + FOLD_AGE_SEQS < applied
+    )
+
+
 class Keeper:
     """The background thread. `paused` keeps it from compacting while something is being measured."""
 
@@ -106,7 +116,8 @@ class Keeper:
         while not self._stop.wait(_ROUND_SECONDS):
             rounds += 1
             try:
-                self.compact_grown(current())
+                if not self.paused:
+                    self.compact_grown(current())
                 if rounds % _ROUNDS_PER_GC == 0:
                     self.collect(current())
             except errors.Error:
@@ -117,9 +128,9 @@ class Keeper:
         for table in tuple(epoch.schemas.newest.by_id.values()):
             for index in table.indexes:
                 image = epoch.images.current(index.id, epoch.applied)
-                if self._stop.is_set() or self.paused:
+                if self._stop.is_set():
                     return
-                if image is not None and (image.inline_rows >= FOLD_ROWS_MIN or image.delta_segments >= FOLD_FILES_MIN):
+                if image is not None and has_grown(image, epoch.applied):
                     self.compactions += compact_index(self._parts, epoch, table, index, full=False)
 
     def collect(self, epoch: EpochState) -> int:

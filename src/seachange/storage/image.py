@@ -151,7 +151,7 @@ class IndexImage:
         self.base = contents.generation.base if contents.generation else Seq(0)
         self.generation: Generation | None = contents.generation
         self.inline_rows = 0
-        self.inline_batches = 0
+        self.oldest_inline = Seq(FOREVER)
         self._codec = codec
         self._warehouse = warehouse
         self._lock = threading.RLock()
@@ -215,7 +215,7 @@ class IndexImage:
     def _add_rows(self, seq: Seq, layout_id: LayoutId, ops: Sequence[int], rows: Iterable[Row]) -> None:
         run = self._run(layout_id)
         width, encode = self.shape.key_width, self._codec.encode
-        self.inline_batches += 1
+        self.oldest_inline = min(self.oldest_inline, seq)
         for op, row in zip(ops, rows, strict=True):
             key = row[:width]
             encoded = encode(key)

@@ -1,0 +1,35 @@
+"""The node's housekeeping folds by itself what has grown, and only that."""
+
+from seachange.engine.keeper import FOLD_AGE_SEQS, FOLD_ROWS_MIN, has_grown
+from seachange.engine.node import Node
+from seachange.storage.image import IndexImage
+from tests.engine.database import create, insert, rows
+
+
+def image_of(node: Node) -> IndexImage:
+    table = node.epoch.schemas.newest.by_name["public", "t"]
+    return node.epoch.image(table, table.primary, node.epoch.applied)
+
+
+def test_many_inline_rows_are_folded(node: Node):
+    create(node)
+    for first in range(0, FOLD_ROWS_MIN, 4_096):
+        insert(node, *[(first + n, "x", n) for n in range(4_096)])
+    before = rows(node)
+    node.keeper.compact_grown(node.epoch)
+    assert node.keeper.compactions == 1
+    assert image_of(node).inline_rows == 0
+    assert rows(node) == before
+    assert len(before) == FOLD_ROWS_MIN
+
+
+def test_few_rows_are_left_alone_until_they_are_old(node: Node):
+    create(node)
+    insert(node, (1, "a", 1))
+    node.keeper.compact_grown(node.epoch)
+    assert node.keeper.compactions == 0
+    image = image_of(node)
+    assert not has_grown(image, node.epoch.applied)
+    assert has_grown(image, node.epoch.applied + FOLD_AGE_SEQS + 1)
+    node.compact(node.epoch.schemas.newest.by_name["public", "t"], full=False)
+    assert not has_grown(image_of(node), node.epoch.applied + 2 * FOLD_AGE_SEQS)
