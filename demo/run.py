@@ -16,6 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -155,12 +156,9 @@ class StopSignal:
 def report(db: seachange.Connection, data: Path, scale: Scale, counts: list[dict[str, int]]) -> bool:
     cursor = db.cursor()
     total = {name: sum(count.get(name, 0) for count in counts) for name in ("transfers", "conflicts", "failures")}
-    cursor.execute("select count(*), sum(balance) from accounts")
-    rows, balance = cursor.fetchone()
-    cursor.execute("select count(*) from ledger")
-    (lines,) = cursor.fetchone()
-    cursor.execute("select count(*) from accounts where currency <> 'EUR' or opened <> date '2026-01-01'")
-    (wrong,) = cursor.fetchone()
+    ((rows, balance),) = answer(cursor, "select count(*), sum(balance) from accounts")
+    ((lines,),) = answer(cursor, "select count(*) from ledger")
+    ((wrong,),) = answer(cursor, "select count(*) from accounts where currency <> 'EUR' or opened <> date '2026-01-01'")
     command = [str(Path(sys.executable).with_name("seachange")), "check", "--data", str(data)]
     check = subprocess.run(command, check=False)
     say(f"{total['transfers']:,} transfers, {total['conflicts']} run again after a conflict by key")
@@ -176,6 +174,11 @@ def report(db: seachange.Connection, data: Path, scale: Scale, counts: list[dict
         and wrong == 0
         and check.returncode == 0
     )
+
+
+def answer(cursor: seachange.Cursor, query: str) -> list[tuple[Any, ...]]:
+    cursor.execute(query)
+    return cursor.fetchall()
 
 
 def say(text: str) -> None:

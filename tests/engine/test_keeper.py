@@ -2,6 +2,7 @@
 
 from seachange.engine.keeper import FOLD_AGE_SEQS, FOLD_ROWS_MIN, has_grown
 from seachange.engine.node import Node
+from seachange.model.ids import Seq
 from seachange.storage.image import IndexImage
 from tests.engine.database import create, insert, rows
 
@@ -30,6 +31,6 @@ def test_few_rows_are_left_alone_until_they_are_old(node: Node):
     assert node.keeper.compactions == 0
     image = image_of(node)
     assert not has_grown(image, node.epoch.applied)
-    assert has_grown(image, node.epoch.applied + FOLD_AGE_SEQS + 1)
+    assert has_grown(image, Seq(node.epoch.applied + FOLD_AGE_SEQS + 1))
     node.compact(node.epoch.schemas.newest.by_name["public", "t"], full=False)
-    assert not has_grown(image_of(node), node.epoch.applied + 2 * FOLD_AGE_SEQS)
+    assert not has_grown(image_of(node), Seq(node.epoch.applied + 2 * FOLD_AGE_SEQS))

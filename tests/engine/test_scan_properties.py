@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from hypothesis import given, settings
@@ -31,7 +32,7 @@ COLUMNS = (
 NAMES = [column.name for column in COLUMNS]
 START = datetime(2024, 1, 1, tzinfo=UTC)
 IDS = st.integers(0, 30)
-Row = tuple[object, ...]
+Row = tuple[Any, ...]
 
 
 def values(seed: int) -> Row:
@@ -100,16 +101,16 @@ class History:
             for id_ in there:
                 del self.now[id_]
         elif kind == "update":
-            new = [(id_, *self.row()) for id_ in there]
+            new: list[Row] = [(id_, *self.row()) for id_ in there]
             txn.update(table, old, new)
-            self.now |= {id_: tuple(rest) for id_, *rest in new}
+            self.now |= {row[0]: row[1:] for row in new}
         elif missing:
             new = [(id_, *self.row()) for id_ in missing]
             if kind == "bulk":
                 txn.insert_arrow(table, arrow(table, new))
             else:
                 txn.insert(table, new)
-            self.now |= {id_: tuple(rest) for id_, *rest in new}
+            self.now |= {row[0]: row[1:] for row in new}
 
     def check(self, txn: Transaction, expected: dict[int, Row], width: int, columns: set[str]) -> None:
         names = NAMES + [f"x{i}" for i in range(7, width)]

@@ -1,6 +1,8 @@
 """The order in which files are read, and over how many joins they are spread."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,16 +26,21 @@ class File:
         return np.array([0])
 
 
+def files(keys: Iterable[int]) -> Any:
+    """Stand-ins that have what the order and the split look at."""
+    return [File(key) for key in keys]
+
+
 @pytest.mark.parametrize(
     ("keys", "order"),
     [([], []), ([1], [1]), ([2, 1], [1, 2]), ([3, 1, 2], [1, 3, 2]), ([1, 2, 3, 4, 5], [1, 5, 2, 3, 4])],
 )
 def test_both_ends_are_read_first(keys, order):
-    assert [f.key_min for f in branches._ends_first([File(k) for k in keys])] == order
+    assert [f.segment.key_min for f in branches._ends_first(files(keys))] == order
 
 
-@pytest.mark.parametrize(("files", "joins"), [(0, 0), (1, 1), (2, 2), (3, 2), (5, 3), (20, 4)])
-def test_joins(files, joins):
-    parts = list(branches._split([File(k) for k in range(files)]))
+@pytest.mark.parametrize(("count", "joins"), [(0, 0), (1, 1), (2, 2), (3, 2), (5, 3), (20, 4)])
+def test_joins(count, joins):
+    parts = list(branches._split(files(range(count))))
     assert len(parts) == joins
-    assert sorted(f.key_min for part in parts for f in part) == list(range(files))
+    assert sorted(f.segment.key_min for part in parts for f in part) == [*range(count)]
