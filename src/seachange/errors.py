@@ -143,6 +143,16 @@ class GroupingProblem(ProgrammingError):
     message = "{detail}"
 
 
+class WindowingProblem(ProgrammingError):
+    sqlstate = "42P20"
+    message = "{detail}"
+
+
+class InvalidConflictTarget(ProgrammingError):
+    sqlstate = "42P10"
+    message = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+
+
 class StatementTooComplex(ProgrammingError):
     sqlstate = "54001"
     message = "the statement is nested too deeply"

@@ -57,6 +57,22 @@ FAST = [
 ]
 
 
+FAST_RETURNING = [
+    ("insert into t values (3, 30, $1, null) returning *", ["c"], [(3, 30, "c", None)]),
+    ("insert into t (id) values (3) returning s as x, id", [], [("d", 3)]),
+    ("update t set n = n + $1 where id = 1 returning n, t.id", [5], [(15, 1)]),
+    ("delete from t where id = 2 returning *", [], [(2, None, "b", None)]),
+    ("delete from t where id = 9 returning s", [], []),
+    ("insert into t (id, n) values (1, 7) on conflict (id) do update set n = excluded.n returning n", [], [(7,)]),
+    ("insert into t (id, n) values (1, 7) on conflict do nothing returning n", [], []),
+]
+
+
+@pytest.mark.parametrize(("text", "values", "expected"), FAST_RETURNING)
+def test_rows_of_changes_come_without_duckdb(session, text, values, expected):
+    assert list(run_without_duck(session, text, values).rows) == expected
+
+
 @pytest.mark.parametrize(("text", "values", "expected"), FAST)
 def test_select(session, text, values, expected):
     assert list(run_without_duck(session, text, values).rows) == expected

@@ -16,6 +16,7 @@ from seachange import errors
 from seachange.engine.buffer import WriteBuffer
 from seachange.engine.bulk import BulkInsert
 from seachange.engine.epoch import EpochState
+from seachange.engine.lookup import find_primary_key
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.engine.submit import commit_transaction
@@ -193,6 +194,14 @@ class Transaction:
     def _from_stored(self, table: Table, layout_id: Any, row: Row) -> Row:
         project = self.parts.read_projection(table, layout_id)
         return row if project is None else project(row)
+
+    def find_unique(self, table: Table, index: Index, key: Row) -> Row | None:
+        if index.id == table.primary.id:
+            return self.get(table, key)
+        self._use(table)
+        with self._reading():
+            primary = find_primary_key(self, self.parts.write_plan(table), index, key, self.pending.is_new(table))
+        return None if primary is None else self.get(table, primary)
 
     # Writing.
 

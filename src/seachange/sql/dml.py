@@ -23,8 +23,6 @@ from seachange.sql.target import Target, read_target, refuse_clauses
 from seachange.sql.template import Template, compile_template
 
 _INSERT_CLAUSES = {
-    "conflict": "INSERT ... ON CONFLICT",
-    "returning": "RETURNING",
     "overwrite": "INSERT OVERWRITE",
     "by_name": "INSERT BY NAME",
     "ignore": "INSERT OR IGNORE",
@@ -34,16 +32,10 @@ _INSERT_CLAUSES = {
     "settings": "SETTINGS",
 }
 _UPDATE_CLAUSES = {
-    "from_": "UPDATE ... FROM",
-    "returning": "RETURNING",
-    "with_": "WITH before UPDATE",
     "order": "UPDATE ... ORDER BY",
     "limit": "UPDATE ... LIMIT",
 }
 _DELETE_CLAUSES = {
-    "using": "DELETE ... USING",
-    "returning": "RETURNING",
-    "with_": "WITH before DELETE",
     "tables": "DELETE from several tables",
     "order": "DELETE ... ORDER BY",
     "limit": "DELETE ... LIMIT",

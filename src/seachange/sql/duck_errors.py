@@ -30,7 +30,7 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("BinderException", r"Ambiguous reference", errors.AmbiguousColumn),
     ("BinderException", r"No function matches|No operator|does not support", errors.UndefinedFunction),
     ("BinderException", r"best candidate function", errors.AmbiguousFunction),
-    ("BinderException", r"column .*(not found|does not have|not exist)|FROM clause", errors.UnresolvedColumn),
+    ("BinderException", r"column .*(not found|not exist)|does not have a column|FROM clause", errors.UnresolvedColumn),
     ("BinderException", r"[Cc]annot (cast|compare|mix)|type mismatch|Unimplemented type", errors.DatatypeMismatch),
     ("BinderException", "", errors.StatementRefused),
     ("CatalogException", r"Function with name|function .* does not exist", errors.UndefinedFunction),

@@ -25,8 +25,10 @@ from seachange.sql.plan import is_same_table
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
+from seachange.sql.returning import Returning
 from seachange.sql.target import Target, find_column, with_default
 from seachange.sql.template import Template, compile_template
+from seachange.sql.upsert import Upsert
 
 # One value of a row: the parameter that it is taken from and its conversion, or (-1, the value itself).
 Cell = tuple[int, Any]
@@ -61,8 +63,12 @@ class InsertRows:
         rows = _read_rows(tree, table, computed)
         self._computed: Template | None = None
         if computed:
-            self._computed = compile_template(exp.Select(expressions=computed))
-        self._expected = _expected_arguments(rows, self._computed)
+            query = exp.Select(expressions=computed)
+            if tree.args.get("with_") is not None:
+                query.set("with_", tree.args["with_"].copy())
+            self._computed = compile_template(query)
+        self._ending = InsertEnding(tree, target, table)
+        self._expected = max(_expected_arguments(rows, self._computed), self._ending.expected)
         self._rows = [self._compile_row(row) for row in rows]
 
     def _compile_row(self, row: dict[str, Operand]) -> list[Cell]:
@@ -88,17 +94,40 @@ class InsertRows:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
+        given = values
         if self._computed is not None:
-            values = [*values, *duck.rows(bind_query(self._computed, port, values)).rows[0]]
+            given = [*values, *duck.rows(bind_query(self._computed, port, values)).rows[0]]
         rows = [
-            tuple([held if position < 0 else held(values[position]) for position, held in row]) for row in self._rows
+            tuple([held if position < 0 else held(given[position]) for position, held in row]) for row in self._rows
         ]
-        return insert_rows(port, self._table, rows)
+        return self._ending.insert(port, duck, rows, values)
 
 
-def insert_rows(port: TransactionPort, table: Table, rows: Sequence[Row]) -> Result:
-    port.insert(table, rows)
-    return Result(f"INSERT 0 {len(rows)}", count=len(rows))
+class InsertEnding:
+    """What an INSERT does with its rows, wherever they come from: ON CONFLICT and RETURNING."""
+
+    def __init__(self, tree: exp.Insert, target: Target, table: Table) -> None:
+        self._table = table
+        conflict = tree.args.get("conflict")
+        self.upsert = Upsert(conflict, table, target) if conflict is not None else None
+        self.returning = Returning(tree, table, target) if tree.args.get("returning") else None
+        self.expected = max(
+            (
+                *(self.upsert.parameters if self.upsert is not None else ()),
+                *(self.returning.parameters if self.returning is not None else ()),
+            ),
+            default=0,
+        )
+
+    def insert(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]) -> Result:
+        if self.upsert is not None:
+            rows = self.upsert.run(port, duck, rows, values).changed
+        else:
+            port.insert(self._table, rows)
+        tag = f"INSERT 0 {len(rows)}"
+        if self.returning is None:
+            return Result(tag, count=len(rows))
+        return self.returning.result(tag, port, duck, rows, values)
 
 
 def _read_rows(tree: exp.Insert, table: Table, computed: list[exp.Expr]) -> list[dict[str, Operand]]:

@@ -15,11 +15,13 @@ from seachange.model.types import Kind
 from seachange.model.values import format_canonical
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.duck_errors import translate_error
-from seachange.sql.insert import check_width, insert_columns, insert_rows
+from seachange.sql.insert import InsertEnding, check_width, insert_columns
+from seachange.sql.operands import check_argument_count
 from seachange.sql.plan import is_same_table
 from seachange.sql.port import TransactionPort
-from seachange.sql.query import bind_query, check_parameter_count
+from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
+from seachange.sql.skip import can_filter, without_conflicts
 from seachange.sql.target import Target
 from seachange.sql.template import compile_template
 from seachange.storage.arrow import arrow_type
@@ -38,18 +40,27 @@ class InsertSelect:
         if tree.args.get("with_") is not None:
             query.set("with_", tree.args["with_"].copy())
         self._template = compile_template(query)
+        self._ending = InsertEnding(tree, target, table)
+        self._expected = max(max(self._template.parameters, default=0), self._ending.expected)
 
     def is_current(self, port: TransactionPort) -> bool:
         return is_same_table(port, self._target, self._table)
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
-        check_parameter_count(self._template, values)
+        check_argument_count(self._expected, values)
         source = bind_query(self._template, port, values)
         width = duck.width(source)
         check_width(self._columns, self._listed, width)
         query = DuckQuery(self._convert(source.sql, width), source.parameters, source.relations, source.session_values)
+        upsert, returning = self._ending.upsert, self._ending.returning
+        if upsert is not None and returning is None and can_filter(upsert, self._table):
+            query, upsert = without_conflicts(query, upsert.arbiters[0], port, self._table), None
         with duck.batches(query, _BATCH_ROWS) as reader:
-            return _Stream(port, self._table, reader).insert()
+            stream = _Stream(port, self._table, reader)
+            if upsert is None and returning is None:
+                return stream.insert()
+            rows = stream.all_rows()
+        return self._ending.insert(port, duck, rows, values)
 
     def _convert(self, sql: str, width: int) -> str:
         """The query with its columns converted to those of the table, and defaults for the others."""
@@ -98,6 +109,9 @@ class _Stream:
         self._failure: errors.Error | None = None
         self._schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in table.visible_columns])
 
+    def all_rows(self) -> list[Row]:
+        return [row for batch in self._read() for row in self._rows(batch)]
+
     def insert(self) -> Result:
         first: list[pa.RecordBatch] = []
         batches = self._read()
@@ -105,7 +119,9 @@ class _Stream:
             first.append(batch)
             if sum(b.num_rows for b in first) > ROWS_MAX:
                 return self._insert_stream(first, batches)
-        return insert_rows(self._port, self._table, [row for batch in first for row in self._rows(batch)])
+        rows = [row for batch in first for row in self._rows(batch)]
+        self._port.insert(self._table, rows)
+        return Result(f"INSERT 0 {len(rows)}", count=len(rows))
 
     def _insert_stream(self, first: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Result:
         def batches() -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from seachange.model.descriptor import Table
+from seachange.model.descriptor import Index, Table
 from seachange.model.ids import IndexId
 from seachange.model.scan import Scan
 
@@ -37,6 +37,9 @@ class TransactionPort(Protocol):
 
     def get(self, table: Table, key: Row) -> Row | None:
         """The row with this primary key, without DuckDB."""
+
+    def find_unique(self, table: Table, index: Index, key: Row) -> Row | None:
+        """The row with this key (no part of it NULL) in a unique index, the primary one or another."""
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """Adds rows; the hidden rowid is filled in where it is None. UniqueViolation, NotNullViolation."""

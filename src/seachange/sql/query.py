@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seachange import errors
@@ -13,11 +13,17 @@ from seachange.sql.result import Result, duck_column
 from seachange.sql.template import TableReference, Template, parameter_name
 
 
-def bind_query(template: Template, port: TransactionPort, values: Sequence[Any]) -> DuckQuery:
-    """The template with the scans of its tables at the statement's snapshot."""
+def bind_query(
+    template: Template, port: TransactionPort, values: Sequence[Any], given: Mapping[str, Any] | None = None
+) -> DuckQuery:
+    """The template with the scans of its tables at the statement's snapshot; `given` are Arrow tables for those
+    references that are not to tables of the catalog."""
     scans: dict[TableReference, Scan] = {}
     for reference in template.tables:
-        if reference not in scans:
+        if reference.given:
+            relation = f"given_{reference.name}"
+            scans[reference] = Scan(f"SELECT * FROM {relation}", {}, {relation: (given or {})[reference.name]})  # noqa: S608
+        elif reference not in scans:
             table = port.table(reference.schema, reference.name)
             scans[reference] = port.scan(table, reference.hidden, reference.columns, reference.sought)
     parameters: dict[str, Any] = {parameter_name(n): values[n - 1] for n in template.parameters}

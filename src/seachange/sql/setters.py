@@ -23,9 +23,9 @@ Setter = Callable[[Row, Sequence[Any], Row], Any]
 _WIDE = Context(prec=100)
 
 
-def read_assignments(tree: exp.Update, table: Table) -> list[tuple[Column, exp.Expr]]:
+def read_assignments(items: Sequence[exp.Expr], table: Table) -> list[tuple[Column, exp.Expr]]:
     pairs: list[tuple[str, exp.Expr]] = []
-    for item in tree.expressions:
+    for item in items:
         if not isinstance(item, exp.EQ):
             raise errors.SyntaxProblem(detail="an assignment is expected after SET")
         pairs += _split_assignment(item)
@@ -39,12 +39,27 @@ def read_assignments(tree: exp.Update, table: Table) -> list[tuple[Column, exp.E
 def _split_assignment(item: exp.EQ) -> list[tuple[str, exp.Expr]]:
     if isinstance(item.this, exp.Column):
         return [(folded(item.this.this), item.expression)]
-    if not isinstance(item.this, exp.Tuple) or not isinstance(item.expression, exp.Tuple):
+    targets, nodes = item.this.expressions, _split_row(item.expression)
+    if not isinstance(item.this, exp.Tuple) or not nodes:
         raise errors.FeatureNotSupported(feature="this form of SET", instead="Assign column by column.")
-    targets, nodes = item.this.expressions, item.expression.expressions
     if len(targets) != len(nodes):
         raise errors.SyntaxProblem(detail="number of columns does not match number of values")
     return [(folded(t.this), n) for t, n in zip(targets, nodes, strict=True)]
+
+
+def _split_row(node: exp.Expr) -> list[exp.Expr]:
+    """The values that a row stands for; of a subquery, one subquery for each of its columns."""
+    if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and node.name.lower() == "row"):
+        return list(node.expressions)
+    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select) and not node.this.is_star:
+        return [_only_column(node, position) for position in range(len(node.this.expressions))]
+    return []
+
+
+def _only_column(subquery: exp.Subquery, position: int) -> exp.Expr:
+    only = subquery.copy()
+    only.this.set("expressions", [only.this.expressions[position]])
+    return only
 
 
 def compile_setter(column: Column, node: exp.Expr, table: Table, target: Target, computed: list[exp.Expr]) -> Setter:
@@ -53,9 +68,15 @@ def compile_setter(column: Column, node: exp.Expr, table: Table, target: Target,
     operand = read_operand(node)
     if operand is not None:
         return _set_operand(with_default(column, operand), coerce)
-    stepped = _step(column, node, table, target, coerce)
-    if stepped is not None:
-        return stepped
+    return _step(column, node, table, target, coerce) or compile_computed(column, node, computed)
+
+
+def compile_computed(column: Column, node: exp.Expr, computed: list[exp.Expr]) -> Setter:
+    """By DuckDB, unless it is a value that needs no engine."""
+    coerce = coercer(column.type)
+    operand = read_operand(node)
+    if operand is not None:
+        return _set_operand(with_default(column, operand), coerce)
     position = len(computed)
     computed.append(node.copy())
     return lambda _old, _values, row: coerce(row[position])

@@ -35,6 +35,8 @@ _CONSTANTS: dict[type[exp.Expr], str] = {
 }
 # The meta entry by which DML marks its target: it is scanned with its hidden columns.
 WITH_HIDDEN = "with_hidden"
+# The meta entry of a reference that is no table of the catalog, but rows that the statement hands over when it runs.
+GIVEN = "given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class TableReference:
     hidden: bool
     columns: frozenset[str] | None = None
     sought: frozenset[str] | None = None
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +170,8 @@ def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
         if node.catalog and node.catalog != "seachange":
             raise errors.FeatureNotSupported(feature="a reference to another database", instead="")
         number = len(found)
-        hidden = bool(node.meta.get(WITH_HIDDEN))
-        found.append(TableReference(node.db or None, node.name, hidden, None if hidden else columns, sought))
+        hidden, given = bool(node.meta.get(WITH_HIDDEN)), bool(node.meta.get(GIVEN))
+        found.append(TableReference(node.db or None, node.name, hidden, None if hidden else columns, sought, given))
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name, quoted=True))
         hole = exp.Subquery(this=exp.Var(this=f"{_HOLE}{number}{_HOLE}"), alias=alias)
         hole.set("joins", node.args.get("joins"))

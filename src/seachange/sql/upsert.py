@@ -1,0 +1,225 @@
+"""INSERT ... ON CONFLICT: rows proposed, the rows that are in their way, and what becomes of both.
+
+A few rows look for conflicts one by one, many by one join; new values that need an engine are computed for all
+conflicts by one query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.coercion import coercer
+from seachange.model.descriptor import Column, Table
+from seachange.sql.conflict import Arbiter, does_update, read_arbiters
+from seachange.sql.duck import DuckSession
+from seachange.sql.keys import plain_column
+from seachange.sql.operands import argument_count, read_operand
+from seachange.sql.port import TransactionPort
+from seachange.sql.query import bind_query
+from seachange.sql.result import Row
+from seachange.sql.returning import ORDINAL, given_table, rows_as_arrow
+from seachange.sql.setters import Setter, compile_computed, compile_setter, read_assignments
+from seachange.sql.target import Target
+from seachange.sql.template import WITH_HIDDEN, Template, compile_template
+
+# Up to here conflicts are looked for one by one.
+LOOKUPS_MAX = 200
+_EXCLUDED = "excluded"
+_PROPOSED = Target(None, _EXCLUDED, _EXCLUDED)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What is to be done; `changed` are the rows in the order of the proposed ones."""
+
+    inserted: list[Row] = field(default_factory=list)
+    old: list[Row] = field(default_factory=list)
+    new: list[Row] = field(default_factory=list)
+    changed: list[Row] = field(default_factory=list)
+
+
+class Upsert:
+    def __init__(self, node: exp.OnConflict, table: Table, target: Target) -> None:
+        self._table = table
+        self.updates = does_update(node)
+        self.arbiters = read_arbiters(node, table)
+        self._joins = {arbiter.index.id: _compile_join(arbiter, table, target) for arbiter in self.arbiters}
+        self._setters: list[tuple[int, Setter]] = []
+        self._template: Template | None = None
+        self._has_where = node.args.get("where") is not None
+        self.parameters: tuple[int, ...] = ()
+        if self.updates:
+            self._compile_update(node, target)
+
+    def _compile_update(self, node: exp.OnConflict, target: Target) -> None:
+        # First the proposed row, which needs no computing, then what does.
+        asked: list[exp.Expr] = [exp.column(c.name, table=_EXCLUDED, quoted=True) for c in self._table.columns]
+        width = len(asked)
+        assignments = read_assignments(node.expressions, self._table)
+        for column, value in assignments:
+            setter = _compile_value(column, value, self._table, target, asked)
+            self._setters.append((self._table.columns.index(column), setter))
+        computed = asked[width:]
+        where = node.args.get("where")
+        if where is not None:
+            computed.append(where.this.copy())
+        if computed:
+            self._template = _compile_pairs(target, computed)
+        given = [o for _, value in assignments for p in value.find_all(exp.Parameter) if (o := read_operand(p))]
+        in_template = max(self._template.parameters, default=0) if self._template is not None else 0
+        self.parameters = (max(argument_count(given), in_template),)
+
+    def run(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]) -> Outcome:
+        self._check_required(rows)
+        existing = self._existing(port, duck, rows)
+        outcome = Outcome()
+        if self.updates:
+            self._decide_updates(outcome, rows, existing, self._compute(port, duck, rows, existing, values), values)
+        else:
+            self._decide_inserts(outcome, rows, existing)
+        if outcome.inserted:
+            port.insert(self._table, outcome.inserted)
+        if outcome.old:
+            port.update(self._table, outcome.old, outcome.new)
+        return outcome
+
+    def _check_required(self, rows: Sequence[Row]) -> None:
+        for position, column in enumerate(self._table.columns):
+            if not column.nullable and not column.hidden and any(row[position] is None for row in rows):
+                raise errors.NotNullViolation(column=column.name, relation=self._table.name)
+
+    # Looking for conflicts.
+
+    def _existing(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row]) -> dict[int, Row]:
+        """By the place of a proposed row, a row that is in its way."""
+        found: dict[int, Row] = {}
+        for arbiter in self.arbiters:
+            if len(rows) > LOOKUPS_MAX:
+                template = self._joins[arbiter.index.id]
+                given = {_EXCLUDED: rows_as_arrow(self._table, rows)}
+                answer = duck.rows(bind_query(template, port, (), given))
+                found.update((row[0], row[1:]) for row in answer.rows)
+                continue
+            for place, row in enumerate(rows):
+                key = arbiter.key(row)
+                other = port.find_unique(self._table, arbiter.index, key) if key is not None else None
+                if other is not None:
+                    found[place] = other
+        return found
+
+    # Deciding.
+
+    def _decide_inserts(self, outcome: Outcome, rows: Sequence[Row], existing: dict[int, Row]) -> None:
+        taken: list[set[Any]] = [set() for _ in self.arbiters]
+        for place, row in enumerate(rows):
+            keys = [arbiter.key(row) for arbiter in self.arbiters]
+            if place in existing or any(key in seen for key, seen in zip(keys, taken, strict=True)):
+                continue
+            for key, seen in zip(keys, taken, strict=True):
+                if key is not None:
+                    seen.add(key)
+            outcome.inserted.append(row)
+        outcome.changed = outcome.inserted
+
+    def _decide_updates(
+        self,
+        outcome: Outcome,
+        rows: Sequence[Row],
+        existing: dict[int, Row],
+        computed: dict[int, Row],
+        values: Sequence[Any],
+    ) -> None:
+        (arbiter, *_) = self.arbiters
+        touched: set[Any] = set()
+        for place, row in enumerate(rows):
+            key = arbiter.key(row)
+            if key is not None and key in touched:
+                detail = "ON CONFLICT DO UPDATE command cannot affect row a second time"
+                raise errors.CardinalityViolation(detail=detail)
+            old = existing.get(place)
+            new = row
+            if old is None:
+                outcome.inserted.append(row)
+            else:
+                known = computed.get(place, ())
+                if self._has_where and not known[-1]:
+                    continue
+                new = self._new_row(old, values, (*row, *known))
+                outcome.old.append(old)
+                outcome.new.append(new)
+            touched |= {key, arbiter.key(new)} - {None}
+            outcome.changed.append(new)
+
+    def _new_row(self, old: Row, values: Sequence[Any], known: Row) -> Row:
+        new = list(old)
+        for position, setter in self._setters:
+            new[position] = setter(old, values, known)
+        return tuple(new)
+
+    def _compute(
+        self,
+        port: TransactionPort,
+        duck: DuckSession,
+        rows: Sequence[Row],
+        existing: dict[int, Row],
+        values: Sequence[Any],
+    ) -> dict[int, Row]:
+        if self._template is None or not existing:
+            return {}
+        places = list(existing)
+        given = {
+            "old": rows_as_arrow(self._table, [existing[place] for place in places]),
+            _EXCLUDED: rows_as_arrow(self._table, [rows[place] for place in places]),
+        }
+        answer = duck.rows(bind_query(self._template, port, values, given))
+        return {places[row[0]]: row[1:] for row in answer.rows}
+
+
+def _compile_value(column: Column, value: exp.Expr, table: Table, target: Target, asked: list[exp.Expr]) -> Setter:
+    proposed = plain_column(value, _PROPOSED) if isinstance(value, exp.Column) and value.table else None
+    source = table.column_by_name.get(proposed) if proposed is not None else None
+    if source is not None:
+        position, coerce = table.columns.index(source), coercer(column.type)
+        return lambda _old, _values, known: coerce(known[position])
+    if all(node.table for node in value.find_all(exp.Column)):
+        return compile_setter(column, value, table, target, asked)
+    # A column without its table is ambiguous here; DuckDB says so.
+    return compile_computed(column, value, asked)
+
+
+def _compile_join(arbiter: Arbiter, table: Table, target: Target) -> Template:
+    """All columns of the rows of the table that have the key of a proposed row."""
+    source = exp.table_(
+        exp.to_identifier(target.name, quoted=True),
+        db=exp.to_identifier(target.schema, quoted=True) if target.schema else None,
+        alias=exp.to_identifier("present", quoted=True),
+    )
+    source.meta[WITH_HIDDEN] = True
+    columns = [exp.column(c.name, table="present", quoted=True) for c in table.columns]
+    names = [table.columns[position].name for position in arbiter.positions]
+    same = exp.and_(
+        *(
+            exp.EQ(
+                this=exp.column(name, table="present", quoted=True),
+                expression=exp.column(name, table=_EXCLUDED, quoted=True),
+            )
+            for name in names
+        )
+    )
+    ordinal = exp.column(ORDINAL, table=_EXCLUDED, quoted=True)
+    join = exp.Join(this=given_table(_EXCLUDED, _EXCLUDED), on=same, kind="INNER")
+    return compile_template(exp.Select(expressions=[ordinal, *columns], from_=exp.From(this=source), joins=[join]))
+
+
+def _compile_pairs(target: Target, computed: list[exp.Expr]) -> Template:
+    """Values over pairs of a row that is there and the proposed one."""
+    ordinal = exp.column(ORDINAL, table=_EXCLUDED, quoted=True)
+    same = exp.EQ(this=exp.column(ORDINAL, table=target.alias, quoted=True), expression=ordinal.copy())
+    join = exp.Join(this=given_table(_EXCLUDED, _EXCLUDED), on=same, kind="INNER")
+    source = given_table("old", target.alias)
+    return compile_template(exp.Select(expressions=[ordinal, *computed], from_=exp.From(this=source), joins=[join]))
