@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import LiteralString
 
@@ -139,7 +140,9 @@ class PostgresCatalog:
         except errors.CatalogUnavailable as problem:
             outcomes = self._settle(epoch, requests, problem)
         reach("commit.decided")
-        self._extend_partitions(max((o.seq for o in outcomes if isinstance(o, Committed)), default=0))
+        # Of a commit that is decided no error is reported any more; the next one makes the partition.
+        with suppress(errors.OperationalError):
+            self._extend_partitions(max((o.seq for o in outcomes if isinstance(o, Committed)), default=0))
         return outcomes
 
     def _settle(
