@@ -1,8 +1,14 @@
 """The node's housekeeping folds by itself what has grown, and only that."""
 
+import errno
+
+import pytest
+
+from seachange import errors
 from seachange.engine.keeper import FOLD_AGE_SEQS, FOLD_ROWS_MIN, has_grown
 from seachange.engine.node import Node
 from seachange.model.ids import Seq
+from seachange.runtime.faults import FAULTS
 from seachange.storage.image import IndexImage
 from tests.engine.database import create, insert, rows
 
@@ -34,3 +40,22 @@ def test_few_rows_are_left_alone_until_they_are_old(node: Node):
     assert has_grown(image, Seq(node.epoch.applied + FOLD_AGE_SEQS + 1))
     node.compact(node.epoch.schemas.newest.by_name["public", "t"], full=False)
     assert not has_grown(image_of(node), Seq(node.epoch.applied + 2 * FOLD_AGE_SEQS))
+
+
+def test_a_compaction_that_fails_leaves_nothing_behind(node: Node):
+    create(node)
+    insert(node, *[(n, "x", n) for n in range(100)])
+    table = node.epoch.schemas.newest.by_name["public", "t"]
+
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    FAULTS.arm("segment.written", full)
+    with pytest.raises(errors.DiskFull):
+        node.compact(table)
+    FAULTS.disarm()
+    # The intent was given up, so the space is free again without the node's end.
+    assert node.collect_garbage(0) == 1
+    assert node.parts.files.names() == []
+    assert node.compact(table) == 1
+    assert len(rows(node)) == 100

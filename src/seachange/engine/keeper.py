@@ -57,12 +57,19 @@ def _fold_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: Ind
     if image.generation is None or not (image.inline_rows or image.delta_segments or full):
         return False
 
+    reserved: list[SegmentId] = []
+
     def reserve(count: int) -> list[SegmentId]:
         ids = [SegmentId(i) for i in parts.catalog.reserve_segments(epoch.epoch, count)]
+        reserved.extend(ids)
         reach("segment.reserved")
         return ids
 
-    folded = fold(current, index, image.parts(upto), parts.warehouse, reserve, parts.data / "tmp", full)
+    try:
+        folded = fold(current, index, image.parts(upto), parts.warehouse, reserve, parts.data / "tmp", full)
+    except errors.Error:
+        parts.catalog.abandon_segments(epoch.epoch, reserved)
+        raise
     if folded.members == image.generation.members:
         return False
     return _swap(parts, epoch, image, upto, folded)

@@ -127,3 +127,4 @@ class Node:
         finally:
             self.parts.catalog.close()
             self.parts.duck.close()
+            self.parts.warehouse.close()

@@ -100,6 +100,11 @@ class Warehouse:
         self.forget(segment_id)
         self.files.delete(segment_name(segment_id))
 
+    def close(self) -> None:
+        """Lets go of every open file."""
+        with self._lock:
+            self._readers.clear()
+
     def _verify_checksum(self, segment: Segment, name: str) -> None:
         with self.files.open_input(name) as source, reading(name):
             found = checksum_of(source)
