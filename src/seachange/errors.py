@@ -168,6 +168,11 @@ class DependentObjectsExist(ProgrammingError):
     message = "cannot drop {what}: {dependent} depends on it"
 
 
+class InvalidForeignKey(ProgrammingError):
+    sqlstate = "42830"
+    message = "{detail}"
+
+
 class DatatypeMismatch(ProgrammingError):
     sqlstate = "42804"
     message = "{detail}"
@@ -239,6 +244,27 @@ class NotNullViolation(IntegrityError):
 class UniqueViolation(IntegrityError):
     sqlstate = "23505"
     message = 'duplicate key value violates unique constraint "{constraint}": {key} already exists'
+
+
+class CheckViolation(IntegrityError):
+    sqlstate = "23514"
+    message = 'new row for relation "{relation}" violates check constraint "{constraint}": the row is ({row})'
+
+
+class MissingParent(IntegrityError):
+    sqlstate = "23503"
+    message = (
+        'insert or update on table "{relation}" violates foreign key constraint "{constraint}": '
+        'key {key} is not present in table "{parent}"'
+    )
+
+
+class StillReferenced(IntegrityError):
+    sqlstate = "23503"
+    message = (
+        'update or delete on table "{parent}" violates foreign key constraint "{constraint}" on table "{relation}": '
+        'key {key} is still referenced from table "{relation}"'
+    )
 
 
 # The user's fault: transactions and settings.

@@ -1,13 +1,15 @@
 """Descriptors: what an index stores, and their text."""
 
+import json
 from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seachange.model.constraint import Action, Check, ForeignKey
 from seachange.model.descriptor import Column, Index, Layout, Table
 from seachange.model.descriptor_json import decode_table, encode_table
-from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
+from seachange.model.ids import ColumnId, ConstraintId, IndexId, LayoutId, TableId
 from seachange.model.states import State
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType, widens
 
@@ -44,6 +46,22 @@ indexes = st.builds(
     st.sampled_from(State),
 )
 layouts = st.builds(Layout, st.integers(1, 9).map(LayoutId), st.lists(st.tuples(column_ids, types)).map(tuple))
+constraint_ids = st.integers(1, 99).map(ConstraintId)
+id_lists = st.lists(column_ids).map(tuple)
+checks = st.builds(Check, constraint_ids, names, names, id_lists, st.sampled_from(State))
+foreign_keys = st.builds(
+    ForeignKey,
+    constraint_ids,
+    names,
+    id_lists,
+    st.integers(1, 99).map(TableId),
+    st.integers(1, 99).map(IndexId),
+    st.sampled_from(Action),
+    st.sampled_from(Action),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(State),
+)
 tables = st.builds(
     Table,
     st.integers(1, 99).map(TableId),
@@ -56,6 +74,9 @@ tables = st.builds(
     st.lists(layouts).map(tuple),
     column_ids,
     names,
+    st.lists(checks).map(tuple),
+    st.lists(foreign_keys).map(tuple),
+    constraint_ids,
 )
 
 
@@ -95,3 +116,10 @@ def test_what_may_change_without_moving_bytes():
     assert widens(varchar[9], TEXT)
     assert widens(SqlType(Kind.NUMERIC, 10, 2), SqlType(Kind.NUMERIC, 12, 2))
     assert not widens(SqlType(Kind.NUMERIC, 10, 2), SqlType(Kind.NUMERIC, 12, 3))
+
+
+def test_a_body_from_before_there_were_constraints_has_none():
+    body = json.loads(encode_table(TABLE))
+    for key in ("checks", "foreign_keys", "next_constraint_id"):
+        del body[key]
+    assert decode_table(json.dumps(body)) == TABLE

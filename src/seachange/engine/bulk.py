@@ -35,6 +35,8 @@ class BulkInsert:
         self._plan = plan
         self._is_new = is_new
         self._rows = 0
+        # What the primary index got.
+        self.segments: list[Segment] = []
 
     def run(self, rows: pa.RecordBatchReader) -> int:
         written: list[tuple[EntryPlan, list[Segment]]] = []
@@ -60,6 +62,7 @@ class BulkInsert:
             for segment in segments:
                 self._txn.buffer.stage(self._txn.buffer.of(plan), segment, self._txn.snapshot)
             self._take_back(plan, len(segments))
+        self.segments = written[0][1]
         reach("bulk.written")
         return self._rows
 

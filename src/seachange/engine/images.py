@@ -53,7 +53,7 @@ class Images:
         shape = Shape(
             index_id=index.id,
             key_width=len(table.entry_key(index)),
-            unique_width=len(index.key) if index.unique and index.id != table.primary.id else 0,
+            prefix_width=len(index.key) if index.id != table.primary.id else 0,
             columns=lambda layout_id: self._stored(index, layout_id),
             key=lambda: self._key(index),
         )

@@ -54,6 +54,10 @@ class PendingSchema:
         table = committed.by_name.get((schema, name))
         return None if table is None or table.id in self._changes else table
 
+    def find_by_id(self, table_id: DescriptorId, committed: Schema) -> Table | None:
+        change = self._changes.get(table_id)
+        return committed.by_id.get(table_id) if change is None else change[1]
+
     def tables(self, committed: Schema) -> tuple[Table, ...]:
         if not self._changes:
             return tuple(committed.by_id.values())

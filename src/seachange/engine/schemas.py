@@ -12,6 +12,7 @@ from operator import attrgetter
 
 from seachange.model.descriptor import PublishedDescriptor, Table
 from seachange.model.ids import DescriptorId, Seq
+from seachange.model.references import Reference, references_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,15 @@ class Schema:
     seq: Seq
     by_id: dict[DescriptorId, Table]
     by_name: dict[tuple[str, str], Table]
+    # By the table referred to: the foreign keys that do, with their tables.
+    references: dict[DescriptorId, tuple[Reference, ...]]
 
 
 def schema_of(seq: Seq, tables: Iterable[Table]) -> Schema:
     by_id = {table.id: table for table in tables}
-    return Schema(seq, by_id, {(table.schema, table.name): table for table in by_id.values()})
+    by_name = {(table.schema, table.name): table for table in by_id.values()}
+    parents = {key.parent for table in by_id.values() for key in table.foreign_keys}
+    return Schema(seq, by_id, by_name, {parent: references_to(by_id.values(), parent) for parent in parents})
 
 
 class SchemaHistory:

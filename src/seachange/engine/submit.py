@@ -127,10 +127,10 @@ def _remaining(txn: TransactionState, file: StagedFile) -> list[Segment]:
 
 def _submit(txn: TransactionState, draft: _Draft) -> Seq:
     staged = [file.base for buffer in txn.buffer.indexes.values() for file in buffer.staged]
-    oldest = min([*draft.writes.values(), *staged, txn.snapshot])
+    oldest = min([*draft.writes.values(), *txn.shares.values(), *staged, txn.snapshot])
     validated = oldest
     for attempt in count():
-        keys = WriteSet(draft.writes, {}, oldest)
+        keys = WriteSet(draft.writes, txn.shares, oldest)
         validated = validate(txn, keys, validated)
         request = replace(_request(txn, draft, oldest), validated=validated)
         outcome = txn.epoch.committer.submit(Submission(request, tuple(draft.local)))
@@ -169,6 +169,7 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         oldest=oldest,
         versions=tuple({**txn.written_versions(), **txn.pending.versions()}.items()),
         writes=tuple(draft.writes),
+        shares=tuple(txn.shares),
         bulk=(*draft.bulk, *txn.relied_empty),
         touched=tuple(draft.touched),
         batches=tuple(draft.batches),

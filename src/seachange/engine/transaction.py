@@ -15,7 +15,9 @@ import pyarrow as pa
 from seachange import errors
 from seachange.engine.buffer import WriteBuffer
 from seachange.engine.bulk import BulkInsert
+from seachange.engine.bulk_rules import check_load
 from seachange.engine.epoch import EpochState
+from seachange.engine.foreign_key import ForeignKeys
 from seachange.engine.lookup import find_primary_key
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
@@ -23,8 +25,9 @@ from seachange.engine.submit import commit_transaction
 from seachange.engine.writeplan import WritePlan
 from seachange.engine.writes import RowWriter
 from seachange.model.descriptor import Index, Table
-from seachange.model.ids import DescriptorId, IndexId, Seq
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
+from seachange.model.references import Reference, references_to
 from seachange.model.scan import Scan
 from seachange.storage.image import SnapshotParts
 from seachange.storage.plan import Overlay, plan_scan
@@ -44,6 +47,9 @@ class Transaction:
         # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.
         self.used: dict[DescriptorId, int] = {}
         self.relied_empty: dict[IndexId, tuple[Table, Seq]] = {}
+        # Keys of other tables that rows of this transaction refer to, with the snapshot at which they were there.
+        self.shares: dict[KeyHash, Seq] = {}
+        self._foreign_keys = ForeignKeys(self)
         self._scans = 0
         self._ticket = epoch.registry.enter() if as_of is None else epoch.registry.enter_below(as_of)
         try:
@@ -97,6 +103,15 @@ class Transaction:
 
     def tables(self) -> tuple[Table, ...]:
         return self.pending.tables(self.epoch.schema(self.snapshot))
+
+    def table_by_id(self, table_id: TableId) -> Table | None:
+        return self.pending.find_by_id(table_id, self.epoch.schema(self.snapshot))
+
+    def references_to(self, table: Table) -> tuple[Reference, ...]:
+        """The foreign keys that refer to a table, with their tables."""
+        if self.pending:
+            return references_to(self.tables(), table.id)
+        return self.epoch.schema(self.snapshot).references.get(table.id, ())
 
     def allocate_ids(self, count: int) -> range:
         return self.parts.catalog.allocate_ids(count)
@@ -207,14 +222,22 @@ class Transaction:
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         writer = self._writer(self._write_plan(table))
+        writer.check(rows)
         rowid = writer.plan.rowid
         for row in rows:
             if rowid is not None and row[rowid] is None:
                 row = (*row[:rowid], self.parts.rowids.take(self.epoch.epoch), *row[rowid + 1 :])
             writer.insert(row)
+        self._foreign_keys.inserted(table, rows)
 
     def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
+        self.write_update(table, old, new)
+        self._foreign_keys.updated(table, old, new)
+
+    def write_update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
+        """Without looking at what refers to the rows or what they refer to."""
         writer = self._writer(self._write_plan(table))
+        writer.check(new)
         # Keys are freed before they are taken, so that a statement may shift or swap them.
         moved = [(o, n) for o, n in zip(old, new, strict=True) if writer.moves(o, n)]
         for before, after in zip(old, new, strict=True):
@@ -226,14 +249,26 @@ class Transaction:
             writer.insert(after)
 
     def delete(self, table: Table, old: Sequence[Row]) -> None:
+        self.write_delete(table, old)
+        self._foreign_keys.deleted(table, old)
+
+    def write_delete(self, table: Table, old: Sequence[Row]) -> None:
         writer = self._writer(self._write_plan(table))
         for row in old:
             writer.delete(row)
 
     def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
         plan = self._write_plan(table)
-        with self.epoch.noticing_end():
-            return BulkInsert(self, plan, self.pending.is_new(table)).run(rows)
+        mark = self.mark()
+        try:
+            with self.epoch.noticing_end():
+                load = BulkInsert(self, plan, self.pending.is_new(table))
+                count = load.run(rows)
+                check_load(self, plan, load.segments, self._foreign_keys)
+                return count
+        except BaseException:
+            self.reset(mark)
+            raise
 
     def _write_plan(self, table: Table) -> WritePlan:
         self._check_writable()
@@ -242,7 +277,7 @@ class Transaction:
 
     def _writer(self, plan: WritePlan) -> RowWriter:
         is_new = self.pending.is_new(plan.table)
-        return RowWriter(plan, self.buffer, self.epoch, self.parts.warehouse, self.snapshot, is_new)
+        return RowWriter(plan, self.buffer, self.epoch, self.parts, self.snapshot, is_new)
 
     def _use(self, table: Table) -> None:
         if not self.pending.changes(table):
@@ -268,9 +303,19 @@ class Transaction:
             raise errors.ActiveTransaction(detail="the transaction has ended")
         try:
             with self.epoch.noticing_end():
+                if self._foreign_keys.deferred:
+                    self._settle_deferred()
                 return commit_transaction(self) if self.has_writes else None
         finally:
             self._close()
+
+    def _settle_deferred(self) -> None:
+        self.start_statement()
+        try:
+            self._foreign_keys.settle_deferred()
+        except errors.Error:
+            self._abandon([segment.id for segment in self.buffer.staged_segments()])
+            raise
 
     def rollback(self) -> None:
         if self._open:

@@ -9,7 +9,7 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.model.descriptor import Index, Table
-from seachange.model.ids import DescriptorId, IndexId, Seq
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq
 from seachange.storage.image import SnapshotParts
 
 
@@ -20,6 +20,7 @@ class TransactionState(Protocol):
     pending: PendingSchema
     snapshot: Seq
     relied_empty: dict[IndexId, tuple[Table, Seq]]
+    shares: dict[KeyHash, Seq]
 
     def index_parts(self, table: Table, index: Index) -> SnapshotParts: ...
 

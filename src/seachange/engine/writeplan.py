@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from seachange.engine.check import RowChecks, compile_checks
+from seachange.model.constraint import ForeignKey
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.ids import LayoutId, TableId
+from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
 from seachange.storage.batches import BatchCodec
 from seachange.storage.keys import Key, KeyCodec
 from seachange.storage.projection import StoredColumns, compile_row
@@ -50,10 +52,16 @@ class WritePlan:
     entries: tuple[EntryPlan, ...]
     required: tuple[tuple[int, Column], ...]
     rowid: int | None
+    checks: RowChecks | None
+    # Foreign keys with the function that takes their key out of a row.
+    foreign_keys: tuple[tuple[ForeignKey, Callable[[Row], Key]], ...]
 
     @property
     def primary(self) -> EntryPlan:
         return self.entries[0]
+
+    def entry(self, index_id: IndexId) -> EntryPlan:
+        return next(entry for entry in self.entries if entry.index.id == index_id)
 
 
 def compile_write_plan(table: Table) -> WritePlan:
@@ -64,7 +72,15 @@ def compile_write_plan(table: Table) -> WritePlan:
         entries=tuple(_entry_plan(table, index, positions) for index in table.indexes),
         required=tuple((positions[c.id], c) for c in table.columns if not c.nullable),
         rowid=rowid,
+        checks=compile_checks(table),
+        foreign_keys=tuple((key, pick_columns(table, key.columns)) for key in table.foreign_keys),
     )
+
+
+def pick_columns(table: Table, columns: Sequence[ColumnId]) -> Callable[[Row], Key]:
+    """The values of these columns, out of a row of the table."""
+    positions = {column.id: i for i, column in enumerate(table.columns)}
+    return _pick(tuple(positions[c] for c in columns))
 
 
 def _entry_plan(table: Table, index: Index, positions: dict[Any, int]) -> EntryPlan:

@@ -8,12 +8,12 @@ from typing import Any
 from seachange import errors
 from seachange.engine.buffer import Entry, IndexBuffer, StagedFile, WriteBuffer
 from seachange.engine.epoch import EpochState
+from seachange.engine.nodeparts import NodeParts
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.descriptor import Table
 from seachange.model.ids import Seq
 from seachange.storage.image import Found
 from seachange.storage.keys import Key
-from seachange.storage.warehouse import Warehouse
 
 Row = tuple[Any, ...]
 
@@ -22,15 +22,21 @@ class RowWriter:
     """Writes rows of one table into the buffer, as of `snapshot`."""
 
     def __init__(
-        self, plan: WritePlan, buffer: WriteBuffer, epoch: EpochState, warehouse: Warehouse, snapshot: Seq, is_new: bool
+        self, plan: WritePlan, buffer: WriteBuffer, epoch: EpochState, parts: NodeParts, snapshot: Seq, is_new: bool
     ) -> None:
         self.plan = plan
         self._buffer = buffer
         self._epoch = epoch
-        self._warehouse = warehouse
+        self._warehouse = parts.warehouse
+        self._duck = parts.duck
         self._snapshot = snapshot
         # A table that this transaction creates has no committed rows and no image.
         self._is_new = is_new
+
+    def check(self, rows: Sequence[Row]) -> None:
+        """What each row must fulfil by itself, besides having its required values."""
+        if self.plan.checks is not None:
+            self.plan.checks.verify(rows, self._duck)
 
     def insert(self, row: Row) -> None:
         self._check_required(row)

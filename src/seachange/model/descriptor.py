@@ -1,6 +1,7 @@
 """Table descriptors: what a table looks like at one version.
 
-**Invariant:** column, index and layout ids are never reused within a table; a layout never changes once published.
+**Invariant:** column, index, layout and constraint ids are never reused within a table; a layout never changes once
+published.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from seachange.model.ids import ColumnId, DescriptorId, IndexId, LayoutId, TableId
+from seachange.model.constraint import Check, ForeignKey
+from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, LayoutId, TableId
 from seachange.model.states import State
 from seachange.model.types import SqlType
 
@@ -62,6 +64,9 @@ class Table:
     layouts: tuple[Layout, ...]
     next_column_id: ColumnId
     database: str = "seachange"
+    checks: tuple[Check, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    next_constraint_id: ConstraintId = ConstraintId(1)  # noqa: RUF009 - a number
 
     @property
     def indexes(self) -> tuple[Index, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from seachange.model.constraint_json import decode_check, decode_foreign_key, encode_check, encode_foreign_key
 from seachange.model.descriptor import Column, Index, Layout, Table
-from seachange.model.ids import ColumnId, DescriptorId, IndexId, LayoutId
+from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, LayoutId
 from seachange.model.states import State
 from seachange.model.types import Kind, SqlType
 
@@ -24,6 +25,9 @@ def encode_table(table: Table) -> str:
             "secondary": [_index(i) for i in table.secondary],
             "layouts": [[layout.id, [[c, _type(t)] for c, t in layout.columns]] for layout in table.layouts],
             "next_column_id": table.next_column_id,
+            "checks": [encode_check(c) for c in table.checks],
+            "foreign_keys": [encode_foreign_key(k) for k in table.foreign_keys],
+            "next_constraint_id": table.next_constraint_id,
         },
         separators=(",", ":"),
     )
@@ -45,6 +49,10 @@ def decode_table(text: str) -> Table:
             for id_, columns in body["layouts"]
         ),
         next_column_id=ColumnId(body["next_column_id"]),
+        # Bodies from before there were constraints have none of these.
+        checks=tuple(decode_check(c) for c in body.get("checks", ())),
+        foreign_keys=tuple(decode_foreign_key(k) for k in body.get("foreign_keys", ())),
+        next_constraint_id=ConstraintId(body.get("next_constraint_id", 1)),
     )
 
 

@@ -9,6 +9,8 @@ TableId = DescriptorId
 ColumnId = NewType("ColumnId", int)
 IndexId = NewType("IndexId", int)
 LayoutId = NewType("LayoutId", int)
+# Within a table.
+ConstraintId = NewType("ConstraintId", int)
 SegmentId = NewType("SegmentId", int)
 GenerationId = NewType("GenerationId", int)
 

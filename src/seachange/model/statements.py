@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from seachange.model.constraint import Action
 from seachange.model.isolation import Isolation
 from seachange.model.types import SqlType
 
@@ -119,18 +120,47 @@ class KeyDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckDefinition:
+    """A CHECK constraint: DuckDB text with a gap for each use of a column, `pieces[0] columns[0] pieces[1] ...`."""
+
+    pieces: tuple[str, ...]
+    columns: tuple[str, ...]
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeyDefinition:
+    """A FOREIGN KEY constraint; without `parent_columns` it refers to the parent's primary key."""
+
+    columns: tuple[str, ...]
+    parent: RelationName
+    parent_columns: tuple[str, ...] = ()
+    name: str | None = None
+    on_delete: Action = Action.NO_ACTION
+    on_update: Action = Action.NO_ACTION
+    deferrable: bool = False
+    initially_deferred: bool = False
+
+
+# What can be declared besides keys, of which an index is made.
+RuleDefinition = CheckDefinition | ForeignKeyDefinition
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
     table: RelationName
     columns: tuple[ColumnDefinition, ...]
     primary_key: KeyDefinition | None = None
     unique: tuple[KeyDefinition, ...] = ()
     if_not_exists: bool = False
+    rules: tuple[RuleDefinition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
     tables: tuple[RelationName, ...]
     if_exists: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +183,7 @@ class DropIndex:
 class AddColumn:
     column: ColumnDefinition
     if_not_exists: bool = False
+    rules: tuple[RuleDefinition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +218,18 @@ class SetDefault:
 
 
 @dataclass(frozen=True, slots=True)
+class AddConstraint:
+    constraint: RuleDefinition | KeyDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SetNotNull:
     name: str
 
@@ -197,7 +240,16 @@ class DropNotNull:
 
 
 AlterAction = (
-    AddColumn | DropColumn | RenameColumn | RenameTable | AlterColumnType | SetDefault | SetNotNull | DropNotNull
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | RenameTable
+    | AlterColumnType
+    | SetDefault
+    | SetNotNull
+    | DropNotNull
+    | AddConstraint
+    | DropConstraint
 )
 
 

@@ -30,8 +30,8 @@ def build_table(statement: CreateTable, schema: str, taken: set[str], ids: Itera
         key = KeyDefinition((columns[-1].name,))
     else:
         key = statement.primary_key
-    primary = _index(key, name, columns, "pkey", taken, ids)
-    secondary = [_index(u, name, columns, "key", taken, ids) for u in statement.unique]
+    primary = build_index(key, name, columns, "pkey", taken, ids)
+    secondary = [build_index(u, name, columns, "key", taken, ids) for u in statement.unique]
     return Table(
         id=table_id,
         version=1,
@@ -77,7 +77,7 @@ def _hidden_key(columns: Sequence[Column]) -> Column:
     return Column(ColumnId(len(columns) + 1), name, BIGINT, nullable=False, hidden=True)
 
 
-def _index(
+def build_index(
     key: KeyDefinition,
     table: str,
     columns: Sequence[Column],

@@ -14,17 +14,20 @@ from dataclasses import dataclass
 
 from seachange import errors
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.ids import IndexId
+from seachange.model.ids import IndexId, TableId
 from seachange.model.statements import (
+    AddConstraint,
     AlterTable,
     CreateIndex,
     CreateTable,
     DdlStatement,
     DropIndex,
     DropTable,
+    KeyDefinition,
     RelationName,
 )
 from seachange.planner.alter_table import Draft, apply_action
+from seachange.planner.constraint import References, add_rules, new_parents
 from seachange.planner.create_table import build_table
 from seachange.planner.names import choose_name
 
@@ -60,9 +63,13 @@ def ids_needed(statement: DdlStatement) -> int:
     match statement:
         case CreateTable():
             return 2 + len(statement.unique)
+        case AlterTable():
+            return sum(
+                isinstance(a, AddConstraint) and isinstance(a.constraint, KeyDefinition) for a in statement.actions
+            )
         case CreateIndex():
             return 1
-        case DropTable() | DropIndex() | AlterTable():
+        case DropTable() | DropIndex():
             return 0
 
 
@@ -77,7 +84,7 @@ def plan_statement(statement: DdlStatement, tables: Tables, ids: Iterator[int]) 
         case DropIndex():
             return _drop_indexes(statement, tables)
         case AlterTable():
-            return _alter_table(statement, tables)
+            return _alter_table(statement, tables, ids)
 
 
 def _resolve(name: RelationName) -> tuple[str, str]:
@@ -107,7 +114,16 @@ def _create_table(statement: CreateTable, tables: Tables, ids: Iterator[int]) ->
         if statement.if_not_exists:
             return Plan(notices=(_skipping(name),))
         raise errors.DuplicateTable(name=name)
-    return Plan((Change(None, build_table(statement, schema, taken, ids)),))
+    table = add_rules(build_table(statement, schema, taken, ids), statement.rules, tables)
+    return Plan((Change(None, table), *_touched_parents(None, table, tables)))
+
+
+def _touched_parents(before: Table | None, after: Table, tables: Tables) -> list[Change]:
+    """A table that begins to be referred to gets a version of its own: whoever changes its shape or drops it at the
+    same time meets this change."""
+    by_id = {table.id: table for table in tables.values()}
+    parents = [by_id[parent] for parent in new_parents(before, after)]
+    return [Change(parent, parent.at_version(parent.version + 1)) for parent in parents]
 
 
 def _drop_tables(statement: DropTable, tables: Tables) -> Plan:
@@ -122,7 +138,16 @@ def _drop_tables(statement: DropTable, tables: Tables) -> Plan:
             notices.append(_absent("table", name))
         else:
             raise errors.UndefinedTable(name=name)
-    return Plan(tuple(changes.values()), (), tuple(notices))
+    gone = [change.before for change in changes.values() if change.before is not None]
+    references = References(tables.values(), statement.cascade, except_for=[table.id for table in gone])
+    for table in gone:
+        references.release_table(table)
+    return Plan((*changes.values(), *_released(references.changed, tables)), (), tuple(notices))
+
+
+def _released(changed: Mapping[TableId, Table], tables: Tables) -> list[Change]:
+    by_id = {table.id: table for table in tables.values()}
+    return [Change(by_id[id_], after) for id_, after in changed.items()]
 
 
 def _existing(name: RelationName, tables: Tables) -> Table:
@@ -179,6 +204,9 @@ def _drop_indexes(statement: DropIndex, tables: Tables) -> Plan:
         key, table = found[0]
         if table.primary.name == index_name:
             raise errors.DependentObjectsExist(what=f"index {name}", dependent=f"the primary key of {table.name}")
+        for index in table.secondary:
+            if index.name == index_name:
+                References(tables.values(), cascade=False).release_index(table, index, f"index {name}")
         rest = tuple(i for i in drafts.get(key, table).secondary if i.name != index_name)
         drafts[key] = table.at_version(table.version + 1, secondary=rest)
     return Plan(
@@ -188,16 +216,18 @@ def _drop_indexes(statement: DropIndex, tables: Tables) -> Plan:
     )
 
 
-def _alter_table(statement: AlterTable, tables: Tables) -> Plan:
+def _alter_table(statement: AlterTable, tables: Tables, ids: Iterator[int]) -> Plan:
     table = tables.get(_resolve(statement.table))
     if table is None:
         if statement.if_exists:
             return Plan(notices=(_absent("relation", statement.table),))
         raise errors.UndefinedTable(name=statement.table)
-    draft = Draft(table, _relation_names(tables))
+    draft = Draft(table, _relation_names(tables), tables, ids)
     for action in statement.actions:
         apply_action(draft, action)
     relies_on = tuple(EmptyIndex(table.primary.id, refusal) for refusal in draft.refusals)
     after = draft.finish()
-    changes = () if after is None else (Change(table, after),)
-    return Plan(changes, relies_on, tuple(draft.notices))
+    if after is None:
+        return Plan((), relies_on, tuple(draft.notices))
+    changes = [Change(table, after), *_touched_parents(table, after, tables), *_released(draft.others, tables)]
+    return Plan(tuple(changes), relies_on, tuple(draft.notices))

@@ -19,6 +19,7 @@ from seachange.model.statements import (
     DropTable,
 )
 from seachange.planner.one_step import ids_needed, plan_statement
+from seachange.sql.ddl.check import verify_checks
 from seachange.sql.dml import compile_plan
 from seachange.sql.duck import DuckSession
 from seachange.sql.parse import Parsed, TreeStatement, parse_script
@@ -81,7 +82,7 @@ def run_statement(
     try:
         if isinstance(prepared.parsed, TreeStatement):
             return _run_tree(prepared, prepared.parsed, port, duck, values)
-        return _run_ddl(prepared.parsed, port, notices)  # type: ignore[arg-type]
+        return _run_ddl(prepared.parsed, port, duck, notices)  # type: ignore[arg-type]
     except BaseException:
         port.reset(mark)
         raise
@@ -103,7 +104,7 @@ def _run_tree(
     return plan.run(port, duck, values)
 
 
-def _run_ddl(statement: DdlStatement, port: TransactionPort, notices: list[str]) -> Result:
+def _run_ddl(statement: DdlStatement, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
     tables = {(table.schema, table.name): table for table in port.tables()}
     needed = ids_needed(statement)
     ids = port.allocate_ids(needed) if needed else range(0)
@@ -112,6 +113,8 @@ def _run_ddl(statement: DdlStatement, port: TransactionPort, notices: list[str])
         if not port.is_empty(reliance.index_id):
             raise reliance.refusal
     for change in plan.changes:
+        if change.after is not None and change.after.checks:
+            verify_checks(change.before, change.after, duck)
         port.publish(change.before, change.after)
     notices.extend(plan.notices)
     return Result(_DDL_TAGS[type(statement)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import ClassVar
 
@@ -45,10 +45,13 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A lexeme: an unquoted word (in lower case), a quoted name, a string, a number or a symbol."""
+    """A lexeme: an unquoted word (in lower case), a quoted name, a string, a number or a symbol, and where in the
+    statement's text it stands."""
 
     kind: Kind
     text: str
+    start: int = field(default=0, compare=False)
+    end: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +91,24 @@ def _tokenize(text: str) -> list[Token]:
 
 
 def _raw(text: str, tokens: tuple[Token, ...]) -> RawStatement:
-    words = tuple(word for token in tokens for word in _words(token))
-    return RawStatement(text[tokens[0].start : tokens[-1].end + 1], tokens, words)
+    first = tokens[0].start
+    words = tuple(word for token in tokens for word in _words(token, token.start - first, token.end + 1 - first))
+    return RawStatement(text[first : tokens[-1].end + 1], tokens, words)
 
 
-def _words(token: Token) -> Iterator[Word]:
+def _words(token: Token, start: int, end: int) -> Iterator[Word]:
     if token.token_type is TokenType.IDENTIFIER:
-        yield Word(Kind.NAME, token.text)
+        yield Word(Kind.NAME, token.text, start, end)
     elif token.token_type in _STRINGS:
-        yield Word(Kind.STRING, token.text)
+        yield Word(Kind.STRING, token.text, start, end)
     elif token.token_type is TokenType.NUMBER:
-        yield Word(Kind.NUMBER, token.text)
+        yield Word(Kind.NUMBER, token.text, start, end)
     elif token.text[:1].isalpha() or token.text[:1] == "_":
         # sqlglot joins some keywords ("PRIMARY KEY", "DOUBLE PRECISION") into one token.
         for part in token.text.lower().split():
-            yield Word(Kind.WORD, part)
+            yield Word(Kind.WORD, part, start, end)
     else:
-        yield Word(Kind.SYMBOL, token.text)
+        yield Word(Kind.SYMBOL, token.text, start, end)
 
 
 class Reader:
@@ -155,6 +159,21 @@ class Reader:
             return False
         self._position += 1
         return True
+
+    def at_symbol(self, symbol: str) -> bool:
+        return self.peek() == Word(Kind.SYMBOL, symbol)
+
+    def parenthesized(self) -> str:
+        """The text from an opening parenthesis to its closing one, for another parser."""
+        first = self.peek()
+        self.expect_symbol("(")
+        depth = 1
+        while depth:
+            word = self.next()
+            if word.kind is Kind.SYMBOL:
+                depth += {"(": 1, ")": -1}.get(word.text, 0)
+        assert first is not None
+        return self.text[first.start : word.end]
 
     def expect_symbol(self, symbol: str) -> None:
         if not self.take_symbol(symbol):

@@ -37,13 +37,13 @@ _CHUNKS_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What an image must know of its index: how many stored columns are the entry key, how many of those are a
-    unique key (0 where the entry key is all there is), each layout's columns, and the key's columns with the types
+    """What an image must know of its index: how many stored columns are the entry key, how many of those are the
+    index's own key (0 where that is the entry key), each layout's columns, and the key's columns with the types
     that they have today: keys are asked for in those, also of files whose own types are narrower."""
 
     index_id: IndexId
     key_width: int
-    unique_width: int
+    prefix_width: int
     columns: Callable[[LayoutId], StoredColumns]
     key: Callable[[], StoredColumns]
 
@@ -157,8 +157,8 @@ class IndexImage:
         self._lock = threading.RLock()
         self._runs: dict[LayoutId, LayoutRun] = {}
         self._newest: dict[bytes, Version] = {}
-        # Of a unique secondary index: the entries seen inline under each unique key.
-        self._by_unique: dict[Key, list[Key]] = {}
+        # Of a secondary index: the entries seen inline under each of its own keys.
+        self._by_prefix: dict[Key, list[Key]] = {}
         self._files: list[FileState] = []
         self._tombstones: list[Segment] = []
         self._segment_seq = Seq(0)
@@ -220,8 +220,8 @@ class IndexImage:
             key = row[:width]
             encoded = encode(key)
             older = self._newest.get(encoded)
-            if older is None and self.shape.unique_width:
-                self._by_unique.setdefault(key[: self.shape.unique_width], []).append(key)
+            if older is None and self.shape.prefix_width:
+                self._by_prefix.setdefault(key[: self.shape.prefix_width], []).append(key)
             if older is not None and older.run is not None and older.run.ends[older.position] > seq:
                 older.run.ends[older.position] = seq
             if op != Op.INSERT and (older is None or older.seq < self._segment_seq):
@@ -254,8 +254,8 @@ class IndexImage:
         return self._find_in_base(key, encoded)
 
     def find_unique(self, prefix: Key, snapshot: Seq) -> list[Found]:
-        """The visible entries of a unique secondary index under a unique key."""
-        candidates = dict.fromkeys(self._by_unique.get(prefix, ()))
+        """The visible entries of a secondary index under its own key."""
+        candidates = dict.fromkeys(self._by_prefix.get(prefix, ()))
         low = self._codec.encode_prefix(prefix)
         for segment in [f.segment for f in self._files] + self._tombstones:
             if segment.seq <= snapshot and segment.key_min[: len(low)] <= low <= segment.key_max:

@@ -3,72 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from seachange import errors
 from seachange.model.statements import (
     AddColumn,
+    AddConstraint,
     AlterAction,
     AlterColumnType,
     ColumnDefinition,
     Constant,
     DropColumn,
+    DropConstraint,
     DropNotNull,
     RenameColumn,
     RenameTable,
     SetDefault,
     SetNotNull,
 )
+from seachange.sql.ddl.constraint import (
+    TABLE_CONSTRAINTS,
+    Constraints,
+    read_column_constraint,
+    read_table_constraint,
+)
 from seachange.sql.ddl.names import read_constant, read_type
 from seachange.sql.tokens import Reader
 
 # Column constraints that exist in PostgreSQL and not here yet.
 _UNSUPPORTED: dict[str, str] = {
-    "check": "a CHECK constraint",
-    "references": "a FOREIGN KEY constraint",
     "generated": "a generated column",
     "collate": "COLLATE",
-    "constraint": "a named column constraint",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class InlineColumn:
-    """A column definition with the keys that were declared on it."""
-
-    definition: ColumnDefinition
-    primary_key: bool
-    unique: bool
-
-
-def read_column(reader: Reader) -> InlineColumn:
+def read_column(reader: Reader, constraints: Constraints) -> ColumnDefinition:
+    """A column definition; the constraints that were declared on it are added to those of the table."""
     name = reader.name()
     type_ = read_type(reader)
     nullable: bool | None = None
     default: Constant | None = None
-    primary_key = unique = False
+    keys_before = len(constraints.primary)
     while True:
+        label = reader.name() if reader.take("constraint") else None
         if reader.take("not", "null"):
             nullable = _agree(nullable, False, name)
         elif reader.take("null"):
             nullable = _agree(nullable, True, name)
         elif reader.take("default"):
             default = read_constant(reader)
-        elif reader.take("primary", "key"):
-            primary_key = True
-        elif reader.take("unique"):
-            unique = True
-        else:
+        elif not read_column_constraint(reader, name, label, constraints):
             break
     refuse_unsupported(reader)
-    definition = ColumnDefinition(name, type_, nullable is not False and not primary_key, default)
-    return InlineColumn(definition, primary_key, unique)
+    is_key = len(constraints.primary) > keys_before
+    return ColumnDefinition(name, type_, nullable is not False and not is_key, default)
 
 
 def _agree(before: bool | None, now: bool, name: str) -> bool:
     if before is not None and before != now:
         raise errors.SyntaxProblem(detail=f'conflicting NULL and NOT NULL for column "{name}"')
     return now
+
+
+def _take_cascade(reader: Reader) -> bool:
+    return reader.take_any("cascade", "restrict") == "cascade"
 
 
 def refuse_unsupported(reader: Reader) -> None:
@@ -84,33 +81,40 @@ def read_action(reader: Reader) -> AlterAction:
     word = reader.peek()
     feature = f"ALTER TABLE ... {word.text.upper()}" if word is not None else "an empty ALTER TABLE"
     raise errors.FeatureNotSupported(
-        feature=feature, instead="ADD, DROP, RENAME and ALTER COLUMN, and RENAME TO, work."
+        feature=feature, instead="ADD, DROP, RENAME and ALTER COLUMN, ADD and DROP CONSTRAINT, and RENAME TO, work."
     )
 
 
 def _add(reader: Reader) -> AlterAction:
-    if reader.at("constraint") or reader.at("primary") or reader.at("unique"):
-        raise errors.FeatureNotSupported(
-            feature="ALTER TABLE ... ADD of a constraint", instead="Declare it in CREATE TABLE."
-        )
-    refuse_unsupported(reader)
+    constraints = Constraints()
+    if any(reader.at(word) for word in TABLE_CONSTRAINTS):
+        return _add_constraint(reader, constraints)
     reader.take("column")
     if_not_exists = reader.take("if", "not", "exists")
-    column = read_column(reader)
-    if column.primary_key or column.unique:
+    column = read_column(reader, constraints)
+    if constraints.primary or constraints.unique:
         raise errors.FeatureNotSupported(feature="ADD COLUMN with a key", instead="Add the column without one.")
-    return AddColumn(column.definition, if_not_exists)
+    return AddColumn(column, if_not_exists, tuple(constraints.rules))
+
+
+def _add_constraint(reader: Reader, constraints: Constraints) -> AlterAction:
+    read_table_constraint(reader, constraints)
+    if constraints.primary:
+        raise errors.FeatureNotSupported(feature="ADD PRIMARY KEY", instead="Declare it in CREATE TABLE.")
+    if reader.at("not", "valid") or reader.at("using", "index"):
+        raise errors.FeatureNotSupported(feature="an option of ADD CONSTRAINT", instead="")
+    return AddConstraint((*constraints.unique, *constraints.rules)[0])
 
 
 def _drop(reader: Reader) -> AlterAction:
-    if reader.at("constraint"):
-        raise errors.FeatureNotSupported(feature="ALTER TABLE ... DROP CONSTRAINT", instead="")
+    if reader.take("constraint"):
+        if_exists = reader.take("if", "exists")
+        return DropConstraint(reader.name(), if_exists, _take_cascade(reader))
     reader.take("column")
     if_exists = reader.take("if", "exists")
     name = reader.name()
-    if reader.take("cascade"):
+    if _take_cascade(reader):
         raise errors.FeatureNotSupported(feature="DROP COLUMN ... CASCADE", instead="")
-    reader.take("restrict")
     return DropColumn(name, if_exists)
 
 

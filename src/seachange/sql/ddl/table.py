@@ -12,11 +12,10 @@ from seachange.model.statements import (
     RenameColumn,
     RenameTable,
 )
-from seachange.sql.ddl.column import InlineColumn, read_action, read_column, refuse_unsupported
+from seachange.sql.ddl.column import read_action, read_column
+from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_table_constraint
 from seachange.sql.ddl.names import read_relation
 from seachange.sql.tokens import Reader
-
-_TABLE_CONSTRAINTS = ("constraint", "primary", "unique", "check", "foreign", "exclude", "like")
 
 
 def read_create_table(reader: Reader) -> CreateTable:
@@ -26,56 +25,29 @@ def read_create_table(reader: Reader) -> CreateTable:
         raise errors.FeatureNotSupported(
             feature="CREATE TABLE without a list of columns", instead="Create it, then INSERT ... SELECT."
         )
-    columns: list[InlineColumn] = []
-    primary: list[KeyDefinition] = []
-    unique: list[KeyDefinition] = []
+    columns: list[ColumnDefinition] = []
+    constraints = Constraints()
     while True:
-        if any(reader.at(word) for word in _TABLE_CONSTRAINTS):
-            _read_constraint(reader, primary, unique)
+        if any(reader.at(word) for word in TABLE_CONSTRAINTS):
+            read_table_constraint(reader, constraints)
         else:
-            columns.append(_column(reader, primary, unique))
+            columns.append(read_column(reader, constraints))
         if not reader.take_symbol(","):
             break
     reader.expect_symbol(")")
     if not reader.at_end:
         raise errors.FeatureNotSupported(feature="an option after the list of columns", instead="")
+    primary = constraints.primary
     if len(primary) > 1:
         raise errors.InvalidTableDefinition(name=table, detail="more than one primary key")
-    definitions = tuple(column.definition for column in columns)
     return CreateTable(
         table,
-        _key_columns_not_null(definitions, primary),
+        _key_columns_not_null(tuple(columns), primary),
         primary[0] if primary else None,
-        tuple(unique),
+        tuple(constraints.unique),
         if_not_exists,
+        tuple(constraints.rules),
     )
-
-
-def _column(reader: Reader, primary: list[KeyDefinition], unique: list[KeyDefinition]) -> InlineColumn:
-    column = read_column(reader)
-    key = KeyDefinition((column.definition.name,))
-    if column.primary_key:
-        primary.append(key)
-    if column.unique:
-        unique.append(key)
-    return column
-
-
-def _read_constraint(reader: Reader, primary: list[KeyDefinition], unique: list[KeyDefinition]) -> None:
-    name = reader.name() if reader.take("constraint") else None
-    if reader.take("primary", "key"):
-        primary.append(KeyDefinition(reader.names(), name))
-    elif reader.take("unique"):
-        if reader.at("nulls"):
-            raise errors.FeatureNotSupported(feature="UNIQUE NULLS [NOT] DISTINCT", instead="")
-        unique.append(KeyDefinition(reader.names(), name))
-    elif reader.at("foreign"):
-        raise errors.FeatureNotSupported(feature="a FOREIGN KEY constraint", instead="")
-    elif reader.at("like") or reader.at("exclude"):
-        raise errors.FeatureNotSupported(feature="LIKE or EXCLUDE in CREATE TABLE", instead="")
-    else:
-        refuse_unsupported(reader)
-        raise reader.problem()
 
 
 def _key_columns_not_null(
@@ -90,10 +62,9 @@ def read_drop_table(reader: Reader) -> DropTable:
     tables = [read_relation(reader)]
     while reader.take_symbol(","):
         tables.append(read_relation(reader))
-    # Nothing can depend on a table yet, so that CASCADE and RESTRICT mean the same.
-    reader.take_any("cascade", "restrict")
+    cascade = reader.take_any("cascade", "restrict") == "cascade"
     reader.expect_end()
-    return DropTable(tuple(tables), if_exists)
+    return DropTable(tuple(tables), if_exists, cascade)
 
 
 def read_alter_table(reader: Reader) -> AlterTable:

@@ -1,0 +1,95 @@
+"""CHECK constraints: row by row without DuckDB where that is certain, many rows by one query.
+
+**Invariant:** an expression passes unless it is false: NULL passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from seachange import errors
+from seachange.model.constraint import Check, column_reference
+from seachange.model.descriptor import Table
+from seachange.model.scan import Scan
+from seachange.model.states import State
+from seachange.sql.check_closure import Evaluate, Undecided, compile_check_expression
+from seachange.sql.duck import DuckQuery, DuckSession
+from seachange.storage.arrow import schema_of
+from seachange.storage.duck import Duck
+from seachange.storage.plan import quote
+
+Row = tuple[Any, ...]
+# In these states a constraint refuses rows.
+ENFORCED = frozenset({State.ENFORCED, State.PUBLIC})
+
+
+@dataclass(frozen=True, slots=True)
+class RowChecks:
+    """The checks of one version of a table, each with its Python form if it has one."""
+
+    table: Table
+    rules: tuple[tuple[Check, Evaluate | None], ...]
+
+    def verify(self, rows: Sequence[Row], duck: Duck) -> None:
+        for check, evaluate in self.rules:
+            left = rows if evaluate is None else self._evaluate(check, evaluate, rows)
+            if left:
+                self._verify_in_duckdb(check, left, duck)
+
+    def _evaluate(self, check: Check, evaluate: Evaluate, rows: Sequence[Row]) -> list[Row]:
+        """Raises for a row that fails; gives the rows of which only DuckDB can tell."""
+        left = []
+        for row in rows:
+            try:
+                if evaluate(row) is False:
+                    raise violation(self.table, check, row)
+            except Undecided:
+                left.append(row)
+        return left
+
+    def _verify_in_duckdb(self, check: Check, rows: Sequence[Row], duck: Duck) -> None:
+        columns = [self.table.column_by_id[c] for c in check.columns]
+        schema = schema_of((c.id, c.type) for c in columns)
+        positions = [self.table.columns.index(column) for column in columns]
+        arrays = [pa.array([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
+        given = pa.Table.from_arrays([*arrays, pa.array(range(len(rows)))], [*schema.names, "position"])
+        sql = f"SELECT min(position) FROM checked WHERE NOT ({check.expression})"  # noqa: S608 - columns named by id
+        with closing(DuckSession(duck.cursor(), {})) as session:
+            ((first,),) = session.rows(DuckQuery(sql, {}, {"checked": given})).rows
+        if first is not None:
+            raise violation(self.table, check, rows[first])
+
+    def verify_scan(self, scan: Scan, duck: Duck) -> None:
+        """The same for the rows of a scan whose columns are all of the table's, in one query."""
+        columns = self.table.columns
+        named = ", ".join(f"{quote(c.name)} AS {column_reference(c.id)}" for c in columns)
+        failed = [f"({check.expression}) IS FALSE" for check, _ in self.rules]
+        shown = ", ".join(column_reference(c.id) for c in columns)
+        sql = (
+            f"SELECT {shown}, {', '.join(failed)} FROM (SELECT {named} FROM ({scan.sql})) "  # noqa: S608 - as above
+            f"WHERE {' OR '.join(failed)} LIMIT 1"
+        )
+        with closing(DuckSession(duck.cursor(), {})) as session:
+            found = session.rows(DuckQuery(sql, scan.parameters, scan.relations)).rows
+        for row in found:
+            failing = row[len(columns) :].index(True)
+            raise violation(self.table, self.rules[failing][0], row[: len(columns)])
+
+
+def compile_checks(table: Table) -> RowChecks | None:
+    if not table.checks:
+        return None
+    columns = {f"c{c.id}": (position, c.type) for position, c in enumerate(table.columns)}
+    rules = [(c, compile_check_expression(c.expression, columns)) for c in table.checks if c.state in ENFORCED]
+    return RowChecks(table, tuple(rules))
+
+
+def violation(table: Table, check: Check, row: Row) -> errors.CheckViolation:
+    shown = [value for value, column in zip(row, table.columns, strict=True) if not column.hidden]
+    text = ", ".join("null" if value is None else str(value) for value in shown)
+    return errors.CheckViolation(relation=table.name, constraint=check.name, row=text)

@@ -1,0 +1,55 @@
+"""CHECK and FOREIGN KEY constraints of a table, as values.
+
+**Invariant:** constraints name columns, tables and indexes by their ids, so that no rename touches them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from seachange.model.ids import ColumnId, ConstraintId, IndexId, TableId
+from seachange.model.states import State
+
+
+class Action(StrEnum):
+    """What happens to the rows that refer to a key which is deleted or changed."""
+
+    NO_ACTION = "NO ACTION"
+    RESTRICT = "RESTRICT"
+    CASCADE = "CASCADE"
+    SET_NULL = "SET NULL"
+    SET_DEFAULT = "SET DEFAULT"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """`expression` is DuckDB text over columns named after their ids (`"c7"`), which are listed in `columns`."""
+
+    id: ConstraintId
+    name: str
+    expression: str
+    columns: tuple[ColumnId, ...]
+    state: State = State.PUBLIC
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """`columns` stand in the order of the key columns of the parent's index `parent_index`. MATCH SIMPLE: a row with a
+    NULL among them refers to nothing."""
+
+    id: ConstraintId
+    name: str
+    columns: tuple[ColumnId, ...]
+    parent: TableId
+    parent_index: IndexId
+    on_delete: Action = Action.NO_ACTION
+    on_update: Action = Action.NO_ACTION
+    deferrable: bool = False
+    initially_deferred: bool = False
+    state: State = State.PUBLIC
+
+
+def column_reference(column_id: ColumnId) -> str:
+    """A column as the text of a CHECK names it."""
+    return f'"c{column_id}"'

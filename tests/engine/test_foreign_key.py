@@ -1,0 +1,221 @@
+"""Foreign keys across nodes: of a child that comes and a parent that goes, at most one gets through."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import seachange
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.engine.session import Session
+from seachange.model.isolation import Isolation
+from tests.engine.database import arrow
+from tests.engine.threads import together
+
+LEVELS = [Isolation.READ_COMMITTED, Isolation.REPEATABLE_READ]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def nodes(request, tmp_path: Path) -> Iterator[tuple[Node, Node]]:
+    url = request.getfixturevalue("postgres_catalog_url") if request.param == "postgres" else None
+    with closing(open_node(tmp_path, url, "one")) as one, closing(open_node(tmp_path, url, "two")) as two:
+        for node in (one, two):
+            node.keeper.paused = True
+        yield one, two
+
+
+def run(node: Node, *statements: str) -> list[tuple[object, ...]]:
+    with closing(Session(node)) as session:
+        for statement in statements:
+            result = session.execute(statement)
+        return sorted(map(tuple, result.rows), key=repr)
+
+
+def tables(node: Node, action: str = "") -> None:
+    run(
+        node,
+        "create table p (id int primary key, u text unique, note text)",
+        f"create table c (id int primary key, p_id int references p {action}, u text references p (u) {action})",
+        "insert into p values (1, 'one', ''), (2, 'two', ''), (3, 'three', '')",
+    )
+
+
+# A child by primary or unique key, row by row or in bulk, against every way in which its parent can go.
+CHILDREN = {
+    "row": lambda t: t.insert(t.table(None, "c"), [(1, 1, None)]),
+    "unique": lambda t: t.insert(t.table(None, "c"), [(1, None, "one")]),
+    "bulk": lambda t: t.insert_arrow(t.table(None, "c"), arrow(t.table(None, "c"), [(1, 1, "one")])),
+    "update": lambda t: t.update(t.table(None, "c"), [(9, None, None)], [(9, 1, "one")]),
+}
+GOINGS = {
+    "delete": lambda t: t.delete(t.table(None, "p"), [(1, "one", "")]),
+    "new key": lambda t: t.update(t.table(None, "p"), [(1, "one", "")], [(7, "seven", "")]),
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("child_first", [True, False])
+@pytest.mark.parametrize("going", GOINGS)
+@pytest.mark.parametrize("child", CHILDREN)
+def test_a_child_and_the_end_of_its_parent(nodes, child, going, child_first, level):
+    one, two = nodes
+    tables(one)
+    run(one, "insert into c values (9, null, null)")
+    comer, goer = one.begin(level), two.begin(level)
+    CHILDREN[child](comer)
+    GOINGS[going](goer)
+    first, second = (comer, goer) if child_first else (goer, comer)
+    first.commit()
+    with pytest.raises(errors.SerializationFailure):
+        second.commit()
+    orphans = "select count(*) from c left join p on c.p_id = p.id where c.p_id is not null and p.id is null"
+    assert run(two, orphans) == [(0,)]
+
+
+@pytest.mark.parametrize("child_first", [True, False])
+def test_a_parent_that_keeps_its_key_may_change(nodes, child_first):
+    one, two = nodes
+    tables(one)
+    comer, writer = one.begin(), two.begin()
+    CHILDREN["row"](comer)
+    writer.update(writer.table(None, "p"), [(1, "one", "")], [(1, "one", "changed")])
+    for txn in (comer, writer) if child_first else (writer, comer):
+        txn.commit()
+    assert run(two, "select note from p where id = 1") == [("changed",)]
+
+
+def test_two_children_of_one_parent_do_not_conflict(nodes):
+    one, two = nodes
+    tables(one)
+    first, second = one.begin(), two.begin()
+    first.insert(first.table(None, "c"), [(1, 1, "one")])
+    second.insert(second.table(None, "c"), [(2, 1, "one")])
+    first.commit()
+    second.commit()
+    assert run(one, "select count(*) from c") == [(2,)]
+
+
+def test_a_cascade_meets_a_child_that_came_meanwhile(nodes):
+    one, two = nodes
+    tables(one, "on delete cascade")
+    goer = two.begin()
+    GOINGS["delete"](goer)
+    run(one, "insert into c values (1, 1, null)")
+    with pytest.raises(errors.SerializationFailure):
+        goer.commit()
+    # A statement that stands for itself tries again, and now sees the child.
+    run(two, "delete from p where id = 1")
+    assert run(one, "select * from c") == []
+
+
+def test_a_writer_that_does_not_know_the_constraint_is_fenced(nodes):
+    one, two = nodes
+    run(one, "create table p (id int primary key)", "create table c (id int primary key, p_id int)")
+    unaware = two.begin()
+    unaware.insert(unaware.table(None, "c"), [(1, 77)])
+    run(one, "alter table c add foreign key (p_id) references p")
+    with pytest.raises(errors.SerializationFailure):
+        unaware.commit()
+    with pytest.raises(errors.MissingParent):
+        run(two, "insert into c values (1, 77)")
+
+
+def test_a_parent_deleted_by_one_that_does_not_know_the_constraint(nodes):
+    one, two = nodes
+    run(one, "create table p (id int primary key)", "insert into p values (1)", "create table c (id int, p_id int)")
+    unaware = two.begin()
+    unaware.delete(unaware.table(None, "p"), [(1,)])
+    run(one, "alter table c add foreign key (p_id) references p", "insert into c values (1, 1)")
+    with pytest.raises(errors.SerializationFailure):
+        unaware.commit()
+
+
+@pytest.mark.parametrize("parent_first", [True, False])
+def test_a_new_child_table_and_the_drop_of_its_parent(nodes, parent_first):
+    one, two = nodes
+    run(one, "create table p (id int primary key)")
+    with closing(Session(one)) as maker, closing(Session(two)) as dropper:
+        for session, statement in ((maker, "create table c (p_id int references p)"), (dropper, "drop table p")):
+            session.execute("begin")
+            session.execute(statement)
+        first, second = (dropper, maker) if parent_first else (maker, dropper)
+        first.execute("commit")
+        with pytest.raises(errors.SerializationFailure):
+            second.execute("commit")
+
+
+def test_deferred_checks_look_at_the_newest_snapshot(nodes):
+    one, two = nodes
+    run(one, "create table p (id int primary key)")
+    run(one, "create table c (p_id int references p deferrable initially deferred)")
+    comer = one.begin()
+    comer.insert(comer.table(None, "c"), [(1, None)])
+    run(two, "insert into p values (1)")
+    comer.commit()
+    assert run(two, "select * from c") == [(1,)]
+
+
+def come_and_go(db: seachange.Connection, number: int) -> None:
+    for i in range(30):
+        try:
+            if number % 2:
+                db.execute("insert into c values (%s, 1, null)", (1_000 * number + i,))
+            elif i % 2:
+                db.execute("delete from p where id = 1")
+            else:
+                db.execute("insert into p values (1, 'one', '')")
+            db.commit()
+        except (errors.IntegrityError, errors.SerializationFailure):
+            db.rollback()
+
+
+def test_no_orphan_in_a_storm(tmp_path: Path):
+    with closing(open_node(tmp_path)) as node:
+        tables(node, "on delete cascade")
+    connections = [seachange.connect(tmp_path, autocommit=True) for _ in range(4)]
+    try:
+        together(*[lambda db=db, n=n: come_and_go(db, n) for n, db in enumerate(connections)])
+        orphans = "select count(*) from c where p_id not in (select id from p)"
+        assert connections[0].execute(orphans).fetchone() == (0,)
+    finally:
+        for db in connections:
+            db.close()
+
+
+def test_savepoints_take_deferred_work_back(node: Node):
+    run(node, "create table p (id int primary key)")
+    run(node, "create table c (p_id int references p deferrable initially deferred)")
+    run(node, "begin", "savepoint s", "insert into c values (1)", "rollback to savepoint s", "commit")
+    assert run(node, "select * from c") == []
+
+
+def test_keys_of_every_kind(node: Node):
+    kinds = {
+        "numeric(9,2)": "1.50",
+        "text": "it's",
+        "date": "2020-01-02",
+        "timestamp": "2020-01-02 03:04:05",
+        "timestamptz": "2020-01-02 03:04:05+00",
+        "uuid": "00000000-0000-0000-0000-000000000001",
+        "bytea": "\\x00ff",
+        "double precision": "0.1",
+        "time": "03:04:05",
+        "boolean": "true",
+    }
+    for number, (kind, value) in enumerate(kinds.items()):
+        quoted = value.replace("'", "''")
+        run(
+            node,
+            f"create table p{number} (k {kind} primary key)",
+            f"create table c{number} (k {kind} references p{number} on delete cascade)",
+            f"insert into p{number} values ('{quoted}')",
+            f"insert into c{number} values ('{quoted}')",
+        )
+        assert run(node, f"select count(*) from c{number}") == [(1,)]
+        run(node, f"delete from p{number}")
+        assert run(node, f"select count(*) from c{number}") == [(0,)]
+        with pytest.raises(errors.MissingParent):
+            run(node, f"insert into c{number} values ('{quoted}')")
