@@ -246,7 +246,8 @@ class Walk(RuleBasedStateMachine):
 
     @rule(node=nodes, keep=st.booleans())
     def collect_garbage(self, node: int, keep: bool) -> None:
-        for each in (*self.nodes, *self.nodes):
+        for each in self.nodes:
+            each.follow()
             each.beat()
         self.nodes[node].collect_garbage(None if keep else 0)
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.model.ids import Epoch, IndexId, LayoutId
 from seachange.model.log import CommitRequest, Outcome
@@ -101,5 +100,5 @@ class GroupCommitter:
     def _apply_decided(self, batch: Sequence[Submission]) -> None:
         """What is decided stays so, whatever happens here: told of a refusal, a client would commit a second time.
         A node that cannot apply the log now does so before its next transaction, or learns that its epoch has ended."""
-        with suppress(errors.OperationalError):
+        with suppress(Exception):
             self._apply(batch)

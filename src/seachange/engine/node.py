@@ -1,12 +1,14 @@
 """A node: a process' hold on one database. Sessions begin transactions here.
 
 The heartbeat thread renews the node's epoch and publishes its low-water mark; it shares no lock and no connection with
-statements, so a busy node stays alive. The keeper thread compacts and collects garbage.
+statements, so a busy node stays alive. The follower keeps an idle node up to date. The keeper thread compacts and
+collects garbage.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from seachange import errors
 from seachange.engine.epoch import EpochState
@@ -34,8 +36,12 @@ class Node:
         self._renewing = threading.Lock()
         self._epoch = EpochState(parts.catalog, parts.warehouse, name, expiry_ms)
         self._stopped = threading.Event()
-        self._heart = threading.Thread(target=self._run_heart, name="seachange-heartbeat", daemon=True)
-        self._heart.start()
+        self._threads = [
+            threading.Thread(target=self._repeat, args=(action,), name=f"seachange-{action.__name__}", daemon=True)
+            for action in (self.beat, self.follow)
+        ]
+        for thread in self._threads:
+            thread.start()
         self.keeper = Keeper(parts, retention_us)
         self.keeper.start(lambda: self._epoch)
 
@@ -71,24 +77,30 @@ class Node:
             if self._epoch is stale and not self._stopped.is_set():
                 self._epoch = EpochState(self.parts.catalog, self.parts.warehouse, self.name, self.expiry_ms)
 
-    def _run_heart(self) -> None:
+    def _repeat(self, action: Callable[[], None]) -> None:
         while not self._stopped.wait(self.expiry_ms / 1_000 / _BEATS_PER_EXPIRY):
             try:
-                self.beat()
+                action()
             except errors.OperationalError:
                 # The catalog is out of reach for now; the epoch outlives short interruptions.
                 continue
 
     def beat(self) -> None:
-        """One heartbeat: renews the epoch and publishes the low-water mark."""
+        """One heartbeat: renews the epoch and publishes the low-water mark. It waits for nothing that a statement
+        may hold, or a long one would end the epoch."""
         epoch = self._epoch
         try:
-            mark = epoch.registry.mark()
-            head = self.parts.catalog.heartbeat(epoch.epoch, mark)
-            # An idle node follows too, so that its mark does not hold anything up.
-            if not len(epoch.registry) and head > epoch.applied:
+            self.parts.catalog.heartbeat(epoch.epoch, epoch.registry.mark())
+        except errors.StaleNode:
+            self._renew(epoch)
+
+    def follow(self) -> None:
+        """An idle node follows the log too, so that its mark holds nothing up; what no snapshot needs is forgotten."""
+        epoch = self._epoch
+        try:
+            if not len(epoch.registry):
                 epoch.catch_up()
-            epoch.housekeeping(mark)
+            epoch.housekeeping(epoch.registry.mark())
         except errors.StaleNode:
             self._renew(epoch)
 
@@ -101,6 +113,7 @@ class Node:
     def collect_garbage(self, retention_us: int | None = None) -> int:
         """Deletes what nothing can reach any more now; gives the number of files."""
         keep = self.keeper.retention_us if retention_us is None else retention_us
+        self.follow()
         self.beat()
         return collect_garbage(self.parts.catalog, self._epoch.epoch, self.parts.warehouse, keep)
 
@@ -121,7 +134,8 @@ class Node:
             return
         self._stopped.set()
         self.keeper.stop()
-        self._heart.join()
+        for thread in self._threads:
+            thread.join()
         try:
             self.parts.catalog.end_node(self._epoch.epoch)
         finally:
