@@ -1,5 +1,5 @@
-"""Check that the data of a database is consistent with its schema: every index against its rows, by two methods, and
-every file. Prints each anomaly; the exit code is 0 only if there is none."""
+"""Check that the data of a database is consistent with its schema: every index against its rows and
+every constraint, by two methods, and every file. Prints each anomaly; the exit code is 0 only if there is none."""
 
 from __future__ import annotations
 

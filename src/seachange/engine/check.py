@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -36,33 +36,34 @@ class RowChecks:
     rules: tuple[tuple[Check, Evaluate | None], ...]
 
     def verify(self, rows: Sequence[Row], duck: Duck) -> None:
+        for check, row in self.broken(rows, duck):
+            raise violation(self.table, check, row)
+
+    def broken(self, rows: Sequence[Row], duck: Duck) -> Iterator[tuple[Check, Row]]:
         for check, evaluate in self.rules:
-            left = rows if evaluate is None else self._evaluate(check, evaluate, rows)
+            left: Sequence[Row] = rows
+            if evaluate is not None:
+                left = []
+                for row in rows:
+                    try:
+                        if evaluate(row) is False:
+                            yield check, row
+                    except Undecided:
+                        left.append(row)
             if left:
-                self._verify_in_duckdb(check, left, duck)
+                yield from ((check, row) for row in self._broken_in_duckdb(check, left, duck))
 
-    def _evaluate(self, check: Check, evaluate: Evaluate, rows: Sequence[Row]) -> list[Row]:
-        """Raises for a row that fails; gives the rows of which only DuckDB can tell."""
-        left = []
-        for row in rows:
-            try:
-                if evaluate(row) is False:
-                    raise violation(self.table, check, row)
-            except Undecided:
-                left.append(row)
-        return left
-
-    def _verify_in_duckdb(self, check: Check, rows: Sequence[Row], duck: Duck) -> None:
+    def _broken_in_duckdb(self, check: Check, rows: Sequence[Row], duck: Duck) -> list[Row]:
         columns = [self.table.column_by_id[c] for c in check.columns]
         schema = schema_of((c.id, c.type) for c in columns)
         positions = [self.table.columns.index(column) for column in columns]
         arrays = [pa.array([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
         given = pa.Table.from_arrays([*arrays, pa.array(range(len(rows)))], [*schema.names, "position"])
-        sql = f"SELECT min(position) FROM checked WHERE NOT ({check.expression})"  # noqa: S608 - columns named by id
+        # Columns are named by id.
+        sql = f"SELECT position FROM checked WHERE NOT ({check.expression}) ORDER BY position"  # noqa: S608
         with closing(DuckSession(duck.cursor(), {})) as session:
-            ((first,),) = session.rows(DuckQuery(sql, {}, {"checked": given})).rows
-        if first is not None:
-            raise violation(self.table, check, rows[first])
+            found = session.rows(DuckQuery(sql, {}, {"checked": given})).rows
+        return [rows[position] for (position,) in found]
 
     def verify_scan(self, scan: Scan, duck: Duck) -> None:
         """The same for the rows of a scan whose columns are all of the table's, in one query."""

@@ -218,6 +218,11 @@ class Transaction:
             primary = find_primary_key(self, self.parts.write_plan(table), index, key, self.pending.is_new(table))
         return None if primary is None else self.get(table, primary)
 
+    def broken_checks(self, table: Table, rows: Sequence[Row]) -> list[tuple[str, Row]]:
+        """The rows that do not fulfil a CHECK constraint, with its name."""
+        checks = self.parts.write_plan(table).checks
+        return [(check.name, row) for check, row in checks.broken(rows, self.parts.duck)] if checks else []
+
     # Writing.
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:

@@ -38,6 +38,8 @@ class Kind(Enum):
     ORPHAN_ENTRY = (Item.POINTS_TO_ROW, "{at} has an entry that no row of the table calls for ({detail})")
     NULL_VALUE = (Item.REQUIRED_VALUE, "{at} has no value in the required column {detail}")
     DUPLICATE_KEY = (Item.CONSTRAINT, "{at} is a unique key that {detail} rows have")
+    CHECK_BROKEN = (Item.CONSTRAINT, "{at} does not fulfil the check {detail}")
+    ORPHAN_ROW = (Item.CONSTRAINT, "{at} refers to a row that does not exist, by the foreign key {detail}")
     UNREADABLE = (Item.COMPLETE_INDEX, "{at} could not be compared: {detail}")
 
     def __init__(self, item: Item, sentence: str) -> None:

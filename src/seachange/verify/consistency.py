@@ -2,8 +2,9 @@
 
 Every secondary index is compared with the rows of its table by two independent methods: as sets, by the read plan that
 statements use; and key by key, by look-ups, over rows that a reference reader derives from the segments alone. The
-reference also proves the read plan itself. The first method covers everything in bounded memory; the second reads whole
-indexes up to `rows_max` stored rows, and above that samples, and says which share.
+reference also proves the read plan itself. Constraints of every kind are verified by the same two methods.
+The first method covers everything in bounded memory; the second reads whole indexes up to `rows_max` stored rows, and
+above that samples, and says which share.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from seachange import errors
+from seachange.model.constraint import ForeignKey
 from seachange.model.descriptor import Table
 from seachange.model.ids import IndexId
 from seachange.model.isolation import Isolation
@@ -24,9 +26,11 @@ from seachange.verify.files import FATAL, check_files
 from seachange.verify.keywise import KeywiseComparison
 from seachange.verify.port import Database, Snapshot
 from seachange.verify.reference import Reference, ReferenceReader
+from seachange.verify.rule_keys import RuleKeys
+from seachange.verify.rule_sets import RuleSets
 from seachange.verify.sampling import choose_ranges, stored_rows
 from seachange.verify.sets import SetComparison
-from seachange.verify.subject import Subject
+from seachange.verify.subject import COMPLETE, Subject
 
 KEYWISE_ROWS_MAX = 50_000
 
@@ -95,6 +99,13 @@ class TableCheck:
     def _subjects(self) -> list[Subject]:
         return [self._primary, *self._secondary]
 
+    @property
+    def _references(self) -> list[tuple[ForeignKey, Subject]]:
+        """The foreign keys that hold for every row, each with the rows that it refers to."""
+        tables = {table.id: table for table in self._snapshot.tables()}
+        keys = [key for key in self._primary.table.foreign_keys if key.state in COMPLETE]
+        return [(key, Subject(tables[key.parent], tables[key.parent].primary)) for key in keys]
+
     def _contents(self, subject: Subject) -> IndexContents:
         catalog, epoch = self._snapshot.parts.catalog, self._snapshot.epoch.epoch
         return catalog.index_contents(epoch, subject.index.id, self._snapshot.snapshot)
@@ -111,6 +122,10 @@ class TableCheck:
     def _compare_sets(self, sets: SetComparison, references: References) -> None:
         found = self._report.anomalies
         found += sets.nulls(self._primary)
+        rules = RuleSets(sets)
+        found += rules.broken_checks(self._primary)
+        for key, parent in self._references:
+            found += rules.orphans(self._primary, key, parent)
         for subject in self._subjects:
             found += sets.duplicates(self._primary, subject)
             found += sets.compare_with_reference(subject, *references[subject.index.id])
@@ -121,6 +136,11 @@ class TableCheck:
         keys = KeywiseComparison(self._snapshot)
         rows, _ = references[self._primary.index.id]
         found = self._report.anomalies
+        rules = RuleKeys(self._snapshot, self._primary, rows)
+        found += rules.nulls()
+        found += rules.broken_checks()
+        for key, parent in self._references:
+            found += rules.orphans(key, parent)
         for subject in self._subjects:
             found += keys.compare_look_ups(subject, references[subject.index.id][0])
         for subject in self._secondary:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from seachange.catalog.port import Catalog
 from seachange.model.descriptor import Index, Table
@@ -46,6 +47,9 @@ class Snapshot(Protocol):
     def tables(self) -> tuple[Table, ...]: ...
 
     def table(self, schema: str | None, name: str) -> Table: ...
+
+    def broken_checks(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[tuple[str, tuple[Any, ...]]]:
+        """The rows, in the order of `table.columns`, that do not fulfil a check, with its name."""
 
     def rollback(self) -> None: ...
 

@@ -32,10 +32,12 @@ class SetComparison:
         self._duck = connection
         self._snapshot = snapshot
         self._names = 0
+        # 7 / 2 is 3 in the expressions of checks.
+        connection.execute("SET integer_division = true")
 
     def compare_with_rows(self, primary: Subject, subject: Subject) -> list[Anomaly]:
         """The entries of a secondary index against those that the table's rows call for."""
-        expected, entries = self._scan(primary, subject.columns), self._scan(subject, subject.columns)
+        expected, entries = self.scan(primary, subject.columns), self.scan(subject, subject.columns)
         found = []
         for key, side in self._difference(subject, expected, entries):
             kind = Kind.MISSING_ENTRY if side > 0 else Kind.ORPHAN_ENTRY
@@ -47,7 +49,7 @@ class SetComparison:
     def compare_with_reference(self, subject: Subject, reference: Reference, whole: bool) -> list[Anomaly]:
         """What a scan shows against what the key rule says, for all keys or for those that the reference saw."""
         expected = self._given(subject.columns, list(reference.live.values()))
-        scan = self._scan(subject, subject.columns)
+        scan = self.scan(subject, subject.columns)
         if not whole:
             scan = self._only_seen(subject, scan, reference)
         found = []
@@ -60,13 +62,13 @@ class SetComparison:
         """Values of a unique key that several rows of the table have."""
         if not subject.unique:
             return []
-        names, rows = _names(subject.unique), self._scan(primary, subject.unique)
+        names, rows = column_names(subject.unique), self.scan(primary, subject.unique)
         present = " AND ".join(f"{name} IS NOT NULL" for name in names)
         sql = (
-            f"SELECT {_texts(names)}, count(*) FROM ({rows.sql}) WHERE {present} "  # noqa: S608 - names made of ids
+            f"SELECT {key_texts(subject.unique)}, count(*) FROM ({rows.sql}) WHERE {present} "  # noqa: S608 - names made of ids
             f"GROUP BY {', '.join(names)} HAVING count(*) > 1 LIMIT {ANOMALIES_MAX}"
         )
-        return [subject.anomaly(Kind.DUPLICATE_KEY, row[:-1], row[-1]) for row in self._run(sql, rows)]
+        return [subject.anomaly(Kind.DUPLICATE_KEY, row[:-1], row[-1]) for row in self.run(sql, rows)]
 
     def nulls(self, primary: Subject) -> list[Anomaly]:
         """Rows without a value where one is required."""
@@ -74,27 +76,27 @@ class SetComparison:
         for column in primary.columns:
             if column.nullable or column.state not in COMPLETE:
                 continue
-            rows = self._scan(primary, list(dict.fromkeys([*primary.key, column])))
+            rows = self.scan(primary, list(dict.fromkeys([*primary.key, column])))
             sql = (
-                f"SELECT {_texts(_names(primary.key))} FROM ({rows.sql}) "  # noqa: S608 - names made of ids
+                f"SELECT {key_texts(primary.key)} FROM ({rows.sql}) "  # noqa: S608 - names made of ids
                 f"WHERE {column_name(column.id)} IS NULL LIMIT {ANOMALIES_MAX}"
             )
-            found += [primary.anomaly(Kind.NULL_VALUE, key, column.name) for key in self._run(sql, rows)]
+            found += [primary.anomaly(Kind.NULL_VALUE, key, column.name) for key in self.run(sql, rows)]
         return found
 
     def _difference(self, subject: Subject, left: Scan, right: Scan) -> Iterator[tuple[tuple[Any, ...], int]]:
         """The keys of the rows that are on one side only: positive on the left, negative on the right."""
-        names = ", ".join(_names(subject.columns))
+        names = ", ".join(column_names(subject.columns))
         sql = (
-            f"SELECT {_texts(_names(subject.key))}, sum(side) FROM ("  # noqa: S608 - names made of ids
+            f"SELECT {key_texts(subject.key)}, sum(side) FROM ("  # noqa: S608 - names made of ids
             f"SELECT {names}, 1 AS side FROM ({left.sql}) UNION ALL SELECT {names}, -1 FROM ({right.sql})"
             f") GROUP BY {names} HAVING sum(side) <> 0 LIMIT {ANOMALIES_MAX}"
         )
-        return ((row[:-1], int(row[-1])) for row in self._run(sql, left, right))
+        return ((row[:-1], int(row[-1])) for row in self.run(sql, left, right))
 
     # Queries: columns are named after their ids throughout.
 
-    def _scan(self, subject: Subject, columns: Sequence[Column]) -> Scan:
+    def scan(self, subject: Subject, columns: Sequence[Column]) -> Scan:
         view = self._snapshot
         parts = view.epoch.image(subject.table, subject.index, view.snapshot).parts(view.snapshot)
         warehouse, prefix = view.parts.warehouse, self._name()
@@ -112,7 +114,7 @@ class SetComparison:
     def _only_seen(self, subject: Subject, scan: Scan, reference: Reference) -> Scan:
         live = [row[: len(subject.key)] for row in reference.live.values()]
         seen = self._given(subject.key, [*live, *reference.gone.values()])
-        same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM k.{name}" for name in _names(subject.key))
+        same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM k.{name}" for name in column_names(subject.key))
         sql = f"SELECT s.* FROM ({scan.sql}) s SEMI JOIN ({seen.sql}) k ON {same}"  # noqa: S608 - names made of ids
         return Scan(sql, scan.parameters, {**scan.relations, **seen.relations})
 
@@ -120,7 +122,7 @@ class SetComparison:
         self._names += 1
         return f"v{self._names}"
 
-    def _run(self, sql: str, *scans: Scan) -> list[tuple[Any, ...]]:
+    def run(self, sql: str, *scans: Scan) -> list[tuple[Any, ...]]:
         relations = {name: relation for scan in scans for name, relation in scan.relations.items()}
         for name, relation in relations.items():
             self._duck.register(name, relation)
@@ -132,10 +134,11 @@ class SetComparison:
                 self._duck.unregister(name)
 
 
-def _names(columns: Sequence[Column]) -> list[str]:
+def column_names(columns: Sequence[Column]) -> list[str]:
     return [column_name(column.id) for column in columns]
 
 
-def _texts(names: Sequence[str]) -> str:
+def key_texts(columns: Sequence[Column], prefix: str = "") -> str:
     """As text, so that every type of key can be printed."""
+    names = [prefix + name for name in column_names(columns)]
     return ", ".join(f"CAST({name} AS VARCHAR)" for name in names)

@@ -1,0 +1,67 @@
+"""Constraints key by key, over rows that the reference reader read: NULLs and checks in Python, parents by look-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from seachange.model.constraint import ForeignKey
+from seachange.verify.anomalies import Anomaly, Kind
+from seachange.verify.port import Snapshot
+from seachange.verify.reference import Reference
+from seachange.verify.sets import ANOMALIES_MAX
+from seachange.verify.subject import COMPLETE, Subject
+
+Row = tuple[Any, ...]
+_HOW = "looked at key by key"
+
+
+class RuleKeys:
+    def __init__(self, snapshot: Snapshot, primary: Subject, rows: Reference) -> None:
+        self._snapshot = snapshot
+        self._primary = primary
+        self._rows = rows
+
+    def nulls(self) -> list[Anomaly]:
+        columns = enumerate(self._primary.columns)
+        required = [(i, c) for i, c in columns if not c.nullable and c.state in COMPLETE]
+        found = [
+            self._anomaly(Kind.NULL_VALUE, row, column.name)
+            for row in self._rows.live.values()
+            for position, column in required
+            if row[position] is None
+        ]
+        return found[:ANOMALIES_MAX]
+
+    def broken_checks(self) -> list[Anomaly]:
+        """By the form of the checks that single rows are checked with when they are written."""
+        table = self._primary.table
+        if not table.checks:
+            return []
+        positions = [self._primary.columns.index(column) for column in table.columns]
+        back = [table.columns.index(column) for column in self._primary.columns]
+        rows = [tuple([row[p] for p in positions]) for row in self._rows.live.values()]
+        broken = self._snapshot.broken_checks(table, rows)
+        found = [self._anomaly(Kind.CHECK_BROKEN, tuple([row[p] for p in back]), name) for name, row in broken]
+        return found[:ANOMALIES_MAX]
+
+    def orphans(self, key: ForeignKey, parent: Subject) -> list[Anomaly]:
+        positions = [self._primary.columns.index(self._primary.table.column_by_id[c]) for c in key.columns]
+        holds = self._finder(key, parent)
+        found = []
+        for row in self._rows.live.values():
+            value = tuple([row[p] for p in positions])
+            if None not in value and not holds(value):
+                found.append(self._anomaly(Kind.ORPHAN_ROW, row, key.name))
+        return found[:ANOMALIES_MAX]
+
+    def _finder(self, key: ForeignKey, parent: Subject) -> Callable[[Row], bool]:
+        """Whether there is a parent with a key, by the index that the foreign key refers to."""
+        snapshot, index = self._snapshot.snapshot, parent.table.index_by_id[key.parent_index]
+        image = self._snapshot.epoch.image(parent.table, index, snapshot)
+        if index.id == parent.table.primary.id:
+            return lambda value: image.get(value, snapshot) is not None
+        return lambda value: bool(image.find_unique(value, snapshot))
+
+    def _anomaly(self, kind: Kind, row: Row, what: str) -> Anomaly:
+        return self._primary.anomaly(kind, row[: len(self._primary.key)], f"{what} ({_HOW})")

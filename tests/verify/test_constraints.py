@@ -1,0 +1,92 @@
+"""Constraints that planted rows break: each is found by both methods."""
+
+from contextlib import closing
+
+import pytest
+
+from seachange.engine.node import Node
+from seachange.engine.session import Session
+from seachange.model.descriptor import Table
+from seachange.model.segments import Op
+from seachange.verify.anomalies import Item, Kind
+from seachange.verify.consistency import check
+from tests.verify.test_consistency import force_rows
+
+
+@pytest.fixture
+def tables(node: Node) -> dict[str, Table]:
+    """A parent, and a child with every kind of constraint; sound rows, inline and in files."""
+    statements = [
+        "create table p (a int, b int, u text unique, primary key (a, b))",
+        "create table c (id int primary key, n int not null, s text unique, x int, y int, u text references p (u), "
+        "check (n / 2 > 0), check (s like '%!'), foreign key (x, y) references p)",
+        "insert into p select i, i + 1, 'u' || i from generate_series(1, 200) g(i)",
+        "insert into c select i, i + 1, i || '!', i, i + 1, 'u' || i from generate_series(1, 200) g(i)",
+        "insert into c values (0, 2, null, null, 77, null), (-1, 2, null, 77, null, 'u9')",
+        "update c set n = 5 where id = 7",
+    ]
+    with closing(Session(node)) as session:
+        for statement in statements[:4]:
+            session.execute(statement)
+        txn = node.begin()
+        found = {table.name: table for table in txn.tables()}
+        txn.rollback()
+        for table in found.values():
+            node.compact(table)
+        for statement in statements[4:]:
+            session.execute(statement)
+    return found
+
+
+def plant(node: Node, table: Table, row: tuple[object, ...]) -> None:
+    """A row with all its entries, written without a look at any constraint."""
+    positions = {column.id: i for i, column in enumerate(table.columns)}
+    for index in table.indexes:
+        stored = tuple(row[positions[c]] for c, _ in table.stored_columns(index, table.layout))
+        force_rows(node, table, index, (Op.INSERT, stored))
+
+
+def methods(anomalies, kind: Kind) -> int:
+    """How many methods found anomalies of a kind."""
+    assert {anomaly.item for anomaly in anomalies if anomaly.kind is kind} <= {Item.CONSTRAINT, Item.REQUIRED_VALUE}
+    return len({anomaly.detail for anomaly in anomalies if anomaly.kind is kind})
+
+
+def test_sound_tables(node: Node, other: Node, tables):
+    assert check(node) == []
+    assert check(other, ["c"]) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "name"),
+    [
+        ((-5, 1, None, None, None, None), Kind.CHECK_BROKEN, "c_n_check"),
+        ((-5, 2, "nobody", None, None, None), Kind.CHECK_BROKEN, "c_s_check"),
+        ((-5, 2, None, 1, 1, None), Kind.ORPHAN_ROW, "c_x_y_fkey"),
+        ((-5, 2, None, None, None, "nobody"), Kind.ORPHAN_ROW, "c_u_fkey"),
+        ((-5, None, None, None, None, None), Kind.NULL_VALUE, "n"),
+    ],
+)
+def test_a_row_that_breaks_a_constraint(node: Node, tables, row, kind, name):
+    plant(node, tables["c"], row)
+    found = check(node, ["c"])
+    assert {anomaly.kind for anomaly in found} == {kind}
+    assert {str(anomaly.key) for anomaly in found} <= {"(('id', '-5'),)", "(('id', -5),)"}
+    assert all(name in anomaly.detail for anomaly in found)
+    assert methods(found, kind) == 2
+
+
+def test_a_unique_key_that_two_rows_have(node: Node, tables):
+    plant(node, tables["c"], (-5, 2, "9!", None, None, None))
+    kinds = {anomaly.kind for anomaly in check(node, ["c"])}
+    assert kinds == {Kind.DUPLICATE_KEY, Kind.LOOKUP_DIFFERS}
+
+
+def test_a_parent_that_went(node: Node, tables):
+    table = tables["p"]
+    force_rows(node, table, table.primary, (Op.TOMBSTONE, (9, 10, None)))
+    force_rows(node, table, table.secondary[0], (Op.TOMBSTONE, ("u9", 9, 10)))
+    found = check(node)
+    assert {anomaly.kind for anomaly in found} == {Kind.ORPHAN_ROW}
+    # Two foreign keys, two methods.
+    assert methods(found, Kind.ORPHAN_ROW) == 4
