@@ -314,6 +314,22 @@ class StaleNode(SerializationFailure):
     hint_text = "The session continues on a new epoch; run the transaction again."
 
 
+class RowChanged(SerializationFailure):
+    """Found before anything was written: at READ COMMITTED the statement is run again on the newest version."""
+
+    message = "could not serialize access due to a concurrent update (commit {seq})"
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(seq=seq)
+        self.seq = seq
+
+
+class DeadlockDetected(OperationalError):
+    sqlstate = "40P01"
+    message = "deadlock detected: the transactions wait for each other's keys"
+    hint_text = "Run the transaction again."
+
+
 class SnapshotTooOld(OperationalError):
     sqlstate = "72000"
     message = "snapshot {snapshot} is no longer available: {detail}"
@@ -332,6 +348,11 @@ class UnknownCommitOutcome(OperationalError):
 class QueryCanceled(OperationalError):
     sqlstate = "57014"
     message = "canceling statement due to {reason}"
+
+
+class LockNotAvailable(OperationalError):
+    sqlstate = "55P03"
+    message = "could not obtain a lock on a row: {detail}"
 
 
 class OutOfMemory(OperationalError):

@@ -125,11 +125,12 @@ def test_statements_that_stand_for_themselves_retry_conflicts(node, session):
 def test_a_conflict_in_a_block_is_the_clients(session, second):
     session.execute("insert into t values (1, 0)")
     session.execute("begin isolation level repeatable read")
-    session.execute("update t set n = 1 where id = 1")
+    session.execute("select * from t")
     second.execute("update t set n = 2 where id = 1")
     with pytest.raises(errors.SerializationFailure):
-        session.execute("commit")
-    assert session.status is Status.IDLE
+        session.execute("update t set n = 1 where id = 1")
+    assert session.status is Status.FAILED
+    session.execute("rollback")
     assert rows(session, "select n from t") == [(2,)]
 
 

@@ -18,6 +18,7 @@ from seachange.catalog.port import Catalog
 from seachange.engine.committer import GroupCommitter, Submission
 from seachange.engine.conflicts import ConflictMap
 from seachange.engine.images import Images
+from seachange.engine.locks import LockTable
 from seachange.engine.registry import Registry
 from seachange.engine.schemas import Schema, SchemaHistory, schema_of
 from seachange.model.descriptor import Index, PublishedDescriptor, Table
@@ -41,6 +42,7 @@ class EpochState:
         self.conflicts = ConflictMap()
         self.images = Images(catalog, self.epoch, warehouse)
         self.registry = Registry(self.applied)
+        self.locks = LockTable(self.epoch)
         self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
 
     @contextmanager

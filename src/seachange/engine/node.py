@@ -76,6 +76,7 @@ class Node:
         with self._renewing:
             if self._epoch is stale and not self._stopped.is_set():
                 self._epoch = EpochState(self.parts.catalog, self.parts.warehouse, self.name, self.expiry_ms)
+                stale.locks.end()
 
     def _repeat(self, action: Callable[[], None]) -> None:
         while not self._stopped.wait(self.expiry_ms / 1_000 / _BEATS_PER_EXPIRY):
@@ -133,6 +134,7 @@ class Node:
         if self._stopped.is_set():
             return
         self._stopped.set()
+        self._epoch.locks.end()
         self.keeper.stop()
         for thread in self._threads:
             thread.join()

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from seachange import errors
 from seachange.engine.control import is_control, run_control
 from seachange.engine.node import Node
+from seachange.engine.rerun import run_current
 from seachange.engine.savepoints import Point, Savepoints
 from seachange.engine.sessionstate import Status
 from seachange.engine.transaction import Transaction
@@ -21,7 +22,7 @@ from seachange.model.isolation import Isolation
 from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
 from seachange.sql.result import Result
-from seachange.sql.settings import SessionSettings, parse_as_of
+from seachange.sql.settings import SessionSettings, parse_as_of, parse_duration_ms
 
 # How often a statement that stands for itself is run again when it meets a conflict.
 RETRIES_MAX = 20
@@ -44,6 +45,7 @@ class Session:
         self._duck = DuckSession(node.duck.cursor(), known)
         # Begun by the first statement that needs it, so that modes can be set after BEGIN.
         self._transaction: Transaction | None = None
+        self._running: Transaction | None = None
         self._savepoints = Savepoints()
         self.read_only = False
 
@@ -54,6 +56,9 @@ class Session:
     def interrupt(self) -> None:
         """Cancels the running statement; may be called from another thread."""
         self._duck.interrupt()
+        running = self._running
+        if running is not None:
+            running.claims.cancel()
 
     # Statements.
 
@@ -93,7 +98,15 @@ class Session:
     def _run(self, prepared: Prepared, transaction: Transaction, values: Sequence[Any]) -> Result:
         if prepared.writes and (self.read_only or transaction.read_only):
             raise errors.ReadOnlyTransaction(command=prepared.command)
-        return run_statement(prepared, transaction, self._duck, values, self.notices)
+        transaction.claims.waits = True
+        transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
+        self._running = transaction
+        try:
+            return run_current(
+                transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices)
+            )
+        finally:
+            self._running = None
 
     def in_transaction(self, work: Callable[[Transaction], T]) -> T:
         """Runs in the open transaction; an error makes it a failed one. Outside, in one of its own."""
@@ -126,7 +139,7 @@ class Session:
         for _ in range(RETRIES_MAX):
             try:
                 return self._once(work)
-            except errors.SerializationFailure:
+            except (errors.SerializationFailure, errors.DeadlockDetected):
                 continue
         return self._once(work)
 

@@ -16,6 +16,7 @@ from seachange import errors
 from seachange.engine.buffer import WriteBuffer
 from seachange.engine.bulk import BulkInsert
 from seachange.engine.bulk_rules import check_load
+from seachange.engine.claims import Claims, claim_deletes, claim_inserts, claim_updates
 from seachange.engine.epoch import EpochState
 from seachange.engine.foreign_key import ForeignKeys
 from seachange.engine.lookup import find_primary_key
@@ -58,6 +59,7 @@ class Transaction:
             # What never began must not hold the low-water mark.
             epoch.registry.leave(self._ticket)
             raise
+        self.claims = Claims(epoch, self._ticket)
         self._open = True
 
     def _look(self) -> Seq:
@@ -84,6 +86,13 @@ class Transaction:
             self.snapshot = head
             if self.buffer.is_empty and not self.pending:
                 self.epoch.registry.move(self._ticket, head)
+
+    def renew_snapshot(self, seq: int) -> bool:
+        """Whether a statement that met a row of commit `seq` can be run again on it: READ COMMITTED only, and only if
+        its snapshot may advance that far."""
+        if self.isolation is Isolation.READ_COMMITTED:
+            self.start_statement()
+        return self.isolation is Isolation.READ_COMMITTED and self.snapshot >= seq
 
     def mark(self) -> tuple[int, int]:
         return self.buffer.mark(), self.pending.mark()
@@ -228,6 +237,8 @@ class Transaction:
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         writer = self._writer(self._write_plan(table))
         writer.check(rows)
+        if not self.pending.is_new(table):
+            self.claims.take(claim_inserts(writer.plan, rows), self.snapshot)
         rowid = writer.plan.rowid
         for row in rows:
             if rowid is not None and row[rowid] is None:
@@ -243,6 +254,8 @@ class Transaction:
         """Without looking at what refers to the rows or what they refer to."""
         writer = self._writer(self._write_plan(table))
         writer.check(new)
+        if not self.pending.is_new(table):
+            self.claims.take(claim_updates(writer.plan, self.buffer, old, new), self.snapshot)
         # Keys are freed before they are taken, so that a statement may shift or swap them.
         moved = [(o, n) for o, n in zip(old, new, strict=True) if writer.moves(o, n)]
         for before, after in zip(old, new, strict=True):
@@ -259,6 +272,8 @@ class Transaction:
 
     def write_delete(self, table: Table, old: Sequence[Row]) -> None:
         writer = self._writer(self._write_plan(table))
+        if not self.pending.is_new(table):
+            self.claims.take(claim_deletes(writer.plan, self.buffer, old), self.snapshot)
         for row in old:
             writer.delete(row)
 
@@ -329,6 +344,7 @@ class Transaction:
 
     def _close(self) -> None:
         self._open = False
+        self.claims.release()
         self.epoch.registry.leave(self._ticket)
 
     def _abandon(self, ids: Sequence[Any]) -> None:

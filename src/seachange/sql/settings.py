@@ -93,6 +93,7 @@ SETTINGS: dict[str, Setting] = {
             _check_as_of,
             "Read as of a sequence number or a timestamp; empty for now.",
         ),
+        Setting("lock_timeout", "0", _check_duration, "How long a statement waits for a key; 0 for ever."),
         Setting("seachange.node_expiry", "10s", _check_duration, "After what silence a node is given up."),
         Setting("seachange.retention", "1 day", _check_duration, "How long history is kept."),
         Setting("statement_timeout", "0", _check_duration, "How long a statement may take; 0 for ever."),

@@ -1,0 +1,126 @@
+"""What a transaction claims before it writes: locks on the keys, and that nobody changed them since its snapshot.
+
+At READ COMMITTED a statement that meets a changed row is run again on the newest version; nothing is in the buffer yet.
+
+**Invariant:** keys are locked before they are checked and checked before anything is buffered, so a writer that waited
+for another sees what that one committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seachange import errors
+from seachange.engine.buffer import WriteBuffer
+from seachange.engine.epoch import EpochState
+from seachange.engine.writeplan import EntryPlan, WritePlan
+from seachange.model.ids import KeyHash, Seq
+from seachange.model.locking import LockPolicy, LockStrength
+from seachange.storage.keys import entry_hash, unique_hash
+
+Row = tuple[Any, ...]
+
+# A statement that writes more rows than this takes no locks: whoever meets one of them finds out at commit.
+LOCKED_ROWS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`lock` is the key that others wait for; the commit checks `also` too."""
+
+    lock: KeyHash
+    strength: LockStrength
+    also: KeyHash | None = None
+
+
+class Claims:
+    """The locks of one transaction; `owner` is its ticket in the registry."""
+
+    def __init__(self, epoch: EpochState, owner: int) -> None:
+        self._epoch = epoch
+        self._owner = owner
+        # A session waits, and runs a statement again. Whoever drives a transaction by hand hears of it at commit.
+        self.waits = False
+        self.timeout_ms = 0
+
+    def take(self, claims: Sequence[Claim], snapshot: Seq) -> None:
+        """Waits for the keys; raises RowChanged if one of them was written since `snapshot`."""
+        if not self.waits:
+            return
+        if len(claims) <= LOCKED_ROWS_MAX:
+            for claim in claims:
+                self._epoch.locks.acquire(self._owner, claim.lock, claim.strength, LockPolicy.WAIT, self.timeout_ms)
+        self.check(claims, snapshot)
+
+    def check(self, claims: Iterable[Claim], snapshot: Seq) -> None:
+        keys = {key: snapshot for claim in claims for key in (claim.lock, claim.also) if key is not None}
+        changed = self._epoch.conflicts.find(keys, {})
+        if changed is not None:
+            raise errors.RowChanged(seq=changed)
+
+    def cancel(self) -> None:
+        self._epoch.locks.cancel(self._owner)
+
+    def release(self) -> None:
+        self._epoch.locks.release_all(self._owner)
+
+
+def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[Claim]:
+    """A row that comes takes its keys: whoever wants one of them waits."""
+    claims: list[Claim] = []
+    for row in rows:
+        if plan.rowid is None:
+            claims.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
+        claims += _claim_unique(plan, row)
+    return claims
+
+
+def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row]) -> list[Claim]:
+    claims: list[Claim] = []
+    for row in rows:
+        if not _is_own(plan.primary, buffer, row):
+            claims.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
+        claims += _claim_unique(plan, row)
+    return claims
+
+
+def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new: Iterable[Row]) -> list[Claim]:
+    """A row whose keys stay is locked so that others may still refer to it."""
+    claims: list[Claim] = []
+    width = plan.primary.key_width
+    for before, after in zip(old, new, strict=True):
+        taken = set(_claim_unique(plan, before)) ^ set(_claim_unique(plan, after))
+        moves = plan.primary.stored(before)[:width] != plan.primary.stored(after)[:width]
+        strength = LockStrength.UPDATE if moves or taken else LockStrength.NO_KEY_UPDATE
+        if not _is_own(plan.primary, buffer, before):
+            claims.append(_claim_row(plan.primary, before, strength))
+        if moves:
+            claims.append(_claim_row(plan.primary, after, strength))
+        claims += sorted(taken, key=lambda claim: claim.lock)
+    return claims
+
+
+def claim_key(plan: EntryPlan, key: Row, strength: LockStrength) -> Claim:
+    """The claim on a row, by its primary key. Only a change of the key itself concerns those who refer to it."""
+    encoded = plan.codec.encode(key)
+    also = unique_hash(plan.index.id, encoded) if strength is LockStrength.UPDATE else None
+    return Claim(entry_hash(plan.index.id, encoded), strength, also)
+
+
+def _claim_row(plan: EntryPlan, row: Row, strength: LockStrength) -> Claim:
+    return claim_key(plan, plan.stored(row)[: plan.key_width], strength)
+
+
+def _claim_unique(plan: WritePlan, row: Row) -> Iterator[Claim]:
+    for entry in plan.entries[1:]:
+        unique = entry.unique_key(entry.stored(row)) if entry.unique_width else None
+        if unique is not None:
+            yield Claim(unique_hash(entry.index.id, entry.unique_codec.encode(unique)), LockStrength.UPDATE)
+
+
+def _is_own(plan: EntryPlan, buffer: WriteBuffer, row: Row) -> bool:
+    """What this transaction has written already is its own until it ends."""
+    own = buffer.indexes.get(plan.index.id)
+    return own is not None and plan.codec.encode(plan.stored(row)[: plan.key_width]) in own.entries
