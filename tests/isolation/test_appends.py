@@ -17,7 +17,7 @@ from tests.isolation.history import RULED_OUT, Status, Transaction, find_anomali
 from tests.support.nodes import Place
 
 REPOSITORY = Path(__file__).parents[2]
-LEVELS = ("read committed", "repeatable read")
+LEVELS = tuple(RULED_OUT)
 SEED = 20_260
 PROCESSES = 3
 

@@ -12,7 +12,6 @@ from tests.isolation.script import LEVELS, Script, interleavings, read_script
 from tests.isolation.tester import Outcome, ScriptRunner, is_serial
 
 SCRIPTS = {path.stem: read_script(path) for path in sorted((Path(__file__).parent / "scripts").glob("*.txt"))}
-TESTED = ("read committed", "repeatable read")
 
 
 @pytest.fixture(scope="module")
@@ -53,18 +52,14 @@ def check(tester: ScriptRunner, script: Script, level: str, counts: Counter[str]
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("level", TESTED)
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_within_a_node(tester: ScriptRunner, name: str, level: str, counts: Counter[str]) -> None:
     check(tester, SCRIPTS[name], level, counts)
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("level", TESTED)
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_across_nodes(apart: ScriptRunner, name: str, level: str, counts: Counter[str]) -> None:
     check(apart, SCRIPTS[name], level, counts)
-
-
-def test_the_levels_of_the_scripts_are_tested() -> None:
-    assert set(TESTED) <= set(LEVELS)

@@ -19,6 +19,7 @@ class ConflictMap:
     def __init__(self) -> None:
         self._written: dict[KeyHash, Seq] = {}
         self._shared: dict[KeyHash, Seq] = {}
+        self._touched: dict[IndexId, Seq] = {}
         self._bulk: list[tuple[Seq, frozenset[IndexId], tuple[Segment, ...]]] = []
         self._prune_at = _PRUNE_MIN
 
@@ -27,6 +28,8 @@ class ConflictMap:
             self._written[key] = entry.seq
         for key in entry.shares:
             self._shared[key] = entry.seq
+        for index_id in entry.touched:
+            self._touched[index_id] = entry.seq
         if entry.bulk:
             self._bulk.append((entry.seq, frozenset(entry.bulk), entry.segments))
 
@@ -40,6 +43,10 @@ class ConflictMap:
             if self._written.get(key, 0) > snapshot:
                 return self._written[key]
         return None
+
+    def newest_touching(self, indexes: Iterable[IndexId]) -> Seq:
+        """The newest commit that wrote to any of these indexes; 0 if there is none on record."""
+        return max((self._touched.get(index_id, Seq(0)) for index_id in indexes), default=Seq(0))
 
     def bulk_since(self, snapshot: Seq, touched: Iterable[IndexId]) -> list[tuple[Seq, tuple[Segment, ...]]]:
         """The bulk commits above `snapshot` on any of these indexes: they listed no keys."""

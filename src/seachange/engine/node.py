@@ -56,10 +56,6 @@ class Node:
     def begin(self, isolation: Isolation = Isolation.READ_COMMITTED, as_of: Seq | None = None) -> Transaction:
         if self._stopped.is_set():
             raise errors.NodeClosed()
-        if isolation is Isolation.SERIALIZABLE:
-            raise errors.FeatureNotSupported(
-                feature="ISOLATION LEVEL SERIALIZABLE", instead="Use REPEATABLE READ or READ COMMITTED."
-            )
         if self._epoch.ended:
             self._renew(self._epoch)
         try:

@@ -49,6 +49,9 @@ class _Draft:
     batches: list[InlineBatch] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
     local: list[LocalRows] = field(default_factory=list)
+    # Of a SERIALIZABLE transaction: indexes that nobody may touch unseen, and keys that it has read.
+    watched: list[IndexId] = field(default_factory=list)
+    read_keys: list[KeyHash] = field(default_factory=list)
 
 
 def commit_transaction(txn: TransactionState) -> Seq | None:
@@ -59,6 +62,7 @@ def commit_transaction(txn: TransactionState) -> Seq | None:
             _add_staged(txn, draft, buffer)
         if not draft.touched and not txn.pending:
             return None
+        draft.watched += txn.reads.indexes
         return _submit(txn, draft)
     except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
         # Nobody knows whether the files are referred to: they stay intents of this epoch.
@@ -140,6 +144,7 @@ def _submit(txn: TransactionState, draft: _Draft) -> Seq:
             case Revalidate():
                 if attempt == UNLISTED_ATTEMPTS:
                     _list_keys(txn, draft)
+                    _list_reads(txn, draft)
                 txn.epoch.catch_up()
             case _:
                 raise refusal(outcome, txn)
@@ -159,6 +164,15 @@ def _list_keys(txn: TransactionState, draft: _Draft) -> None:
     draft.bulk.clear()
 
 
+def _list_reads(txn: TransactionState, draft: _Draft) -> None:
+    """In the same way, reads by key. A writer of one of them from below then conflicts too, which it need not. A table
+    that was scanned has no keys to list: touched again, it is a conflict anyway."""
+    draft.read_keys += txn.reads.keys
+    draft.watched = list(txn.reads.scanned)
+    # A bulk write that brings a key which was looked for lists none: it must not pass unseen.
+    draft.touched += txn.reads.indexes - set(draft.touched)
+
+
 def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest:
     changes = txn.pending.descriptor_changes()
     # What was found empty must stay so: no writer that planned without the change may commit after it.
@@ -169,8 +183,8 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         oldest=oldest,
         versions=tuple({**txn.written_versions(), **txn.pending.versions()}.items()),
         writes=tuple(draft.writes),
-        shares=tuple(txn.shares),
-        bulk=(*draft.bulk, *txn.relied_empty),
+        shares=tuple({*txn.shares, *draft.read_keys}),
+        bulk=tuple({*draft.bulk, *txn.relied_empty, *draft.watched}),
         touched=tuple(draft.touched),
         batches=tuple(draft.batches),
         segments=tuple(draft.segments),

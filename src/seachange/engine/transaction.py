@@ -22,6 +22,7 @@ from seachange.engine.foreign_key import ForeignKeys
 from seachange.engine.lookup import find_primary_key
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
+from seachange.engine.readset import ReadSet
 from seachange.engine.submit import commit_transaction
 from seachange.engine.writeplan import WritePlan
 from seachange.engine.writes import RowWriter
@@ -31,6 +32,7 @@ from seachange.model.isolation import Isolation
 from seachange.model.references import Reference, references_to
 from seachange.model.scan import Scan
 from seachange.storage.image import SnapshotParts
+from seachange.storage.keys import entry_hash
 from seachange.storage.plan import Overlay, plan_scan
 
 Row = tuple[Any, ...]
@@ -51,6 +53,8 @@ class Transaction:
         # Keys of other tables that rows of this transaction refer to, with the snapshot at which they were there.
         self.shares: dict[KeyHash, Seq] = {}
         self._foreign_keys = ForeignKeys(self)
+        # Stays empty below SERIALIZABLE.
+        self.reads = ReadSet()
         self._scans = 0
         self._ticket = epoch.registry.enter() if as_of is None else epoch.registry.enter_below(as_of)
         try:
@@ -157,6 +161,8 @@ class Transaction:
         shown = [c for c in table.columns if hidden or not c.hidden]
         # Files are sorted by the key: a condition on its first column skips most of a file, one on others little.
         first = table.column_by_id[table.entry_key(table.primary)[0]].name.lower()
+        if self.isolation is Isolation.SERIALIZABLE:
+            self.reads.add_scan(table.primary.id)
         self._scans += 1
         return plan_scan(
             table,
@@ -201,6 +207,8 @@ class Transaction:
     def get(self, table: Table, key: Row) -> Row | None:
         self._use(table)
         plan = self.parts.write_plan(table)
+        if self.isolation is Isolation.SERIALIZABLE:
+            self.reads.add_keys(table.primary.id, [entry_hash(table.primary.id, plan.primary.codec.encode(key))])
         own = self.buffer.indexes.get(table.primary.id)
         if own is not None:
             entry = own.entries.get(plan.primary.codec.encode(key))
@@ -238,13 +246,20 @@ class Transaction:
         writer = self._writer(self._write_plan(table))
         writer.check(rows)
         if not self.pending.is_new(table):
-            self.claims.take(claim_inserts(writer.plan, rows), self.snapshot)
+            self._claim_inserts(writer.plan, rows)
         rowid = writer.plan.rowid
         for row in rows:
             if rowid is not None and row[rowid] is None:
                 row = (*row[:rowid], self.parts.rowids.take(self.epoch.epoch), *row[rowid + 1 :])
             writer.insert(row)
         self._foreign_keys.inserted(table, rows)
+
+    def _claim_inserts(self, plan: WritePlan, rows: Sequence[Row]) -> None:
+        claims = claim_inserts(plan, rows)
+        if self.isolation is Isolation.SERIALIZABLE:
+            # That a key is taken is something read, even if the statement fails for it.
+            self.reads.add_keys(plan.primary.index.id, [claim.lock for claim in claims])
+        self.claims.take(claims, self.snapshot)
 
     def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
         self.write_update(table, old, new)

@@ -8,6 +8,7 @@ from seachange.engine.buffer import WriteBuffer
 from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
+from seachange.engine.readset import ReadSet
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq
 from seachange.storage.image import SnapshotParts
@@ -19,6 +20,7 @@ class TransactionState(Protocol):
     buffer: WriteBuffer
     pending: PendingSchema
     snapshot: Seq
+    reads: ReadSet
     relied_empty: dict[IndexId, tuple[Table, Seq]]
     shares: dict[KeyHash, Seq]
 

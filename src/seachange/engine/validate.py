@@ -4,7 +4,7 @@ Keys that a commit lists are compared by hash. A bulk commit lists none: its seg
 directions.
 
 **Invariant:** when `validate` returns sequence V, no commit in (base, V] wrote, or relied upon, a key that the
-transaction wrote at `base`, for each of its writes.
+transaction wrote at `base`, for each of its writes; nor wrote anything that a SERIALIZABLE transaction has read.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
     with epoch.lock:
         validated = epoch.applied
         conflict = epoch.conflicts.find(keys.writes, keys.shares)
+        if conflict is None:
+            conflict = txn.reads.find_conflict(epoch.conflicts, txn.snapshot)
         bulk = epoch.conflicts.bulk_since(keys.oldest, txn.buffer.indexes)
     if conflict is not None:
         raise conflict_with(conflict)
