@@ -40,6 +40,9 @@ BOUNDS = (
     # sorted; and its peak memory, over that of a load of a quarter of the rows.
     Bound("bulk.load", AT_MOST, 2),
     Bound("bulk.memory", AT_MOST, 1.25),
+    # Time of an INSERT ... SELECT with a unique and a foreign key, over that
+    # without.
+    Bound("constraints.insert_select", AT_MOST, 2.5),
 )
 
 

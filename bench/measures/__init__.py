@@ -1,7 +1,7 @@
 """The measures, one module per topic, in the order in which they run."""
 
 from bench.harness import Measure
-from bench.measures import bulk, commits, points, processes, scans
+from bench.measures import bulk, commits, constraints, points, processes, scans
 
 MEASURES: tuple[Measure, ...] = (
     *commits.MEASURES,
@@ -9,4 +9,5 @@ MEASURES: tuple[Measure, ...] = (
     *scans.MEASURES,
     *points.MEASURES,
     *bulk.MEASURES,
+    *constraints.MEASURES,
 )
