@@ -208,6 +208,16 @@ class CharacterNotInRepertoire(DataError):
     message = "a text value cannot contain the character with code 0"
 
 
+class BadCopyFormat(DataError):
+    sqlstate = "22P04"
+    message = "line {line}: {detail}"
+
+
+class InvalidEncoding(DataError):
+    sqlstate = "22021"
+    message = "line {line}: not valid UTF-8"
+
+
 class InvalidDatetimeFormat(DataError):
     sqlstate = "22007"
     message = 'invalid input for type {type}: "{value}"'
@@ -283,6 +293,31 @@ class NoActiveTransaction(DatabaseError):
 class InvalidSavepoint(DatabaseError):
     sqlstate = "3B001"
     message = 'savepoint "{name}" does not exist'
+
+
+class UndefinedStatement(ProgrammingError):
+    sqlstate = "26000"
+    message = 'prepared statement "{name}" does not exist'
+
+
+class DuplicateStatement(ProgrammingError):
+    sqlstate = "42P05"
+    message = 'prepared statement "{name}" already exists'
+
+
+class UndefinedCursor(ProgrammingError):
+    sqlstate = "34000"
+    message = 'cursor "{name}" does not exist'
+
+
+class DuplicateCursor(ProgrammingError):
+    sqlstate = "42P03"
+    message = 'cursor "{name}" already exists'
+
+
+class CursorScansForward(OperationalError):
+    sqlstate = "55000"
+    message = "cursor can only scan forward"
 
 
 class ActiveTransaction(DatabaseError):

@@ -9,7 +9,7 @@ from seachange.engine.savepoints import Point, Savepoints
 
 
 def point(name, mark):
-    return Point(name, mark, ({}, {}), read_only=False)
+    return Point(name, mark, ({}, {}), read_only=False, cursors={})
 
 
 def test_a_name_means_its_newest_savepoint():

@@ -217,7 +217,6 @@ def test_type(spelling, type_):
         ("pragma version", "0A000"),
         ("install httpfs", "0A000"),
         ("load httpfs", "0A000"),
-        ("explain select 1", "0A000"),
         ("truncate t", "0A000"),
         ("vacuum", "0A000"),
     ],

@@ -11,10 +11,13 @@ from typing import Any, Self
 from weakref import WeakSet
 
 from seachange import errors
+from seachange.engine.copyfile import CopyFile, reading, writing
 from seachange.engine.node import Node
 from seachange.engine.opening import acquire_node, release_node
 from seachange.engine.session import Session
 from seachange.engine.sessionstate import Status
+from seachange.sql.copy import CopyIn
+from seachange.sql.copy_text import copy_format
 from seachange.sql.load import ArrowSource, load_arrow
 from seachange.sql.placeholders import Parameters, number_parameters
 from seachange.sql.result import Result, Row
@@ -133,6 +136,42 @@ class Connection:
         return self.session.in_transaction(
             lambda transaction: load_arrow(transaction, transaction.table(schema or None, name), source)
         )
+
+    def copy_from(
+        self,
+        table: str,
+        file: CopyFile,
+        format: str = "csv",  # noqa: A002 - the name of PostgreSQL's option
+        header: bool = False,
+        delimiter: str | None = None,
+        null: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> int:
+        """COPY table FROM file, a path or an open text file; all of its rows or none. Gives their number."""
+        options = copy_format(format, header, delimiter, null)
+        schema, _, name = table.rpartition(".")
+        self.start()
+        with reading(file) as source:
+            return self.session.in_transaction(
+                lambda transaction: CopyIn(transaction, transaction.table(schema or None, name), columns, options).run(
+                    source
+                )
+            )
+
+    def copy_to(
+        self,
+        query: str,
+        file: CopyFile,
+        format: str = "csv",  # noqa: A002 - the name of PostgreSQL's option
+        header: bool = False,
+        delimiter: str | None = None,
+        null: str | None = None,
+    ) -> int:
+        """COPY (query) TO file, a path or an open text file. A path is there as a whole or not at all."""
+        options = copy_format(format, header, delimiter, null)
+        self.start()
+        with writing(file) as sink:
+            return self.session.copy_out(query, sink, options)
 
     def compact(self, table: str) -> None:
         """Folds the recent changes of a table into its base segments now."""

@@ -1,39 +1,53 @@
-"""The statements about a session itself: its transactions and its settings."""
+"""The statements about a session itself: its transactions, settings, prepared statements and cursors."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from seachange import errors
 from seachange.engine.sessionstate import SessionState, Status
+from seachange.engine.statements import prepare_one
 from seachange.model.statements import (
     Begin,
+    CloseCursor,
     Commit,
+    CursorStatement,
+    Deallocate,
+    DeclareCursor,
+    Discard,
+    ExecutePrepared,
+    FetchCursor,
+    PreparedStatement,
+    PrepareStatement,
     ReleaseSavepoint,
     ResetSetting,
     Rollback,
     RollbackToSavepoint,
     Savepoint,
     SavepointStatement,
+    SessionStatement,
     SetSetting,
-    SettingStatement,
     SetTransaction,
     ShowSetting,
-    TransactionStatement,
 )
 from seachange.model.types import TEXT
+from seachange.sql.arguments import read_arguments
+from seachange.sql.execute import Prepared
+from seachange.sql.operands import Argument, argument_count, check_argument_count
 from seachange.sql.parse import Parsed
 from seachange.sql.result import Result, table_column
 
-ControlStatement = TransactionStatement | SettingStatement
 # What a failed transaction still listens to.
 _WAYS_OUT = (Commit, Rollback, RollbackToSavepoint)
 _SET_BEFORE_QUERIES = ("transaction_isolation", "seachange.as_of")
 
 
 def is_control(statement: Parsed) -> bool:
-    return isinstance(statement, ControlStatement)
+    return isinstance(statement, SessionStatement)
 
 
-def run_control(session: SessionState, statement: Parsed) -> Result:
+def run_control(session: SessionState, statement: Parsed, values: Sequence[Any]) -> Result:
     if session.status is Status.FAILED and not isinstance(statement, _WAYS_OUT):
         raise errors.InFailedTransaction()
     match statement:
@@ -55,6 +69,12 @@ def run_control(session: SessionState, statement: Parsed) -> Result:
             return Result("RESET")
         case ShowSetting():
             return _show(session, statement)
+        case Discard():
+            return _discard(session, statement)
+        case PrepareStatement() | ExecutePrepared() | Deallocate():
+            return _run_prepared(session, statement, values)
+        case DeclareCursor() | FetchCursor() | CloseCursor():
+            return _run_cursor(session, statement, values)
         case _:
             raise errors.Bug(detail=f"{statement} is not a session statement")
 
@@ -112,6 +132,52 @@ def _set(session: SessionState, statement: SetSetting) -> None:
         session.notices.append("SET LOCAL can only be used in transaction blocks")
         return
     session.settings.set(statement.name, statement.value, local)
+
+
+def _discard(session: SessionState, statement: Discard) -> Result:
+    if statement.what == "all":
+        if session.status is not Status.IDLE:
+            raise errors.ActiveTransaction(detail="DISCARD ALL cannot run inside a transaction block")
+        session.settings.reset(None)
+        session.prepared.remove(None)
+    return Result(f"DISCARD {statement.what.upper()}")
+
+
+def _run_prepared(session: SessionState, statement: PreparedStatement, values: Sequence[Any]) -> Result:
+    match statement:
+        case PrepareStatement(name, types, text):
+            session.prepared.add(name, text, types)
+            return Result("PREPARE")
+        case ExecutePrepared(name, arguments):
+            named = session.prepared.get(name)
+            given = _arguments(session, arguments, values) if arguments else []
+            return session.execute_prepared(named.prepared, named.convert(given))
+        case Deallocate(name):
+            session.prepared.remove(name)
+            return Result("DEALLOCATE" if name is not None else "DEALLOCATE ALL")
+
+
+def _arguments(session: SessionState, text: str, values: Sequence[Any]) -> list[Any]:
+    query, operands = read_arguments(text)
+    if operands is None:
+        return list(session.execute_prepared(Prepared(query), values).rows[0])
+    check_argument_count(argument_count(operands), values)
+    return [values[o.number - 1] if isinstance(o, Argument) else o.value for o in operands]
+
+
+def _run_cursor(session: SessionState, statement: CursorStatement, values: Sequence[Any]) -> Result:
+    match statement:
+        case DeclareCursor(name, query):
+            _check_block(session, "DECLARE CURSOR")
+            session.cursors.check_free(name)
+            session.cursors.open(name, session.execute_prepared(prepare_one(query, ("SELECT",)), values))
+            return Result("DECLARE CURSOR")
+        case FetchCursor(name, count, move):
+            fetched = session.cursors.get(name).fetch(count)
+            return Result(f"MOVE {fetched.count}", count=fetched.count) if move else fetched
+        case CloseCursor(name):
+            session.cursors.close(name)
+            return Result("CLOSE CURSOR" if name is not None else "CLOSE CURSOR ALL")
 
 
 def _show(session: SessionState, statement: ShowSetting) -> Result:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seachange import errors
+from seachange.engine.statements import OpenCursor
 from seachange.sql.settings import SettingsMark
 
 
@@ -21,6 +22,7 @@ class Point:
     mark: Any
     settings: SettingsMark
     read_only: bool
+    cursors: dict[str, OpenCursor]
 
 
 class Savepoints:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from seachange import errors
 from seachange.engine.control import is_control, run_control
@@ -16,11 +16,15 @@ from seachange.engine.node import Node
 from seachange.engine.rerun import run_current
 from seachange.engine.savepoints import Point, Savepoints
 from seachange.engine.sessionstate import Status
+from seachange.engine.statements import NamedStatements, OpenCursors, prepare_one
 from seachange.engine.transaction import Transaction
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
+from seachange.sql.copy import copy_out
+from seachange.sql.copy_text import CopyFormat
 from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
+from seachange.sql.parse import TreeStatement
 from seachange.sql.result import Result
 from seachange.sql.settings import SessionSettings, parse_as_of, parse_duration_ms
 
@@ -47,6 +51,8 @@ class Session:
         self._transaction: Transaction | None = None
         self._running: Transaction | None = None
         self._savepoints = Savepoints()
+        self.prepared = NamedStatements()
+        self.cursors = OpenCursors()
         self.read_only = False
 
     def close(self) -> None:
@@ -86,9 +92,19 @@ class Session:
             results.append(self._run(statement, transaction, values))
         return results
 
+    def copy_out(self, query: str, file: TextIO, format_: CopyFormat) -> int:
+        """Writes the rows of a query to a file as they come."""
+        statement = prepare_one(query, ("SELECT",)).parsed
+        if not isinstance(statement, TreeStatement):
+            raise errors.Bug(detail="a query that is not a tree")
+        return self.in_transaction(lambda transaction: copy_out(statement, transaction, self._duck, (), file, format_))
+
+    def execute_prepared(self, prepared: Prepared, values: Sequence[Any]) -> Result:
+        return self._execute_one(prepared, values)
+
     def _execute_one(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         if is_control(prepared.parsed):
-            return self._control(prepared)
+            return self._control(prepared, values)
         if self.status is Status.FAILED:
             raise errors.InFailedTransaction()
         if self.status is Status.IDLE:
@@ -189,6 +205,7 @@ class Session:
     def _end(self, committed: bool) -> None:
         self._transaction = None
         self._savepoints.clear()
+        self.cursors.close(None)
         self.read_only = False
         self.status = Status.IDLE
         self.settings.end(committed)
@@ -207,7 +224,9 @@ class Session:
     def savepoint(self, name: str) -> None:
         if self._transaction is None:
             self._transaction = self._begin()
-        self._savepoints.push(Point(name, self._transaction.mark(), self.settings.mark(), self.read_only))
+        self._savepoints.push(
+            Point(name, self._transaction.mark(), self.settings.mark(), self.read_only, self.cursors.mark())
+        )
 
     def release(self, name: str) -> None:
         self._savepoints.release(name)
@@ -218,12 +237,13 @@ class Session:
             raise errors.Bug(detail="a savepoint without a transaction")
         self._transaction.reset(point.mark)
         self.settings.restore(point.settings)
+        self.cursors.restore(point.cursors)
         self.read_only = point.read_only
         self.status = Status.OPEN
 
-    def _control(self, prepared: Prepared) -> Result:
+    def _control(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         try:
-            return run_control(self, prepared.parsed)
+            return run_control(self, prepared.parsed, values)
         except errors.Error:
             if self.status is Status.OPEN:
                 self._fail()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum, auto
-from typing import Protocol
+from typing import Any, Protocol
 
+from seachange.engine.statements import NamedStatements, OpenCursors
 from seachange.model.isolation import Isolation
+from seachange.sql.execute import Prepared
+from seachange.sql.result import Result
 from seachange.sql.settings import SessionSettings
 
 
@@ -20,10 +24,15 @@ class SessionState(Protocol):
     notices: list[str]
     status: Status
     read_only: bool
+    prepared: NamedStatements
+    cursors: OpenCursors
 
     @property
     def has_begun(self) -> bool:
         """Whether a statement of the open transaction has looked at the database."""
+
+    def execute_prepared(self, prepared: Prepared, values: Sequence[Any]) -> Result:
+        """Runs a query or DML statement in the open transaction, or in one of its own."""
 
     def begin(self, isolation: Isolation | None = None, read_only: bool | None = None) -> None: ...
 

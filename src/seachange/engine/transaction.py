@@ -30,7 +30,7 @@ from seachange.model.descriptor import Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.references import Reference, references_to
-from seachange.model.scan import Scan
+from seachange.model.scan import Scan, ScanFacts
 from seachange.storage.image import SnapshotParts
 from seachange.storage.keys import entry_hash
 from seachange.storage.plan import Overlay, plan_scan
@@ -173,6 +173,17 @@ class Transaction:
             self.parts.warehouse,
             f"s{self._scans}",
             sought is not None and first not in sought,
+        )
+
+    def describe(self, table: Table) -> ScanFacts:
+        parts, own = self.index_parts(table, table.primary), self._overlay(table.primary)
+        touched = [len(file.superseded) for file in parts.files if len(file.superseded)]
+        return ScanFacts(
+            untouched=len(parts.files) - len(touched),
+            touched=len(touched),
+            superseded=sum(touched),
+            inline_rows=sum(rows.num_rows for _, rows in parts.inline),
+            own_rows=(own.rows.num_rows if own.rows is not None else 0) + sum(f.segment.rows for f in own.files),
         )
 
     def index_parts(self, table: Table, index: Index) -> SnapshotParts:

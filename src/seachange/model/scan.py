@@ -7,6 +7,18 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
+class ScanFacts:
+    """What a table at a snapshot is made of: segments read raw, segments read around superseded rows, rows inline in
+    the catalog, and rows that the transaction itself wrote."""
+
+    untouched: int
+    touched: int
+    superseded: int
+    inline_rows: int
+    own_rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
     """A DuckDB query text whose result columns are the table's visible columns by name, the named values that it
     takes as parameters (`$name`), and the Arrow tables that it reads by name. Names are unique per scan, so several

@@ -83,6 +83,70 @@ class ResetSetting:
     name: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """`what`: all, plans, sequences or temp."""
+
+    what: str
+
+
+# Statements about statements, which are kept as text.
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareStatement:
+    """`types` are those of the first parameters."""
+
+    name: str
+    types: tuple[SqlType, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutePrepared:
+    """`arguments` is a list of expressions, empty for none."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    """`name` None is ALL."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareCursor:
+    name: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class FetchCursor:
+    """`count` None is ALL; `move` shows no rows."""
+
+    name: str
+    count: int | None
+    move: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CloseCursor:
+    """`name` None is ALL."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """`analyze` runs the query."""
+
+    query: str
+    analyze: bool = False
+
+
 # Schema.
 
 
@@ -262,6 +326,9 @@ class AlterTable:
 
 SavepointStatement = Savepoint | ReleaseSavepoint | RollbackToSavepoint
 TransactionStatement = Begin | Commit | Rollback | SavepointStatement | SetTransaction
-SettingStatement = SetSetting | ShowSetting | ResetSetting
+SettingStatement = SetSetting | ShowSetting | ResetSetting | Discard
+PreparedStatement = PrepareStatement | ExecutePrepared | Deallocate
+CursorStatement = DeclareCursor | FetchCursor | CloseCursor
 DdlStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
-Statement = TransactionStatement | SettingStatement | DdlStatement
+SessionStatement = TransactionStatement | SettingStatement | PreparedStatement | CursorStatement
+Statement = SessionStatement | DdlStatement | Explain

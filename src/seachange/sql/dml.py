@@ -62,6 +62,19 @@ def compile_plan(tree: exp.Expr, port: TransactionPort) -> Plan:
             raise errors.FeatureNotSupported(feature=type(tree).__name__.upper(), instead="")
 
 
+def compile_select(tree: exp.Expr) -> Template:
+    """The general form of a query: checked, whatever its tables are."""
+    return compile_template(_select_values(tree) if isinstance(tree, exp.Values) else tree.copy())
+
+
+def select_key_table(tree: exp.Expr, port: TransactionPort) -> str | None:
+    """The name of the table that a query looks up one row in, if that is all it does."""
+    target = simple_target(tree)
+    if target is None or compile_key_select(tree, target, target.resolve(port)) is None:
+        return None
+    return target.name
+
+
 def _select_values(tree: exp.Values) -> exp.Select:
     """VALUES as a statement is a query over itself, with the names that PostgreSQL gives."""
     values = tree.copy()

@@ -79,6 +79,12 @@ class DuckSession:
                 # An open reader would keep the cursor busy.
                 reader.close()
 
+    def describe(self, query: DuckQuery) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names and types of the columns, without running the query."""
+        with self._running(query):
+            relation = self._cursor.sql(query.sql, params=self._parameters(query))
+            return tuple(relation.columns), tuple(str(type_) for type_ in relation.types)
+
     def width(self, query: DuckQuery) -> int:
         """The number of columns, without running the query."""
         with self._running(query):

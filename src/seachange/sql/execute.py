@@ -17,11 +17,13 @@ from seachange.model.statements import (
     DdlStatement,
     DropIndex,
     DropTable,
+    Explain,
 )
 from seachange.planner.one_step import ids_needed, plan_statement
 from seachange.sql.ddl.check import verify_checks
 from seachange.sql.dml import compile_plan
 from seachange.sql.duck import DuckSession
+from seachange.sql.explain import run_explain
 from seachange.sql.parse import Parsed, TreeStatement, parse_script
 from seachange.sql.plan import Plan
 from seachange.sql.port import TransactionPort
@@ -82,6 +84,8 @@ def run_statement(
     try:
         if isinstance(prepared.parsed, TreeStatement):
             return _run_tree(prepared, prepared.parsed, port, duck, values)
+        if isinstance(prepared.parsed, Explain):
+            return run_explain(prepared.parsed, port, duck, values)
         return _run_ddl(prepared.parsed, port, duck, notices)  # type: ignore[arg-type]
     except BaseException:
         port.reset(mark)

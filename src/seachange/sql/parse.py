@@ -13,6 +13,17 @@ from seachange import errors
 from seachange.model.statements import Statement
 from seachange.sql.ddl.index import read_create_index, read_drop_index
 from seachange.sql.ddl.table import read_alter_table, read_create_table, read_drop_table
+from seachange.sql.prepared import (
+    read_close,
+    read_deallocate,
+    read_declare,
+    read_discard,
+    read_execute,
+    read_explain,
+    read_fetch,
+    read_move,
+    read_prepare,
+)
 from seachange.sql.session import (
     read_begin,
     read_commit,
@@ -60,6 +71,15 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     (("set",), read_set),
     (("show",), read_show),
     (("reset",), read_reset),
+    (("discard",), read_discard),
+    (("prepare",), read_prepare),
+    (("execute",), read_execute),
+    (("deallocate",), read_deallocate),
+    (("declare",), read_declare),
+    (("fetch",), read_fetch),
+    (("move",), read_move),
+    (("close",), read_close),
+    (("explain",), read_explain),
     (("create", "table"), read_create_table),
     (("drop", "table"), read_drop_table),
     (("alter", "table"), read_alter_table),
@@ -70,13 +90,11 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
 
 # First words of statements that PostgreSQL or DuckDB know and that are refused here, with what works instead.
 _REFUSED: dict[str, str] = {
-    **dict.fromkeys(("alter", "analyze", "checkpoint", "cluster", "comment", "create", "discard", "do", "drop"), ""),
+    **dict.fromkeys(("alter", "analyze", "checkpoint", "cluster", "comment", "create", "do", "drop"), ""),
     **dict.fromkeys(("grant", "lock", "merge", "reindex", "revoke", "security", "vacuum"), ""),
     **dict.fromkeys(("listen", "notify", "unlisten", "call", "refresh", "reassign"), ""),
     **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),
-    **dict.fromkeys(("describe", "summarize", "explain"), "SELECT works."),
-    **dict.fromkeys(("prepare", "execute", "deallocate"), "Give parameters with the statement."),
-    **dict.fromkeys(("declare", "fetch", "close", "move"), "Fetch from the result of SELECT."),
+    **dict.fromkeys(("describe", "summarize"), "EXPLAIN works."),
     "copy": "Use INSERT ... SELECT.",
     "truncate": "Use DELETE FROM.",
 }

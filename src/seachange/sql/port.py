@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import IndexId
-from seachange.model.scan import Scan
+from seachange.model.scan import Scan, ScanFacts
 
 Row = tuple[Any, ...]
 
@@ -34,6 +34,9 @@ class TransactionPort(Protocol):
         """The visible rows, with the transaction's own writes; with `hidden`, the hidden columns too. Only `columns`,
         by their names in lower case, unless None. `sought` are those by whose values the statement may skip rows:
         None if for other reasons too."""
+
+    def describe(self, table: Table) -> ScanFacts:
+        """What a scan of the table would read."""
 
     def get(self, table: Table, key: Row) -> Row | None:
         """The row with this primary key, without DuckDB."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from seachange import errors
 from seachange.model.scan import Scan
-from seachange.sql.duck import DuckQuery, DuckRows, DuckSession
+from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, duck_column
 from seachange.sql.template import TableReference, Template, parameter_name
@@ -47,14 +47,14 @@ def check_parameter_count(template: Template, values: Sequence[Any]) -> None:
 def run_query(template: Template, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
     check_parameter_count(template, values)
     found = duck.rows(bind_query(template, port, values))
-    names = _result_names(template, found)
+    names = result_names(template, found.names)
     columns = tuple(duck_column(name, type_) for name, type_ in zip(names, found.types, strict=True))
     return Result(f"SELECT {len(found.rows)}", columns, found.rows, len(found.rows))
 
 
-def _result_names(template: Template, found: DuckRows) -> list[str]:
+def result_names(template: Template, found: Sequence[str]) -> list[str]:
     """PostgreSQL's names where the text decides them: up to the first star, and from the last one on."""
-    names = list(found.names)
+    names = list(found)
     chosen = template.names
     if chosen is None:
         return names

@@ -202,6 +202,14 @@ class Reader:
         self.expect_symbol(")")
         return tuple(found)
 
+    def rest(self) -> str:
+        """The text from here on."""
+        word = self.peek()
+        if word is None:
+            raise self.problem()
+        self._position = len(self._words)
+        return self.text[word.start :]
+
     def expect_end(self) -> None:
         if not self.at_end:
             raise self.problem()

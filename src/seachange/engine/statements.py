@@ -1,0 +1,113 @@
+"""What a session keeps between statements: prepared statements and open cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seachange import errors
+from seachange.model.coercion import coercer
+from seachange.model.types import SqlType
+from seachange.sql.execute import Prepared, prepare
+from seachange.sql.parse import TreeStatement
+from seachange.sql.result import Result
+
+_COMMANDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
+
+
+def prepare_one(text: str, commands: Sequence[str] = _COMMANDS) -> Prepared:
+    """The one query or DML statement of a text that stood inside of another statement."""
+    (prepared, *more) = prepare(text)
+    if more or not isinstance(prepared.parsed, TreeStatement) or prepared.command not in commands:
+        raise errors.SyntaxProblem(detail=f"one of {', '.join(commands)} is expected")
+    return prepared
+
+
+@dataclass(frozen=True, slots=True)
+class NamedStatement:
+    prepared: Prepared
+    types: tuple[SqlType, ...]
+
+    def convert(self, values: Sequence[Any]) -> list[Any]:
+        """The arguments in the types that were declared for them."""
+        if self.types and len(self.types) != len(values):
+            raise errors.SyntaxProblem(detail=f"{len(self.types)} arguments are expected, {len(values)} were given")
+        typed = [coercer(type_)(value) for type_, value in zip(self.types, values, strict=False)]
+        return [*typed, *values[len(typed) :]]
+
+
+class NamedStatements:
+    def __init__(self) -> None:
+        self._by_name: dict[str, NamedStatement] = {}
+
+    def add(self, name: str, text: str, types: tuple[SqlType, ...]) -> None:
+        if name in self._by_name:
+            raise errors.DuplicateStatement(name=name)
+        self._by_name[name] = NamedStatement(prepare_one(text), types)
+
+    def get(self, name: str) -> NamedStatement:
+        if name not in self._by_name:
+            raise errors.UndefinedStatement(name=name)
+        return self._by_name[name]
+
+    def remove(self, name: str | None) -> None:
+        """None removes all."""
+        if name is None:
+            self._by_name.clear()
+        else:
+            self.get(name)
+            del self._by_name[name]
+
+
+@dataclass(slots=True)
+class OpenCursor:
+    """The rows of a query as of its DECLARE; `position` is how many were fetched."""
+
+    result: Result
+    position: int = 0
+
+    def fetch(self, count: int | None) -> Result:
+        rows, start = self.result.rows, self.position
+        if count == 0:
+            # The row that the cursor stands on, once more.
+            found = rows[start - 1 : start] if start else ()
+        else:
+            end = len(rows) if count is None else min(len(rows), start + count)
+            found, self.position = rows[start:end], end
+        return Result(f"FETCH {len(found)}", self.result.columns, found, len(found))
+
+
+class OpenCursors:
+    """The cursors of the open transaction; they end with it."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, OpenCursor] = {}
+
+    def check_free(self, name: str) -> None:
+        if name in self._by_name:
+            raise errors.DuplicateCursor(name=name)
+
+    def open(self, name: str, result: Result) -> None:
+        self.check_free(name)
+        self._by_name[name] = OpenCursor(result)
+
+    def get(self, name: str) -> OpenCursor:
+        if name not in self._by_name:
+            raise errors.UndefinedCursor(name=name)
+        return self._by_name[name]
+
+    def close(self, name: str | None) -> None:
+        """None closes all."""
+        if name is None:
+            self._by_name.clear()
+        else:
+            self.get(name)
+            del self._by_name[name]
+
+    def mark(self) -> dict[str, OpenCursor]:
+        return dict(self._by_name)
+
+    def restore(self, mark: dict[str, OpenCursor]) -> None:
+        """Those opened since are closed; those closed since stay so."""
+        self._by_name = {name: cursor for name, cursor in self._by_name.items() if mark.get(name) is cursor}

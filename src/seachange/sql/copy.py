@@ -1,0 +1,149 @@
+"""COPY: a file into a table, a query into a file, in bounded memory; all of a file or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, TextIO
+
+import pyarrow as pa
+
+from seachange import errors
+from seachange.model.coercion import coercer
+from seachange.model.defaults import constant_value
+from seachange.model.descriptor import Column, Table
+from seachange.sql.copy_text import CopyFormat, Fields, format_record, read_records
+from seachange.sql.dml import compile_select
+from seachange.sql.duck import DuckQuery, DuckSession
+from seachange.sql.duck_errors import translate_error
+from seachange.sql.parse import TreeStatement
+from seachange.sql.port import TransactionPort
+from seachange.sql.query import bind_query, check_parameter_count, result_names
+from seachange.sql.result import Row
+from seachange.sql.target import find_column
+from seachange.storage.arrow import arrow_type
+
+# Up to here rows go through the transaction's buffer, above straight into segments.
+ROWS_MAX = 10_000
+_BATCH_ROWS = 10_240
+
+
+class CopyIn:
+    """One file on its way into a table."""
+
+    def __init__(self, port: TransactionPort, table: Table, columns: Sequence[str] | None, format_: CopyFormat) -> None:
+        self._port = port
+        self._table = table
+        self._format = format_
+        self._columns = table.visible_columns if columns is None else [find_column(table, name) for name in columns]
+        self._readers = [(column, coercer(column.type)) for column in self._columns]
+        self._failure: errors.Error | None = None
+
+    def run(self, file: TextIO) -> int:
+        rows = self._rows(file)
+        first = list(islice(rows, ROWS_MAX + 1))
+        if len(first) <= ROWS_MAX:
+            self._port.insert(self._table, [self._whole_row(row) for row in first])
+            return len(first)
+        schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in self._table.visible_columns])
+        reader = pa.RecordBatchReader.from_batches(schema, self._batches(first, rows, schema))
+        try:
+            return self._port.insert_arrow(self._table, reader)
+        except Exception as error:
+            # What was wrong with the file comes back through Arrow as something else.
+            if self._failure is not None:
+                raise self._failure from error
+            raise
+
+    def _rows(self, file: TextIO) -> Iterator[Row]:
+        try:
+            for line, fields in read_records(file, self._format):
+                yield self._convert(line, fields)
+        except errors.Error as error:
+            self._failure = error
+            raise
+
+    def _convert(self, line: int, fields: Fields) -> Row:
+        if len(fields) > len(self._readers):
+            raise errors.BadCopyFormat(line=line, detail="extra data after last expected column")
+        if len(fields) < len(self._readers):
+            missing = self._readers[len(fields)][0].name
+            raise errors.BadCopyFormat(line=line, detail=f'missing data for column "{missing}"')
+        values = []
+        for field, (column, read) in zip(fields, self._readers, strict=True):
+            try:
+                values.append(read(field))
+            except errors.DataError as error:
+                error.args = (f'{error} (COPY {self._table.name}, line {line}, column "{column.name}")',)
+                raise
+        return tuple(values)
+
+    def _whole_row(self, row: Row) -> Row:
+        given = dict(zip((column.name for column in self._columns), row, strict=True))
+        return tuple([given.get(c.name, None if c.hidden else _default(c)) for c in self._table.columns])
+
+    def _batches(self, first: list[Row], rest: Iterator[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        rows = first
+        while rows:
+            given = dict(zip((c.name for c in self._columns), zip(*rows, strict=True), strict=True))
+            arrays = [
+                pa.array(given.get(c.name) or [_default(c)] * len(rows), field.type)
+                for c, field in zip(self._table.visible_columns, schema, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            rows = list(islice(rest, _BATCH_ROWS))
+
+
+def _default(column: Column) -> Any:
+    return constant_value(column.type, column.default)
+
+
+def copy_out(
+    statement: TreeStatement,
+    port: TransactionPort,
+    duck: DuckSession,
+    values: Sequence[Any],
+    file: TextIO,
+    format_: CopyFormat,
+) -> int:
+    """Writes the rows of a query; gives their number."""
+    template = compile_select(statement.tree)
+    check_parameter_count(template, values)
+    query = bind_query(template, port, values)
+    names, types = duck.describe(query)
+    if format_.header:
+        file.write(format_record(result_names(template, names), format_))
+    count = 0
+    with duck.batches(_as_text(query, types), _BATCH_ROWS) as reader:
+        for batch in _reading(reader):
+            records = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            file.writelines(format_record(record, format_) for record in records)
+            count += batch.num_rows
+    return count
+
+
+def _reading(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except OSError as error:
+            raise translate_error(error) from error
+        yield batch
+
+
+def _as_text(query: DuckQuery, types: Sequence[str]) -> DuckQuery:
+    names = [f"c{i}" for i in range(len(types))]
+    shown = ", ".join(_shown(name, type_) for name, type_ in zip(names, types, strict=True))
+    return replace(query, sql=f"SELECT {shown} FROM ({query.sql}) AS shown({', '.join(names)})")  # noqa: S608 - generated
+
+
+def _shown(name: str, type_: str) -> str:
+    """As PostgreSQL shows a value of the type."""
+    if type_ == "BOOLEAN":
+        return f"CASE WHEN {name} THEN 't' WHEN NOT {name} THEN 'f' END"
+    if type_ == "BLOB":
+        return f"'\\x' || lower(hex({name}))"
+    return f"CAST({name} AS VARCHAR)"

@@ -1,0 +1,163 @@
+"""The formats of COPY: lines of CSV or of PostgreSQL's text format to fields and back. A field is text, or None.
+
+**Invariant:** a record is never longer than `RECORD_CHARS_MAX`, so that a missing quote does not read all of a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from seachange import errors
+
+RECORD_CHARS_MAX = 16 << 20
+
+Fields = list[str | None]
+
+_QUOTE = '"'
+_ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_SPECIAL = {"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFormat:
+    """`csv`: CSV as PostgreSQL reads and writes it; otherwise its text format."""
+
+    csv: bool
+    delimiter: str
+    null: str
+    header: bool = False
+
+
+def copy_format(name: str, header: bool, delimiter: str | None, null: str | None) -> CopyFormat:
+    if name not in ("csv", "text"):
+        raise errors.InvalidSetting(name="format", value=name)
+    csv = name == "csv"
+    chosen = delimiter if delimiter is not None else ("," if csv else "\t")
+    if len(chosen) != 1 or chosen in '\r\n\\"' or (not csv and chosen.isalnum()):
+        raise errors.InvalidSetting(name="delimiter", value=chosen)
+    marker = null if null is not None else ("" if csv else "\\N")
+    if "\n" in marker or "\r" in marker or chosen in marker or (csv and _QUOTE in marker):
+        raise errors.InvalidSetting(name="null", value=marker)
+    return CopyFormat(csv, chosen, marker, header)
+
+
+def read_records(file: TextIO, format_: CopyFormat) -> Iterator[tuple[int, Fields]]:
+    """The records with the numbers of their first lines, from 1; the header is left out."""
+    number = 0
+    first = True
+    while line := _read_line(file, number + 1):
+        start = number + 1
+        number += 1
+        while format_.csv and line.count(_QUOTE) % 2:
+            more = _read_line(file, number + 1)
+            if not more or len(line) + len(more) > RECORD_CHARS_MAX:
+                raise errors.BadCopyFormat(line=start, detail="unterminated CSV quoted field")
+            line += more
+            number += 1
+        text = line.rstrip("\r\n") if not line.endswith("\n") else line[:-1].removesuffix("\r")
+        if text == "\\.":
+            return
+        if not (first and format_.header):
+            yield start, split_csv(text, format_, start) if format_.csv else _split_text(text, format_)
+        first = False
+
+
+def _read_line(file: TextIO, number: int) -> str:
+    try:
+        line = file.readline(RECORD_CHARS_MAX)
+    except UnicodeDecodeError:
+        raise errors.InvalidEncoding(line=number) from None
+    if len(line) == RECORD_CHARS_MAX:
+        raise errors.BadCopyFormat(line=number, detail=f"a line has more than {RECORD_CHARS_MAX} characters")
+    return line
+
+
+def split_csv(text: str, format_: CopyFormat, line: int) -> Fields:
+    """
+    >>> split_csv('1,"a ""b"", c",,""', copy_format("csv", False, None, None), 1)
+    ['1', 'a "b", c', None, '']
+    """
+    if _QUOTE not in text:
+        return [None if part == format_.null else part for part in text.split(format_.delimiter)]
+    fields: Fields = []
+    position = 0
+    while True:
+        field, position = _csv_field(text, position, format_, line)
+        fields.append(field)
+        if position >= len(text):
+            return fields
+        position += 1
+        if position == len(text):
+            return [*fields, None if format_.null == "" else ""]
+
+
+def _csv_field(text: str, position: int, format_: CopyFormat, line: int) -> tuple[str | None, int]:
+    """One field, which may be quoted in part, and where its delimiter or the end of the text is."""
+    parts: list[str] = []
+    quoted = False
+    while position < len(text) and text[position] != format_.delimiter:
+        if text[position] != _QUOTE:
+            end = min(_find(text, format_.delimiter, position), _find(text, _QUOTE, position))
+            parts.append(text[position:end])
+            position = end
+            continue
+        quoted = True
+        position += 1
+        while True:
+            end = text.find(_QUOTE, position)
+            if end < 0:
+                raise errors.BadCopyFormat(line=line, detail="unterminated CSV quoted field")
+            parts.append(text[position:end])
+            position = end + 1
+            if text[position : position + 1] != _QUOTE:
+                break
+            parts.append(_QUOTE)
+            position += 1
+    field = "".join(parts)
+    return (None if not quoted and field == format_.null else field), position
+
+
+def _find(text: str, what: str, start: int) -> int:
+    found = text.find(what, start)
+    return len(text) if found < 0 else found
+
+
+def _split_text(text: str, format_: CopyFormat) -> Fields:
+    if "\\" not in text:
+        return [None if part == format_.null else part for part in text.split(format_.delimiter)]
+    parts = re.split(rf"(?<!\\)((?:\\\\)*){re.escape(format_.delimiter)}", text)
+    joined = [parts[i] + (parts[i + 1] if i + 1 < len(parts) else "") for i in range(0, len(parts), 2)]
+    return [None if part == format_.null else _ESCAPED.sub(_unescape, part) for part in joined]
+
+
+def _unescape(match: re.Match[str]) -> str:
+    what = match.group(1)
+    if what[0] == "x" and len(what) > 1:
+        return chr(int(what[1:], 16))
+    if what[0] in "01234567":
+        return chr(int(what, 8))
+    return _ESCAPES.get(what, what)
+
+
+def format_record(fields: Sequence[str | None], format_: CopyFormat) -> str:
+    show = _show_csv if format_.csv else _show_text
+    return format_.delimiter.join([show(field, format_) for field in fields]) + "\n"
+
+
+def _show_csv(field: str | None, format_: CopyFormat) -> str:
+    if field is None:
+        return format_.null
+    if field == format_.null or field == "\\." or any(c in field for c in (format_.delimiter, _QUOTE, "\n", "\r")):
+        return _QUOTE + field.replace(_QUOTE, _QUOTE * 2) + _QUOTE
+    return field
+
+
+def _show_text(field: str | None, format_: CopyFormat) -> str:
+    if field is None:
+        return format_.null
+    escaped = "".join([_SPECIAL.get(c, c) for c in field]) if any(c in _SPECIAL for c in field) else field
+    return escaped.replace(format_.delimiter, "\\" + format_.delimiter)

@@ -1,0 +1,65 @@
+"""EXPLAIN: the tables that a query reads, what they are made of, and DuckDB's plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from seachange import errors
+from seachange.model.scan import ScanFacts
+from seachange.model.statements import Explain
+from seachange.model.types import TEXT
+from seachange.sql.dml import compile_select, select_key_table
+from seachange.sql.duck import DuckSession
+from seachange.sql.parse import TreeStatement, parse_script
+from seachange.sql.port import TransactionPort
+from seachange.sql.query import bind_query, check_parameter_count
+from seachange.sql.result import Result, table_column
+from seachange.sql.template import Template
+
+_FILE = re.compile(r"\S+\.parquet")
+
+
+def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
+    (parsed, *more) = parse_script(statement.query)
+    if more or not isinstance(parsed, TreeStatement):
+        raise errors.SyntaxProblem(detail="EXPLAIN takes one query")
+    if parsed.command != "SELECT":
+        raise errors.FeatureNotSupported(feature=f"EXPLAIN {parsed.command}", instead="EXPLAIN SELECT works.")
+    template = compile_select(parsed.tree)
+    check_parameter_count(template, values)
+    by_key = select_key_table(parsed.tree, port)
+    lines = [f"Look-up by primary key in {by_key}"] if by_key is not None else []
+    lines += _table_lines(template, port)
+    if by_key is None or statement.analyze:
+        lines += _plan_lines(template, statement.analyze, port, duck, values)
+    return Result("EXPLAIN", (table_column("QUERY PLAN", TEXT),), [(line,) for line in lines], len(lines))
+
+
+def _table_lines(template: Template, port: TransactionPort) -> list[str]:
+    tables = dict.fromkeys((r.schema, r.name) for r in template.tables if not r.given)
+    lines = []
+    for schema, name in tables:
+        table = port.table(schema, name)
+        lines.append(f"Table {table.schema}.{table.name}: {_facts(port.describe(table))}")
+    return lines
+
+
+def _facts(facts: ScanFacts) -> str:
+    own = f", {facts.own_rows} rows of this transaction" if facts.own_rows else ""
+    return (
+        f"{facts.untouched} segments untouched, {facts.touched} touched "
+        f"({facts.superseded} rows superseded), {facts.inline_rows} rows inline{own}"
+    )
+
+
+def _plan_lines(
+    template: Template, analyze: bool, port: TransactionPort, duck: DuckSession, values: Sequence[Any]
+) -> list[str]:
+    query = bind_query(template, port, values)
+    verb = "EXPLAIN ANALYZE" if analyze else "EXPLAIN"
+    answer = duck.rows(replace(query, sql=f"{verb} {query.sql}"))
+    text = _FILE.sub("(a segment)", "\n".join(row[1] for row in answer.rows))
+    return text.strip("\n").split("\n")
