@@ -34,16 +34,36 @@ class Claim:
     strength: LockStrength
     also: KeyHash | None = None
 
+    @property
+    def written(self) -> Iterator[KeyHash]:
+        """What the commit of a locked row declares as written: others that rely on it conflict."""
+        if self.strength >= LockStrength.NO_KEY_UPDATE:
+            yield self.lock
+        if self.strength is LockStrength.UPDATE and self.also is not None:
+            yield self.also
+
+    @property
+    def shared(self) -> Iterator[KeyHash]:
+        """What it declares as relied upon: the row, or its key only."""
+        if self.strength is LockStrength.SHARE:
+            yield self.lock
+        if self.strength is LockStrength.KEY_SHARE and self.also is not None:
+            yield self.also
+
 
 class Claims:
     """The locks of one transaction; `owner` is its ticket in the registry."""
 
-    def __init__(self, epoch: EpochState, owner: int) -> None:
+    def __init__(self, epoch: EpochState, owner: int, shares: dict[KeyHash, Seq]) -> None:
         self._epoch = epoch
         self._owner = owner
         # A session waits, and runs a statement again. Whoever drives a transaction by hand hears of it at commit.
         self.waits = False
         self.timeout_ms = 0
+        # Of rows that were locked and may not be written at all: what the commit declares, and since when. The shares
+        # are the transaction's own, which has others too.
+        self.writes: dict[KeyHash, Seq] = {}
+        self._shares = shares
 
     def take(self, claims: Sequence[Claim], snapshot: Seq) -> None:
         """Waits for the keys; raises RowChanged if one of them was written since `snapshot`."""
@@ -59,6 +79,27 @@ class Claims:
         changed = self._epoch.conflicts.find(keys, {})
         if changed is not None:
             raise errors.RowChanged(seq=changed)
+
+    def lock(self, claims: Sequence[Claim], policy: LockPolicy) -> list[bool]:
+        """Locks rows that are to be read; says which of them, as the policy may leave some out."""
+        if not self.waits:
+            return [True] * len(claims)
+        locks = self._epoch.locks
+        return [locks.acquire(self._owner, c.lock, c.strength, policy, self.timeout_ms) for c in claims]
+
+    def declare(self, claims: Sequence[Claim], snapshot: Seq) -> None:
+        """Makes locked rows part of the commit, so that a change by another node, which knows nothing of the lock, is a
+        conflict; raises RowChanged if there was one since `snapshot`."""
+        writes = {key: snapshot for claim in claims for key in claim.written}
+        shares = {key: snapshot for claim in claims for key in claim.shared}
+        changed = self._epoch.conflicts.find(writes, shares)
+        if changed is not None:
+            raise errors.RowChanged(seq=changed)
+        # What an earlier statement relied on counts from there.
+        for key in writes:
+            self.writes.setdefault(key, snapshot)
+        for key in shares:
+            self._shares.setdefault(key, snapshot)
 
     def cancel(self) -> None:
         self._epoch.locks.cancel(self._owner)
@@ -105,7 +146,8 @@ def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new:
 def claim_key(plan: EntryPlan, key: Row, strength: LockStrength) -> Claim:
     """The claim on a row, by its primary key. Only a change of the key itself concerns those who refer to it."""
     encoded = plan.codec.encode(key)
-    also = unique_hash(plan.index.id, encoded) if strength is LockStrength.UPDATE else None
+    of_key = strength in (LockStrength.UPDATE, LockStrength.KEY_SHARE)
+    also = unique_hash(plan.index.id, encoded) if of_key else None
     return Claim(entry_hash(plan.index.id, encoded), strength, also)
 
 

@@ -63,6 +63,8 @@ def commit_transaction(txn: TransactionState) -> Seq | None:
         if not draft.touched and not txn.pending:
             return None
         draft.watched += txn.reads.indexes
+        for key, base in txn.claims.writes.items():
+            draft.writes[key] = min(base, draft.writes.get(key, base))
         return _submit(txn, draft)
     except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
         # Nobody knows whether the files are referred to: they stay intents of this epoch.

@@ -16,7 +16,7 @@ from seachange import errors
 from seachange.engine.buffer import WriteBuffer
 from seachange.engine.bulk import BulkInsert
 from seachange.engine.bulk_rules import check_load
-from seachange.engine.claims import Claims, claim_deletes, claim_inserts, claim_updates
+from seachange.engine.claims import Claims, claim_deletes, claim_inserts, claim_key, claim_updates
 from seachange.engine.epoch import EpochState
 from seachange.engine.foreign_key import ForeignKeys
 from seachange.engine.lookup import find_primary_key
@@ -29,10 +29,11 @@ from seachange.engine.writes import RowWriter
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
+from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.references import Reference, references_to
 from seachange.model.scan import Scan, ScanFacts
 from seachange.storage.image import SnapshotParts
-from seachange.storage.keys import entry_hash
+from seachange.storage.keys import entry_hash, unique_hash
 from seachange.storage.plan import Overlay, plan_scan
 
 Row = tuple[Any, ...]
@@ -63,7 +64,7 @@ class Transaction:
             # What never began must not hold the low-water mark.
             epoch.registry.leave(self._ticket)
             raise
-        self.claims = Claims(epoch, self._ticket)
+        self.claims = Claims(epoch, self._ticket, self.shares)
         self._open = True
 
     def _look(self) -> Seq:
@@ -242,6 +243,9 @@ class Transaction:
         if index.id == table.primary.id:
             return self.get(table, key)
         self._use(table)
+        if self.isolation is Isolation.SERIALIZABLE:
+            plan = next(plan for plan in self.parts.write_plan(table).entries if plan.index.id == index.id)
+            self.reads.add_keys(table.primary.id, [unique_hash(index.id, plan.unique_codec.encode(key))])
         with self._reading():
             primary = find_primary_key(self, self.parts.write_plan(table), index, key, self.pending.is_new(table))
         return None if primary is None else self.get(table, primary)
@@ -252,6 +256,25 @@ class Transaction:
         return [(check.name, row) for check, row in checks.broken(rows, self.parts.duck)] if checks else []
 
     # Writing.
+
+    def lock_rows(
+        self, table: Table, keys: Sequence[Row], strength: LockStrength, policy: LockPolicy
+    ) -> Sequence[bool]:
+        plan = self._write_plan(table).primary
+        if self.pending.is_new(table):
+            return [True] * len(keys)
+        claims = [claim_key(plan, key, strength) for key in keys]
+        taken = self.claims.lock(claims, policy)
+        own = self.buffer.indexes.get(plan.index.id)
+        self.claims.declare(
+            [
+                claim
+                for key, claim, is_taken in zip(keys, claims, taken, strict=True)
+                if is_taken and (own is None or plan.codec.encode(key) not in own.entries)
+            ],
+            self.snapshot,
+        )
+        return taken
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         writer = self._writer(self._write_plan(table))

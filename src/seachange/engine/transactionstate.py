@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from seachange.engine.buffer import WriteBuffer
+from seachange.engine.claims import Claims
 from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
@@ -21,6 +22,7 @@ class TransactionState(Protocol):
     pending: PendingSchema
     snapshot: Seq
     reads: ReadSet
+    claims: Claims
     relied_empty: dict[IndexId, tuple[Table, Seq]]
     shares: dict[KeyHash, Seq]
 

@@ -13,6 +13,7 @@ from seachange.sql.duck import DuckSession
 from seachange.sql.fast import KeySelect, compile_key_select, simple_target
 from seachange.sql.insert import InsertRows
 from seachange.sql.insert_select import InsertSelect
+from seachange.sql.locking import LockingSelect
 from seachange.sql.operands import check_argument_count
 from seachange.sql.output import output_names
 from seachange.sql.plan import Plan, is_same_table
@@ -54,6 +55,8 @@ def compile_plan(tree: exp.Expr, port: TransactionPort) -> Plan:
             refuse_clauses(tree, _DELETE_CLAUSES)
             target = read_target(tree.this)
             return Delete(tree, target, target.resolve(port))
+        case exp.Query() if tree.args.get("locks"):
+            return LockingSelect(tree, port)
         case exp.Query():
             return Select(tree, port)
         case exp.Values():

@@ -53,7 +53,8 @@ class Prepared:
 
     @property
     def writes(self) -> bool:
-        return bool(self.command) and self.command != "SELECT"
+        locks = isinstance(self.parsed, TreeStatement) and bool(self.parsed.tree.args.get("locks"))
+        return locks or (bool(self.command) and self.command != "SELECT")
 
 
 def prepare(text: str) -> tuple[Prepared, ...]:

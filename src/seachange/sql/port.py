@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import IndexId
+from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.scan import Scan, ScanFacts
 
 Row = tuple[Any, ...]
@@ -43,6 +44,12 @@ class TransactionPort(Protocol):
 
     def find_unique(self, table: Table, index: Index, key: Row) -> Row | None:
         """The row with this key (no part of it NULL) in a unique index, the primary one or another."""
+
+    def lock_rows(
+        self, table: Table, keys: Sequence[Row], strength: LockStrength, policy: LockPolicy
+    ) -> Sequence[bool]:
+        """Locks rows read in this statement, by their primary keys, until the transaction ends; says which of them
+        (with SKIP others' rows are left out). LockNotAvailable with NOWAIT."""
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """Adds rows; the hidden rowid is filled in where it is None. UniqueViolation, NotNullViolation."""
