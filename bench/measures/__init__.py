@@ -1,11 +1,12 @@
 """The measures, one module per topic, in the order in which they run."""
 
 from bench.harness import Measure
-from bench.measures import bulk, commits, constraints, points, processes, scans
+from bench.measures import bulk, commits, constraints, contention, points, processes, scans
 
 MEASURES: tuple[Measure, ...] = (
     *commits.MEASURES,
     *processes.MEASURES,
+    *contention.MEASURES,
     *scans.MEASURES,
     *points.MEASURES,
     *bulk.MEASURES,
