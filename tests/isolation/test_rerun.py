@@ -1,0 +1,125 @@
+"""Statements that meet rows changed since their snapshot: run again on the newest version, or refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seachange import errors
+from seachange.engine.claims import LOCKED_ROWS_MAX
+from seachange.engine.node import Node
+from seachange.engine.session import Session
+from tests.engine.database import open_quiet
+from tests.engine.threads import together
+from tests.support.workers import wait_until
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    node = open_quiet(tmp_path)
+    yield node
+    node.close()
+
+
+@pytest.fixture
+def pair(node: Node) -> Iterator[tuple[Session, Session]]:
+    first, second = Session(node), Session(node)
+    first.execute("create table t (id int primary key, n int)")
+    first.execute("insert into t values (1, 10), (2, 20)")
+    yield first, second
+    first.close()
+    second.close()
+
+
+def while_waiting(node: Node, waits: Session, statement: str, other: Session, end: str) -> tuple[str, int]:
+    """Runs a statement that waits for the other's transaction, which ends meanwhile; gives its tag and count."""
+
+    def finish() -> tuple[str, int]:
+        wait_until(lambda: node.epoch.locks.waiting, "the statement to wait")
+        other.execute(end)
+        return "", 0
+
+    def run() -> tuple[str, int]:
+        result = waits.execute(statement)
+        return result.tag, result.count
+
+    return together(run, finish)[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "end", "statement", "count"),
+    [
+        ("update t set n = 11 where id = 1", "commit", "update t set n = n + 1 where n = 10", 0),
+        ("update t set n = 11 where id = 1", "rollback", "update t set n = n + 1 where n = 10", 1),
+        ("update t set n = 11 where id = 1", "commit", "update t set n = n + 1 where n = 11 or id = 1", 1),
+        ("update t set n = 10 where id = 2", "commit", "delete from t where n = 10 or id = 2", 2),
+        ("delete from t where id = 1", "commit", "delete from t where id = 1", 0),
+        ("delete from t where id = 1", "commit", "select * from t where id = 1 for update", 0),
+        ("update t set n = 5 where id = 1", "commit", "select * from t where n = 5 or id = 1 for share", 1),
+        ("update t set id = 3 where id = 1", "commit", "update t set n = 0 where id = 1", 0),
+    ],
+)
+def test_the_condition_is_evaluated_on_the_newest_version(
+    node: Node, pair: tuple[Session, Session], change: str, end: str, statement: str, count: int
+) -> None:
+    first, second = pair
+    second.execute("begin")
+    second.execute("select * from t")
+    first.execute("begin")
+    first.execute(change)
+    assert while_waiting(node, second, statement, first, end)[1] == count
+    second.execute("commit")
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_one_snapshot_cannot_move(node: Node, pair: tuple[Session, Session], level: str) -> None:
+    first, second = pair
+    second.execute(f"begin isolation level {level}")
+    second.execute("select * from t where id = 1")
+    first.execute("begin; update t set n = 11 where id = 1")
+    with pytest.raises(errors.SerializationFailure) as caught:
+        while_waiting(node, second, "update t set n = 12 where id = 1", first, "commit")
+    assert caught.value.sqlstate == "40001"
+
+
+def test_a_transaction_that_used_an_older_version_of_the_table_is_refused(pair: tuple[Session, Session]) -> None:
+    first, second = pair
+    second.execute("begin")
+    second.execute("select * from t where id = 1")
+    first.execute("alter table t add column c int")
+    first.execute("update t set n = 11 where id = 1")
+    # What nobody has changed can be written.
+    second.execute("update t set n = 21 where id = 2")
+    with pytest.raises(errors.SerializationFailure) as caught:
+        second.execute("update t set n = n + 1 where id = 1")
+    assert caught.value.sqlstate == "40001"
+
+
+def test_large_statements_take_no_locks(node: Node, pair: tuple[Session, Session]) -> None:
+    first, second = pair
+    values = ", ".join(f"({i}, 0)" for i in range(10, 11 + LOCKED_ROWS_MAX))
+    first.execute(f"begin; insert into t values {values}")
+    assert not len(node.epoch.locks)
+    second.execute("begin")
+    second.execute("insert into t values (10, 1)")
+    first.execute("commit")
+    with pytest.raises(errors.SerializationFailure):
+        second.execute("commit")
+
+
+def test_a_row_that_was_only_locked_is_a_conflict_for_another_node(
+    tmp_path: Path, node: Node, pair: tuple[Session, Session]
+) -> None:
+    other = open_quiet(tmp_path, "other")
+    remote = Session(other)
+    try:
+        for lock, change in (("for update", "update t set n = 0 where id = 1"), ("for key share", "delete from t")):
+            pair[0].execute("begin")
+            pair[0].execute(f"select * from t where id = 1 {lock}")
+            pair[0].execute("insert into t values (100, 0)")
+            remote.execute(change)
+            with pytest.raises(errors.SerializationFailure):
+                pair[0].execute("commit")
+    finally:
+        remote.close()
+        other.close()
