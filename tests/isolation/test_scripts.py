@@ -44,7 +44,7 @@ def check(tester: ScriptRunner, script: Script, level: str, counts: Counter[str]
         counts["interleavings run"] += 1
         if not is_serial(script, outcome):
             strange.append((order, outcome))
-    counts["scripts"] += 1
+    counts["scripts"] = len(SCRIPTS)
     if level in script.anomalies:
         assert strange, f"{script.name} shows no anomaly at {level}: what does it test?"
     else:
@@ -59,7 +59,9 @@ def test_within_a_node(tester: ScriptRunner, name: str, level: str, counts: Coun
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    "level", ["read committed", pytest.param("repeatable read", marks=pytest.mark.slow), "serializable"]
+)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_across_nodes(apart: ScriptRunner, name: str, level: str, counts: Counter[str]) -> None:
     check(apart, SCRIPTS[name], level, counts)
