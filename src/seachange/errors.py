@@ -158,6 +158,11 @@ class StatementTooComplex(ProgrammingError):
     message = "the statement is nested too deeply"
 
 
+class ProgramLimitExceeded(OperationalError):
+    sqlstate = "54000"
+    message = "{detail}"
+
+
 class StatementRefused(ProgrammingError):
     sqlstate = "42000"
     message = "{detail}"

@@ -15,10 +15,12 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.keeper import Keeper, compact_index
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.transaction import Transaction
+from seachange.engine.watchdog import Watchdog
 from seachange.model.descriptor import Table
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.pipeline.gc import collect_garbage
+from seachange.runtime.process import resident_bytes
 from seachange.storage.duck import Duck
 
 NODE_EXPIRY_MS = 10_000
@@ -36,6 +38,7 @@ class Node:
         self._renewing = threading.Lock()
         self._epoch = EpochState(parts.catalog, parts.warehouse, name, expiry_ms)
         self._stopped = threading.Event()
+        self.watchdog = Watchdog(parts.clock, resident_bytes)
         self._threads = [
             threading.Thread(target=self._repeat, args=(action,), name=f"seachange-{action.__name__}", daemon=True)
             for action in (self.beat, self.follow)
@@ -131,6 +134,7 @@ class Node:
             return
         self._stopped.set()
         self._epoch.locks.end()
+        self.watchdog.stop()
         self.keeper.stop()
         for thread in self._threads:
             thread.join()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TextIO, TypeVar
 
 from seachange import errors
@@ -26,7 +27,7 @@ from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
 from seachange.sql.parse import TreeStatement
 from seachange.sql.result import Result
-from seachange.sql.settings import SessionSettings, parse_as_of, parse_duration_ms
+from seachange.sql.settings import SessionSettings, parse_as_of, parse_duration_ms, parse_size
 
 # How often a statement that stands for itself is run again when it meets a conflict.
 RETRIES_MAX = 20
@@ -97,7 +98,10 @@ class Session:
         statement = prepare_one(query, ("SELECT",)).parsed
         if not isinstance(statement, TreeStatement):
             raise errors.Bug(detail="a query that is not a tree")
-        return self.in_transaction(lambda transaction: copy_out(statement, transaction, self._duck, (), file, format_))
+        with self._watched():
+            return self.in_transaction(
+                lambda transaction: copy_out(statement, transaction, self._duck, (), file, format_)
+            )
 
     def execute_prepared(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         return self._execute_one(prepared, values)
@@ -118,11 +122,19 @@ class Session:
         transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
         self._running = transaction
         try:
-            return run_current(
-                transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices)
-            )
+            with self._watched():
+                return run_current(
+                    transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices)
+                )
         finally:
             self._running = None
+
+    def _watched(self) -> AbstractContextManager[None]:
+        timeout_ms = parse_duration_ms(self.settings.get("statement_timeout"))
+        growth_bytes_max = parse_size(self.settings.get("seachange.process_growth_limit"))
+        if not timeout_ms and not growth_bytes_max:
+            return nullcontext()
+        return self.node.watchdog.watch(self, timeout_ms, growth_bytes_max)
 
     def in_transaction(self, work: Callable[[Transaction], T]) -> T:
         """Runs in the open transaction; an error makes it a failed one. Outside, in one of its own."""

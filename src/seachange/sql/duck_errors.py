@@ -9,10 +9,15 @@ import duckdb
 
 from seachange import errors
 
+# In the message of every guard against values that are too large.
+LIMIT_PHRASE: Final = "exceeds the limit of"
+
 # A class of duckdb ("" is any), a pattern searched in the message, and the error; the first match wins.
 _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("", r"\.parquet", errors.SegmentDamaged),
     ("InterruptException", "", errors.QueryCanceled),
+    ("INTERRUPTException", "", errors.QueryCanceled),
+    ("", LIMIT_PHRASE, errors.ProgramLimitExceeded),
     ("OutOfMemoryException", "", errors.OutOfMemory),
     ("", r"[Dd]ivision by zero", errors.DivisionByZero),
     ("ConversionException", r"(date|timestamp|time) field value out of range", errors.DatetimeFieldOverflow),

@@ -6,6 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from seachange import errors
 from seachange.model.coercion import coerce
@@ -23,6 +24,8 @@ _MILLISECONDS: dict[str, int] = {
     **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
     **dict.fromkeys(("d", "day", "days"), 86_400_000),
 }
+_SIZE = re.compile(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", re.IGNORECASE)
+_BYTES: dict[str, int] = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 _UTF8 = frozenset({"utf8", "utf-8", "unicode"})
 _UTC = frozenset({"utc", "gmt", "etc/utc", "zulu", "0", "+00:00"})
 
@@ -50,6 +53,11 @@ def _check_isolation(value: str) -> str:
 
 def _check_duration(value: str) -> str:
     parse_duration_ms(value)
+    return value
+
+
+def _check_size(value: str) -> str:
+    parse_size(value)
     return value
 
 
@@ -96,12 +104,19 @@ SETTINGS: dict[str, Setting] = {
         Setting("lock_timeout", "0", _check_duration, "How long a statement waits for a key; 0 for ever."),
         Setting("seachange.node_expiry", "10s", _check_duration, "After what silence a node is given up."),
         Setting("seachange.retention", "1 day", _check_duration, "How long history is kept."),
+        Setting(
+            "seachange.process_growth_limit",
+            "4GB",
+            _check_size,
+            "By how much the process may grow during a statement; 0 for any.",
+        ),
         Setting("statement_timeout", "0", _check_duration, "How long a statement may take; 0 for ever."),
         Setting("timezone", "UTC", _check_timezone, "The time zone of the session: always UTC."),
     )
 }
 
 
+@lru_cache(maxsize=64)
 def parse_duration_ms(text: str) -> int:
     """
     >>> parse_duration_ms("1 day"), parse_duration_ms("10s"), parse_duration_ms("250")
@@ -111,6 +126,18 @@ def parse_duration_ms(text: str) -> int:
     if match is None or match.group(2).lower() not in _MILLISECONDS:
         raise ValueError(text)
     return int(float(match.group(1)) * _MILLISECONDS[match.group(2).lower()])
+
+
+@lru_cache(maxsize=64)
+def parse_size(text: str) -> int:
+    """
+    >>> parse_size("4GB"), parse_size("64 kB"), parse_size("100")
+    (4294967296, 65536, 100)
+    """
+    match = _SIZE.fullmatch(text)
+    if match is None or match.group(2).lower() not in _BYTES:
+        raise ValueError(text)
+    return int(match.group(1)) * _BYTES[match.group(2).lower()]
 
 
 def parse_as_of(text: str) -> Seq | dt.datetime | None:

@@ -14,6 +14,7 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from seachange import errors
 from seachange.model.types import NUMERIC_DEFAULT
+from seachange.sql.amplify import bound_sizes
 from seachange.sql.guard import check_text, check_tree
 from seachange.sql.output import output_names
 from seachange.sql.reads import columns_read, columns_sought
@@ -146,7 +147,13 @@ def _sum_integers(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-_PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (_unqualify, _plain_strings, _translate_casts, _sum_integers)
+_PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
+    _unqualify,
+    _plain_strings,
+    _translate_casts,
+    bound_sizes,
+    _sum_integers,
+)
 
 
 def _name_session_values(tree: exp.Expr) -> tuple[str, ...]:

@@ -1,0 +1,131 @@
+"""Functions that make much out of little, bounded: DuckDB's memory limit does not stop them, nor does an interrupt
+reach into them, so what they would make is computed first.
+
+**Invariant:** none of them makes a value of more than `VALUE_BYTES_MAX` bytes or a list of more than `LIST_ITEMS_MAX`
+items. It is an argument that is guarded, not the call: DuckDB would compute a call of constants in any branch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.sql.duck_errors import LIMIT_PHRASE
+
+VALUE_BYTES_MAX = 64 << 20
+LIST_ITEMS_MAX = 8 << 20
+# The text of an argument is repeated in its guard.
+_NESTED_MAX = 4
+# A width of this many digits in a format string makes a large value of a small one, one from an argument any.
+_WIDE_FORMAT = re.compile(r"[0-9]{5}|\{[^}]*\{|\*")
+
+
+def bound_sizes(tree: exp.Expr) -> exp.Expr:
+    # From the inside out, so that a guard repeats its arguments with their own guards in place.
+    nodes = [node for node in tree.walk() if type(node) in _GUARDS]
+    for node in reversed(nodes):
+        if _depth(node) > _NESTED_MAX:
+            raise errors.StatementTooComplex()
+    for node in reversed(nodes):
+        _GUARDS[type(node)](node)
+    return tree
+
+
+def _depth(node: exp.Expr) -> int:
+    depth = 0
+    above: exp.Expr | None = node
+    while above is not None:
+        depth += type(above) in _GUARDS
+        above = above.parent
+    return depth
+
+
+def _size(node: exp.Expr) -> exp.Expr:
+    """The bytes of a text, never NULL; wide enough for any product."""
+    text = exp.cast(node.copy(), exp.DataType.build("TEXT"))
+    return exp.cast(_call("coalesce", _call("strlen", text), exp.Literal.number(0)), exp.DataType.build("DOUBLE"))
+
+
+def _number(node: exp.Expr) -> exp.Expr:
+    return exp.cast(exp.paren(node.copy(), copy=False), exp.DataType.build("DOUBLE"))
+
+
+def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def _guard(
+    node: exp.Expr, key: str, size: exp.Expr, limit: int = VALUE_BYTES_MAX, what: str = "a value", unit: str = "bytes"
+) -> None:
+    """Puts a check of `size` before the argument `key`."""
+    argument = node.args[key]
+    too_large = exp.GT(this=size, expression=exp.Literal.number(limit))
+    complaint = _call("error", exp.Literal.string(f"{what} {LIMIT_PHRASE} {limit} {unit}"))
+    node.set(key, exp.case().when(too_large, complaint).else_(argument.copy()))
+
+
+def _guard_repeat(node: exp.Expr) -> None:
+    _guard(node, "times", exp.Mul(this=_size(node.this), expression=_number(node.args["times"])))
+
+
+def _guard_pad(node: exp.Expr) -> None:
+    # A character has up to four bytes.
+    _guard(node, "expression", exp.Mul(this=_number(node.expression), expression=exp.Literal.number(4)))
+
+
+def _guard_space(node: exp.Expr) -> None:
+    _guard(node, "this", _number(node.this))
+
+
+def _guard_replace(node: exp.Expr) -> None:
+    replacement = node.args.get("replacement")
+    if replacement is None:
+        return
+    pattern: exp.Expr = exp.Literal.number(1)
+    if isinstance(node, exp.Replace):
+        pattern = _call("greatest", _size(node.expression), exp.Literal.number(1))
+    found = exp.Div(this=_size(node.this), expression=pattern)
+    _guard(node, "replacement", exp.Mul(this=exp.paren(found), expression=_size(replacement)))
+
+
+def _guard_format(node: exp.Expr) -> None:
+    text = node.this
+    if not isinstance(text, exp.Literal) or not text.is_string:
+        raise errors.FeatureNotSupported(feature="format of a text that is computed", instead="Use concat.")
+    if _WIDE_FORMAT.search(text.name):
+        raise errors.ProgramLimitExceeded(detail="a width in a format string has more than four digits")
+
+
+def _guard_series(node: exp.Expr) -> None:
+    if isinstance(node.parent, exp.Table):
+        # As a table it is a stream.
+        return
+    start, end = node.args["start"], node.args["end"]
+    step = node.args.get("step") or exp.Literal.number(1)
+    measure = _seconds if _is_interval(step) else _number
+    reach = exp.paren(exp.Sub(this=measure(end), expression=measure(start)))
+    items = exp.Div(this=reach, expression=_call("nullif", measure(step), exp.Literal.number(0)))
+    _guard(node, "end", items, LIST_ITEMS_MAX, "a list", "items")
+
+
+def _is_interval(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Interval) or (isinstance(node, exp.Cast) and node.to.is_type(exp.DType.INTERVAL))
+
+
+def _seconds(node: exp.Expr) -> exp.Expr:
+    return _call("epoch", node.copy())
+
+
+_GUARDS: dict[type[exp.Expr], Callable[[exp.Expr], None]] = {
+    exp.Repeat: _guard_repeat,
+    exp.Pad: _guard_pad,
+    exp.Space: _guard_space,
+    exp.Replace: _guard_replace,
+    exp.RegexpReplace: _guard_replace,
+    exp.Format: _guard_format,
+    exp.GenerateSeries: _guard_series,
+    exp.ExplodingGenerateSeries: _guard_series,
+}
