@@ -238,6 +238,11 @@ class DivisionByZero(DataError):
     message = "division by zero"
 
 
+class InvalidParameterValue(DataError):
+    sqlstate = "22023"
+    message = "{detail}"
+
+
 class CardinalityViolation(DataError):
     sqlstate = "21000"
     message = "{detail}"

@@ -37,7 +37,6 @@ def session(tmp_path_factory):
         "select count(*) from (select generate_series(1, n) from t) as q",
         "select count(*) from t, lateral generate_series(1, t.n)",
         "select generate_series(timestamp '0001-01-01', timestamp '9999-01-01', interval '1 microsecond')",
-        "select format('{:>4000000000}', 'x')",
         "insert into t values (3, repeat('x', 4000000000), 1)",
         "update t set s = repeat('x', n) where id = 1",
         "update t set n = 1 where id = 1 returning repeat('x', 4000000000)",
@@ -67,6 +66,8 @@ def test_nesting_is_bounded(session):
         ("select replace('aXbX', 'X', '--'), replace(null, 'a', 'b'), replace('a', '', 'b')", [("a--b--", None, "a")]),
         ("select regexp_replace('abcb', 'b', 'xx', 'g')", [("axxcxx",)]),
         ("select repeat(s, id) from t where id = 2", [("abab",)]),
+        ("select format('%s-%s {} 100%%', 1, null)", [("1- {} 100%",)]),
+        ("select format('{:>4000000000} %s', s) from t where id = 1", [("{:>4000000000} x",)]),
         ("select generate_series(1, 3)", [(1,), (2,), (3,)]),
         ("select generate_series(3, 1, -2)", [(3,), (1,)]),
         ("select count(*) from generate_series(1, 10000000)", [(10_000_000,)]),
@@ -80,3 +81,18 @@ def test_nesting_is_bounded(session):
 )
 def test_the_rest_works(session, text, rows):
     assert list(session.execute(text).rows) == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("select format('%4000000000s', 'x')", "0A000"),
+        ("select format('%I', 'x')", "0A000"),
+        ("select format(s, 1) from t", "0A000"),
+        ("select format('%s %s', 1)", "22023"),
+    ],
+)
+def test_formats_that_are_refused(session, text, code):
+    with pytest.raises(errors.Error) as failure:
+        session.execute(text)
+    assert failure.value.sqlstate == code

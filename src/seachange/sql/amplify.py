@@ -7,7 +7,6 @@ items. It is an argument that is guarded, not the call: DuckDB would compute a c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from sqlglot import exp
@@ -19,8 +18,6 @@ VALUE_BYTES_MAX = 64 << 20
 LIST_ITEMS_MAX = 8 << 20
 # The text of an argument is repeated in its guard.
 _NESTED_MAX = 4
-# A width of this many digits in a format string makes a large value of a small one, one from an argument any.
-_WIDE_FORMAT = re.compile(r"[0-9]{5}|\{[^}]*\{|\*")
 
 
 def bound_sizes(tree: exp.Expr) -> exp.Expr:
@@ -91,14 +88,6 @@ def _guard_replace(node: exp.Expr) -> None:
     _guard(node, "replacement", exp.Mul(this=exp.paren(found), expression=_size(replacement)))
 
 
-def _guard_format(node: exp.Expr) -> None:
-    text = node.this
-    if not isinstance(text, exp.Literal) or not text.is_string:
-        raise errors.FeatureNotSupported(feature="format of a text that is computed", instead="Use concat.")
-    if _WIDE_FORMAT.search(text.name):
-        raise errors.ProgramLimitExceeded(detail="a width in a format string has more than four digits")
-
-
 def _guard_series(node: exp.Expr) -> None:
     if isinstance(node.parent, exp.Table):
         # As a table it is a stream.
@@ -125,7 +114,6 @@ _GUARDS: dict[type[exp.Expr], Callable[[exp.Expr], None]] = {
     exp.Space: _guard_space,
     exp.Replace: _guard_replace,
     exp.RegexpReplace: _guard_replace,
-    exp.Format: _guard_format,
     exp.GenerateSeries: _guard_series,
     exp.ExplodingGenerateSeries: _guard_series,
 }

@@ -15,6 +15,7 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 from seachange import errors
 from seachange.model.types import NUMERIC_DEFAULT
 from seachange.sql.amplify import bound_sizes
+from seachange.sql.formatting import translate_formats
 from seachange.sql.guard import check_text, check_tree
 from seachange.sql.output import output_names
 from seachange.sql.reads import columns_read, columns_sought
@@ -151,6 +152,7 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     _unqualify,
     _plain_strings,
     _translate_casts,
+    translate_formats,
     bound_sizes,
     _sum_integers,
 )
