@@ -15,7 +15,7 @@ from seachange.model.isolation import Isolation
 from tests.engine.database import arrow
 from tests.engine.threads import together
 
-LEVELS = [Isolation.READ_COMMITTED, Isolation.REPEATABLE_READ]
+LEVELS = list(Isolation)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -60,6 +60,7 @@ simple = st.one_of(
     group(texts),
     st.sampled_from([f"{name} is null" for name in NAMES] + [f"{name} is not null" for name in NAMES]),
     st.sampled_from(["null", "true", "false", "x = true", "i = null"]),
+    st.tuples(texts, st.text("aAbä%_.*", max_size=4)).map(lambda parts: f"{parts[0]} like '{parts[1]}'"),
 )
 conditions = st.recursive(
     simple,
@@ -105,13 +106,24 @@ def test_python_says_what_duckdb_says(duck, text, row):
 
 @pytest.mark.parametrize(
     "text",
-    ["n > 0", "i between 1 and 5", "u in ('a', 'b')", "length(t) < 10", "i > j and not x", "lower(u) = u", "i + j > 0"],
+    [
+        "n > 0",
+        "i between 1 and 5",
+        "u in ('a', 'b')",
+        "length(t) < 10",
+        "i > j and not x",
+        "lower(u) = u",
+        "i + j > 0",
+        "u like 'a%'",
+    ],
 )
 def test_the_common_forms_are_compiled(text):
     assert compile_check_expression(bind(text), POSITIONS) is not None
 
 
-@pytest.mark.parametrize("text", ["u like 'a%'", "i / 2 > 1", "s + 1 > 0", "f + 1 > 0", "u ~ 'a'", "abs(i) > 0"])
+@pytest.mark.parametrize(
+    "text", ["u like 'a\\%'", "u ilike 'a'", "i / 2 > 1", "s + 1 > 0", "f + 1 > 0", "u ~ 'a'", "abs(i) > 0"]
+)
 def test_the_others_are_left_to_duckdb(text):
     assert compile_check_expression(bind(text), POSITIONS) is None
 

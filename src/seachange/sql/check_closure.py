@@ -1,7 +1,7 @@
 """CHECK expressions as Python functions, so that a single row is checked without a statement of DuckDB.
 
-Only what means the same in both is compiled: comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, sums, differences and
-products of integers, length, lower and upper, over booleans, integers, numerics, doubles and text.
+Only what means the same in both is compiled: comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, sums, differences
+and products of integers, length, lower and upper, over booleans, integers, numerics, doubles and text.
 
 **Invariant:** a compiled function gives exactly what DuckDB gives (True, False, None for NULL), or raises `Undecided`
 for values of which that is not certain.
@@ -10,6 +10,7 @@ for values of which that is not certain.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -74,6 +75,8 @@ _ARITHMETIC: dict[type[exp.Expr], Callable[[int, int], int]] = {
     exp.Sub: operator.sub,
     exp.Mul: operator.mul,
 }
+# What a pattern of LIKE has besides characters that stand for themselves.
+_WILDCARDS = {"%": ".*", "_": "."}
 # Within these bounds no integer type but the smallest overflows; beyond, DuckDB says what happens.
 _SAFE = 1 << 31
 # The digits up to which DuckDB compares numerics without changing them.
@@ -110,6 +113,8 @@ def _compile(node: exp.Expr, columns: Columns) -> _Value:
             return _contained(node, columns)
         case exp.Between():
             return _between(node, columns)
+        case exp.Like():
+            return _like(node, columns)
         case exp.Length() | exp.Lower() | exp.Upper():
             return _text_function(node, columns)
         case _ if type(node) in _COMPARISONS:
@@ -254,6 +259,25 @@ def _between(node: exp.Between, columns: Columns) -> _Value:
         expression=exp.LTE(this=node.this.copy(), expression=node.args["high"].copy()),
     )
     return _compile(as_and, columns)
+
+
+def _like(node: exp.Like, columns: Columns) -> _Value:
+    value, pattern = _compile(node.this, columns), node.expression
+    if value.type is not _Class.TEXT or not isinstance(pattern, exp.Literal) or not pattern.is_string:
+        raise _Unknown
+    # PostgreSQL and DuckDB differ in what a backslash means.
+    if "\\" in pattern.name:
+        raise _Unknown
+    inner, counts = value.evaluate, "_" in pattern.name
+    matches = re.compile("".join(_WILDCARDS.get(c, re.escape(c)) for c in pattern.name), re.DOTALL).fullmatch
+
+    def evaluate(row: Row) -> Any:
+        text = inner(row)
+        if text is not None and counts and not text.isascii():
+            raise Undecided
+        return None if text is None else matches(text) is not None
+
+    return _Value(_Class.BOOLEAN, evaluate)
 
 
 def _text_function(node: exp.Func, columns: Columns) -> _Value:
