@@ -192,6 +192,19 @@ def test_savepoints_take_deferred_work_back(node: Node):
     assert run(node, "select * from c") == []
 
 
+def test_what_a_statement_relied_on_is_taken_back_with_it(node: Node):
+    tables(node)
+    txn = node.begin()
+    child = txn.table(None, "c")
+    txn.insert(child, [(1, 1, None)])
+    mark, shares = txn.mark(), dict(txn.shares)
+    txn.insert(child, [(2, 1, "two")])
+    assert len(txn.shares) == len(shares) + 1
+    txn.reset(mark)
+    assert txn.shares == shares
+    txn.rollback()
+
+
 def test_keys_of_every_kind(node: Node):
     kinds = {
         "numeric(9,2)": "1.50",

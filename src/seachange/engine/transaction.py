@@ -99,11 +99,13 @@ class Transaction:
             self.start_statement()
         return self.isolation is Isolation.READ_COMMITTED and self.snapshot >= seq
 
-    def mark(self) -> tuple[int, int]:
-        return self.buffer.mark(), self.pending.mark()
+    def mark(self) -> tuple[int, int, int]:
+        return self.buffer.mark(), self.pending.mark(), len(self.shares)
 
-    def reset(self, mark: tuple[int, int]) -> None:
+    def reset(self, mark: tuple[int, int, int]) -> None:
         """Takes back everything since `mark`: a statement that failed leaves none of its writes."""
+        while len(self.shares) > mark[2]:
+            self.shares.popitem()
         self.pending.reset(mark[1])
         self._abandon([segment.id for segment in self.buffer.reset(mark[0])])
 
