@@ -46,6 +46,15 @@ BOUNDS = (
     # Time of an INSERT ... SELECT with a unique and a foreign key, over that
     # without.
     Bound("constraints.insert_select", AT_MOST, 2.5),
+    # Time of a prepared statement that changes one row by its key, over the
+    # same change without SQL.
+    Bound("statements.insert", AT_MOST, 3),
+    Bound("statements.update", AT_MOST, 3),
+    Bound("statements.delete", AT_MOST, 3),
+    # Time of a TPC-H query, over DuckDB on plain Parquet: the geometric mean
+    # of all of them, after some rows were updated and once they are folded.
+    Bound("tpch.updated", AT_MOST, 1.7),
+    Bound("tpch.compacted", AT_MOST, 1.3),
 )
 
 

@@ -19,6 +19,7 @@ class Scale:
     rows_in_image: int
     lookups: int
     lookups_peer: int
+    tpch_factor: float
 
 
 FULL = Scale(
@@ -35,6 +36,7 @@ FULL = Scale(
     rows_in_image=10_000,
     lookups=1_000,
     lookups_peer=20,
+    tpch_factor=1.0,
 )
 
 SMALL = Scale(
@@ -51,6 +53,7 @@ SMALL = Scale(
     rows_in_image=1_000,
     lookups=100,
     lookups_peer=5,
+    tpch_factor=0.02,
 )
 
 SCALES = {scale.name: scale for scale in (SMALL, FULL)}

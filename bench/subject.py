@@ -7,6 +7,11 @@ from typing import Any, Protocol
 import pyarrow.dataset as ds
 
 import seachange
+from bench.rows import Row
+from seachange.engine.opening import acquire_node, release_node
+
+# What a statement raises that Seachange does not take, whatever its data.
+Refusal = (seachange.NotSupportedError, seachange.ProgrammingError)
 
 
 class Cursor(Protocol):
@@ -54,3 +59,32 @@ def catalog_commits(database: Database) -> int:
 def compactions(database: Database) -> int:
     """How often the node has folded deltas so far."""
     return database.node_statistics()["compactions"]
+
+
+class BareStore:
+    """The engine without SQL: the changes of one row, each in a transaction of its own."""
+
+    def __init__(self, data: str, catalog: str | None) -> None:
+        self._node = acquire_node(Path(data), catalog)
+
+    def close(self) -> None:
+        release_node(self._node)
+
+    def pause_compaction(self) -> None:
+        """Nothing is folded any more unless it is asked for."""
+        self._node.keeper.paused = True
+
+    def insert(self, table: str, row: Row) -> None:
+        transaction = self._node.begin()
+        transaction.insert(transaction.table(None, table), [row])
+        transaction.commit()
+
+    def update(self, table: str, old: Row, new: Row) -> None:
+        transaction = self._node.begin()
+        transaction.update(transaction.table(None, table), [old], [new])
+        transaction.commit()
+
+    def delete(self, table: str, old: Row) -> None:
+        transaction = self._node.begin()
+        transaction.delete(transaction.table(None, table), [old])
+        transaction.commit()

@@ -2,18 +2,22 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench import subject
 from bench.data import COLUMNS
-from bench.peers.protocol import Answer, serve, time_each
+from bench.peers.protocol import Answer, plain_rows, serve, time_each
 from bench.rows import Row, make_row, make_rows
 
 INSERT = "insert into t values (%s, %s, %s, %s, %s)"
 LOOK_UP = {key: f"select * from t where {key} = %s" for key in ("id", "k")}
 UPDATE = {key: f"update t set a = a + 1 where {key} = %s" for key in ("id", "k")}
 UPDATES_PER_COMMIT = 100
+SET = "update t set a = %s where id = %s"
+DELETE = "delete from t where id = %s"
 
 
 class Session:
@@ -41,6 +45,34 @@ class Session:
         self.cursor.execute(LOOK_UP[key], (value,))
         (row,) = self.cursor.fetchall()
         assert value in row
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """One kind of change of one row, both ways."""
+
+    by_sql: Callable[[subject.Cursor, Row], object]
+    bare: Callable[[subject.BareStore, Row], object]
+
+
+def updated(row: Row) -> Row:
+    return (row[0], row[1] + 1, *row[2:])
+
+
+CHANGES = {
+    "insert": Changes(
+        lambda cursor, row: cursor.execute(INSERT, row),
+        lambda store, row: store.insert("t", row),
+    ),
+    "update": Changes(
+        lambda cursor, row: cursor.execute(SET, (row[1] + 1, row[0])),
+        lambda store, row: store.update("t", row, updated(row)),
+    ),
+    "delete": Changes(
+        lambda cursor, row: cursor.execute(DELETE, (row[0],)),
+        lambda store, row: store.delete("t", updated(row)),
+    ),
+}
 
 
 class Process:
@@ -79,13 +111,18 @@ class Process:
             session.database.close()
         return {"seconds": seconds, "catalog_commits": after - before}
 
-    def load(self, source: str) -> Answer:
+    def load(self, source: str, table: str = "t") -> Answer:
         start = time.perf_counter()
-        subject.load_parquet(self.session.database, "t", Path(source))
+        subject.load_parquet(self.session.database, table, Path(source))
         return {"seconds": time.perf_counter() - start, "memory_bytes_max": memory_bytes_max()}
 
-    def compact(self) -> Answer:
-        subject.compact(self.session.database, "t")
+    def compact(self, table: str = "t") -> Answer:
+        subject.compact(self.session.database, table)
+        return {}
+
+    def pause_compaction(self) -> Answer:
+        with closing(subject.BareStore(self.folder, self.catalog)) as store:
+            store.pause_compaction()
         return {}
 
     def compactions(self) -> Answer:
@@ -101,6 +138,31 @@ class Process:
             database.commit()
         database.autocommit = True
         return {}
+
+    def change_rows(self, kind: str, first_id: int, count: int) -> Answer:
+        """Changes rows one by one, in turns by a statement and without SQL; the seconds of each way."""
+        changes = CHANGES[kind]
+        by_sql, bare = [], []
+        with closing(subject.BareStore(self.folder, self.catalog)) as store:
+            for row_id in range(first_id, first_id + 2 * count, 2):
+                row, other = make_row(row_id), make_row(row_id + 1)
+                by_sql += time_each(lambda row: changes.by_sql(self.session.cursor, row), [row])
+                bare += time_each(lambda row: changes.bare(store, row), [other])
+        return {"by_sql": by_sql, "bare": bare}
+
+    def execute(self, sql: str) -> Answer:
+        self.session.cursor.execute(sql)
+        return {}
+
+    def query(self, sql: str) -> Answer:
+        """The seconds and the rows of any query, as JSON has them; or why it is refused."""
+        start = time.perf_counter()
+        try:
+            self.session.cursor.execute(sql)
+        except subject.Refusal as error:
+            return {"refused": f"{error.sqlstate}: {error}"}
+        rows = self.session.cursor.fetchall()
+        return {"seconds": time.perf_counter() - start, "rows": plain_rows(rows)}
 
     def aggregate(self, sql: str) -> Answer:
         start = time.perf_counter()

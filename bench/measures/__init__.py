@@ -1,7 +1,7 @@
 """The measures, one module per topic, in the order in which they run."""
 
 from bench.harness import Measure
-from bench.measures import bulk, commits, constraints, contention, points, processes, scans
+from bench.measures import bulk, commits, constraints, contention, points, processes, scans, statements, tpch
 
 MEASURES: tuple[Measure, ...] = (
     *commits.MEASURES,
@@ -11,4 +11,6 @@ MEASURES: tuple[Measure, ...] = (
     *points.MEASURES,
     *bulk.MEASURES,
     *constraints.MEASURES,
+    *statements.MEASURES,
+    *tpch.MEASURES,
 )

@@ -1,6 +1,7 @@
 """DuckDB on plain Parquet files with default settings: neither transactions nor updates."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
@@ -33,6 +34,23 @@ class PlainParquet:
     def _look_up_one(self, row_id: int) -> None:
         (row,) = self.connection.execute("select * from t where id = ?", (row_id,)).fetchall()
         assert row[0] == row_id
+
+
+class PlainTables:
+    """A Parquet file per table behind one connection."""
+
+    def __init__(self, paths: Mapping[str, Path]) -> None:
+        self.connection = duckdb.connect()
+        for table, path in paths.items():
+            self.connection.execute(f"create view {table} as from read_parquet('{path}')")
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def query(self, sql: str) -> tuple[float, list[Aggregate]]:
+        start = time.perf_counter()
+        rows = self.connection.execute(sql).fetchall()
+        return time.perf_counter() - start, rows
 
 
 def write_sorted(source: Path, target: Path, key: str) -> float:

@@ -10,6 +10,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from typing import Any, TextIO, TypeVar
 
 Answer = Mapping[str, Any]
@@ -41,6 +42,17 @@ def answer(handlers: Mapping[str, Handler], request: dict[str, Any]) -> Answer:
     except Exception as error:  # noqa: BLE001 - the other side decides what an error means
         traceback.print_exc()
         return {"error": f"{type(error).__name__}: {error}"}
+
+
+def plain_rows(rows: Iterable[Iterable[object]]) -> list[list[object]]:
+    """Rows as JSON has them: numbers of all kinds as floats, everything else that it does not know as text."""
+    return [[plain_value(value) for value in row] for row in rows]
+
+
+def plain_value(value: object) -> object:
+    if value is None or isinstance(value, str):
+        return value
+    return float(value) if isinstance(value, int | float | Decimal) else str(value)
 
 
 def time_each(action: Callable[[Item], object], items: Iterable[Item]) -> list[float]:
