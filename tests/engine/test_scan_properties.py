@@ -25,7 +25,7 @@ COLUMNS = (
     Column(ColumnId(3), "n", SqlType(Kind.INTEGER)),
     Column(ColumnId(4), "d", SqlType(Kind.DOUBLE)),
     Column(ColumnId(5), "b", SqlType(Kind.BOOLEAN)),
-    Column(ColumnId(6), "m", SqlType(Kind.NUMERIC, 20, 2)),
+    Column(ColumnId(6), "m", SqlType(Kind.NUMERIC, 18, 2)),
     Column(ColumnId(7), "u", SqlType(Kind.UUID)),
     Column(ColumnId(8), "z", SqlType(Kind.TIMESTAMPTZ)),
 )

@@ -21,6 +21,9 @@ from seachange.storage.segment_writer import SegmentShape, SegmentWriter
 from seachange.storage.warehouse import Warehouse
 
 NUMERIC = SqlType(Kind.NUMERIC, 38, 10)
+# Files hold these as integers of four and eight bytes.
+NUMERIC_9 = SqlType(Kind.NUMERIC, 9, 2)
+NUMERIC_18 = SqlType(Kind.NUMERIC, 18, 2)
 
 VALUES: dict[SqlType, st.SearchStrategy[Any]] = {
     SqlType(Kind.BOOLEAN): st.booleans(),
@@ -30,6 +33,8 @@ VALUES: dict[SqlType, st.SearchStrategy[Any]] = {
     SqlType(Kind.REAL): st.floats(width=32),
     SqlType(Kind.DOUBLE): st.floats(),
     NUMERIC: st.decimals(-(10**28) + 1, 10**28 - 1, places=10),
+    NUMERIC_9: st.decimals(-(10**7) + 1, 10**7 - 1, places=2),
+    NUMERIC_18: st.decimals(-(10**16) + 1, 10**16 - 1, places=2),
     TEXT: st.text(max_size=8) | st.text("\x00\x01a\U0001f600\uffff", max_size=4),
     SqlType(Kind.VARCHAR, length=8): st.text(max_size=8),
     SqlType(Kind.BYTEA): st.binary(max_size=8) | st.binary(max_size=3).map(lambda b: b.replace(b"a", b"\x00")),
@@ -56,7 +61,7 @@ def some_values(type_: SqlType, count: int) -> list[Any]:
         Kind.BOOLEAN: bool,
         Kind.REAL: lambda i: i / 2 - 3,
         Kind.DOUBLE: lambda i: i / 7 - 3,
-        Kind.NUMERIC: lambda i: Decimal(i).scaleb(-10),
+        Kind.NUMERIC: lambda i: Decimal(i).scaleb(-type_.scale),
         Kind.TEXT: lambda i: f"k{i:05d}",
         Kind.VARCHAR: lambda i: f"k{i:05d}",
         Kind.BYTEA: lambda i: i.to_bytes(4, "big"),

@@ -8,7 +8,7 @@ from seachange.model.ids import ColumnId, IndexId, LayoutId, SegmentId
 from seachange.model.types import BIGINT, TEXT
 from seachange.runtime.filesystem import LocalFileSystem
 from seachange.storage.arrow import schema_of
-from seachange.storage.patched import PatchedColumns, TouchedFile
+from seachange.storage.patched import PatchedColumns, TouchedFile, in_memory
 from seachange.storage.segment_writer import SegmentShape, SegmentWriter
 
 COLUMNS = ((ColumnId(1), BIGINT), (ColumnId(2), BIGINT), (ColumnId(3), TEXT))
@@ -72,3 +72,16 @@ def test_nothing_is_kept_of_a_forgotten_segment(files, segments):
     values(patched, touched(segments[0], 1))
     patched.forget(segments[0].id)
     assert patched.nbytes == 0
+
+
+@pytest.mark.parametrize(
+    ("type_", "kept"),
+    [
+        (pa.decimal128(18, 2), pa.decimal64(18, 2)),
+        (pa.decimal128(19, 2), pa.decimal128(19, 2)),
+        (pa.int32(), pa.int32()),
+        (pa.string(), pa.string()),
+    ],
+)
+def test_decimals_are_kept_as_narrow_as_they_can_be(type_, kept):
+    assert in_memory(type_) == kept

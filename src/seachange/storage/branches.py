@@ -16,7 +16,7 @@ from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import LayoutId
 from seachange.storage.arrow import arrow_type, column_name
 from seachange.storage.image import FileSlice, SnapshotParts
-from seachange.storage.patched import TouchedFile
+from seachange.storage.patched import TouchedFile, in_memory
 from seachange.storage.projection import StoredColumns, select_list
 from seachange.storage.warehouse import Warehouse
 
@@ -80,7 +80,7 @@ class Branches:
     def _from_memory(self, stored: StoredColumns, touched: Sequence[FileSlice]) -> list[pa.Table] | None:
         """The columns that are wanted of a layout's touched files; None if they are not to be kept in memory."""
         wanted = {column.id for column in self.columns}
-        schema = pa.schema([(column_name(c), arrow_type(t)) for c, t in stored if c in wanted])
+        schema = pa.schema([(column_name(c), in_memory(arrow_type(t))) for c, t in stored if c in wanted])
         files = [TouchedFile(f.segment, f.superseded) for f in touched]
         if not schema.names or not self.warehouse.patched.has_room(files, schema.types):
             return None

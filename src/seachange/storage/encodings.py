@@ -75,7 +75,7 @@ def _try(column: pa.ChunkedArray, encoding: str | None, dictionary: bool = False
     sink = pa.BufferOutputStream()
     table = pa.table({"x": column})
     options = {} if encoding is None else {"column_encoding": {"x": encoding}}
-    pq.write_table(table, sink, compression="zstd", use_dictionary=dictionary, **options)
+    pq.write_table(table, sink, compression="zstd", use_dictionary=dictionary, store_decimal_as_integer=True, **options)
     written = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0).column(0)
     size_bytes = written.total_uncompressed_size
     return _Trial(encoding, size_bytes, written.total_compressed_size / max(size_bytes, 1))

@@ -32,6 +32,8 @@ from seachange.storage.segment_reader import reading
 Positions = NDArray[np.int64]
 Columns = dict[str, pa.ChunkedArray]
 
+_DECIMAL64_PRECISION_MAX = 18
+
 
 @dataclass(frozen=True, slots=True)
 class TouchedFile:
@@ -118,6 +120,13 @@ class PatchedColumns:
         dropped = self._kept.pop(name, None)
         if dropped is not None:
             self._bytes -= dropped.values.nbytes
+
+
+def in_memory(type_: pa.DataType) -> pa.DataType:
+    """The type in which a column is kept: that of DuckDB's own vectors, which is half as wide for most decimals."""
+    if pa.types.is_decimal128(type_) and type_.precision <= _DECIMAL64_PRECISION_MAX:
+        return pa.decimal64(type_.precision, type_.scale)
+    return type_
 
 
 def _is_fixed_width(type_: pa.DataType) -> bool:

@@ -140,6 +140,8 @@ class SegmentWriter:
             compression=encodings.compression,
             column_encoding=encodings.encoding or None,
             use_dictionary=list(encodings.dictionary) or False,
+            # DuckDB unpacks decimals of up to 18 digits twice as fast from integers as from bytes.
+            store_decimal_as_integer=True,
             # A row group is read as a whole: more pages only cost more headers.
             max_rows_per_page=group_rows,
             bloom_filter_options=dict.fromkeys(self._filtered, options) or None,
