@@ -34,6 +34,8 @@ class NodeParts:
     entropy: Entropy
     rowids: RowIds = field(default_factory=RowIds)
     inline_rows_max: int = INLINE_ROWS_MAX
+    # Whether queries look rows up through indexes; without, they scan, with the same results.
+    seeks: bool = True
     _plans: dict[tuple[DescriptorId, int], tuple[Table, WritePlan]] = field(default_factory=dict)
     _reads: dict[tuple[DescriptorId, int, LayoutId], tuple[Table, Any]] = field(default_factory=dict)
 

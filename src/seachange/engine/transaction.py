@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -23,10 +24,12 @@ from seachange.engine.lookup import find_primary_key
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
+from seachange.engine.seek import choose_access, rows_as_parts
 from seachange.engine.submit import commit_transaction
 from seachange.engine.writeplan import WritePlan
 from seachange.engine.writes import RowWriter
-from seachange.model.descriptor import Index, Table
+from seachange.model.condition import Condition
+from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.locking import LockPolicy, LockStrength
@@ -160,22 +163,39 @@ class Transaction:
         hidden: bool = False,
         columns: frozenset[str] | None = None,
         sought: frozenset[str] | None = None,
+        conditions: Sequence[Condition] = (),
     ) -> Scan:
         shown = [c for c in table.columns if hidden or not c.hidden]
+        wanted = [c for c in shown if columns is None or c.name.lower() in columns]
         # Files are sorted by the key: a condition on its first column skips most of a file, one on others little.
         first = table.column_by_id[table.entry_key(table.primary)[0]].name.lower()
         if self.isolation is Isolation.SERIALIZABLE:
             self.reads.add_scan(table.primary.id)
         self._scans += 1
-        return plan_scan(
-            table,
-            table.primary,
-            [c for c in shown if columns is None or c.name.lower() in columns],
-            self.index_parts(table, table.primary),
-            self._overlay(table.primary),
-            self.parts.warehouse,
-            f"s{self._scans}",
-            sought is not None and first not in sought,
+        name, whole = f"s{self._scans}", sought is not None and first not in sought
+        if conditions and self.parts.seeks:
+            return self._seek(table, wanted, conditions, name, whole)
+        return self._scan_index(table, table.primary, wanted, name, whole)
+
+    def _scan_index(self, table: Table, index: Index, wanted: Sequence[Column], name: str, whole: bool) -> Scan:
+        parts, overlay = self.index_parts(table, index), self._overlay(index)
+        return plan_scan(table, index, wanted, parts, overlay, self.parts.warehouse, name, whole)
+
+    def _seek(
+        self, table: Table, wanted: Sequence[Column], conditions: Sequence[Condition], name: str, whole: bool
+    ) -> Scan:
+        self._use(table)
+        with self._reading():
+            access = choose_access(self, table, wanted, conditions)
+        if access.rows is not None:
+            parts = rows_as_parts(table, wanted, access.rows)
+            scan = plan_scan(table, table.primary, wanted, parts, Overlay(), self.parts.warehouse, name)
+            return replace(scan, access=f"look-up: {access.reason}")
+        if access.covers and access.path is not None:
+            scan = self._scan_index(table, access.path.plan.index, wanted, name, whole=False)
+            return replace(scan, access=f"index scan: {access.reason}, but stores all columns")
+        return replace(
+            self._scan_index(table, table.primary, wanted, name, whole), access=f"full scan: {access.reason}"
         )
 
     def describe(self, table: Table) -> ScanFacts:

@@ -22,8 +22,10 @@ class ScanFacts:
 class Scan:
     """A DuckDB query text whose result columns are the table's visible columns by name, the named values that it
     takes as parameters (`$name`), and the Arrow tables that it reads by name. Names are unique per scan, so several
-    scans go into one statement. The text depends on the table's shape only, never on how many segments it has."""
+    scans go into one statement. The text depends on the table's shape only, never on how many segments it has.
+    `access` says in words how the rows are found."""
 
     sql: str
     parameters: Mapping[str, object] = field(default_factory=dict)
     relations: Mapping[str, object] = field(default_factory=dict)
+    access: str = "full scan"

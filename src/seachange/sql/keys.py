@@ -91,7 +91,7 @@ class KeyReader:
     def __init__(self, table: Table, operands: Sequence[Operand]) -> None:
         self._parts: list[tuple[int, Any, Callable[[Any], Any]]] = []
         for column_id, operand in zip(table.primary.key, operands, strict=True):
-            convert = _converter(table.column_by_id[column_id].type)
+            convert = key_converter(table.column_by_id[column_id].type)
             match operand:
                 case Argument(number):
                     self._parts.append((number - 1, None, convert))
@@ -111,7 +111,7 @@ class KeyReader:
         return tuple(key)
 
 
-def _converter(type_: SqlType) -> Callable[[Any], Any]:
+def key_converter(type_: SqlType) -> Callable[[Any], Any]:
     if type_.kind in INTEGER_BITS:
         return _integer_converter(type_)
     coerce = coercer(type_)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from seachange.model.condition import Condition
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import IndexId
 from seachange.model.locking import LockPolicy, LockStrength
@@ -31,10 +32,11 @@ class TransactionPort(Protocol):
         hidden: bool = False,
         columns: frozenset[str] | None = None,
         sought: frozenset[str] | None = None,
+        conditions: Sequence[Condition] = (),
     ) -> Scan:
         """The visible rows, with the transaction's own writes; with `hidden`, the hidden columns too. Only `columns`,
         by their names in lower case, unless None. `sought` are those by whose values the statement may skip rows:
-        None if for other reasons too."""
+        None if for other reasons too. Rows that fail one of the `conditions` may be left out."""
 
     def describe(self, table: Table) -> ScanFacts:
         """What a scan of the table would read."""

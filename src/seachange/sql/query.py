@@ -10,6 +10,7 @@ from seachange.model.scan import Scan
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, duck_column
+from seachange.sql.seek import bind_demands
 from seachange.sql.template import TableReference, Template, parameter_name
 
 
@@ -25,7 +26,8 @@ def bind_query(
             scans[reference] = Scan(f"SELECT * FROM {relation}", {}, {relation: (given or {})[reference.name]})  # noqa: S608
         elif reference not in scans:
             table = port.table(reference.schema, reference.name)
-            scans[reference] = port.scan(table, reference.hidden, reference.columns, reference.sought)
+            conditions = bind_demands(reference.demands, table, values) if reference.demands else ()
+            scans[reference] = port.scan(table, reference.hidden, reference.columns, reference.sought, conditions)
     parameters: dict[str, Any] = {parameter_name(n): values[n - 1] for n in template.parameters}
     relations: dict[str, Any] = {}
     for scan in scans.values():

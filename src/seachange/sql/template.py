@@ -20,6 +20,7 @@ from seachange.sql.guard import check_text, check_tree
 from seachange.sql.output import output_names
 from seachange.sql.reads import columns_read, columns_sought
 from seachange.sql.scope import is_cte_reference
+from seachange.sql.seek import DEMANDS, Demand, note_demands
 from seachange.storage.duck import SUM_MACRO
 
 # Stands in generated text where a scan goes; no statement can contain it, since text has no NUL.
@@ -44,7 +45,7 @@ GIVEN = "given"
 @dataclass(frozen=True, slots=True)
 class TableReference:
     """`columns` are the names, in lower case, among which are all columns that the statement reads: None for any;
-    `sought` those by whose values it may skip rows: None if for other reasons too."""
+    `sought` those by whose values it may skip rows: None if for other reasons too; `demands` what it asks of rows."""
 
     schema: str | None
     name: str
@@ -52,6 +53,7 @@ class TableReference:
     columns: frozenset[str] | None = None
     sought: frozenset[str] | None = None
     given: bool = False
+    demands: tuple[Demand, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     translate_formats,
     bound_sizes,
     _sum_integers,
+    note_demands,
 )
 
 
@@ -180,7 +183,8 @@ def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
             raise errors.FeatureNotSupported(feature="a reference to another database", instead="")
         number = len(found)
         hidden, given = bool(node.meta.get(WITH_HIDDEN)), bool(node.meta.get(GIVEN))
-        found.append(TableReference(node.db or None, node.name, hidden, None if hidden else columns, sought, given))
+        read, demands = None if hidden else columns, node.meta.get(DEMANDS, ())
+        found.append(TableReference(node.db or None, node.name, hidden, read, sought, given, demands))
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name, quoted=True))
         hole = exp.Subquery(this=exp.Var(this=f"{_HOLE}{number}{_HOLE}"), alias=alias)
         hole.set("joins", node.args.get("joins"))

@@ -27,6 +27,7 @@ from seachange.model.segments import Generation, IndexContents, IndexDelta, Inli
 from seachange.storage.batches import BatchCodec
 from seachange.storage.growing import GrowingInts
 from seachange.storage.keys import Key, KeyCodec
+from seachange.storage.ordered import OrderedKeys
 from seachange.storage.projection import StoredColumns
 from seachange.storage.warehouse import Warehouse
 
@@ -159,6 +160,7 @@ class IndexImage:
         self._newest: dict[bytes, Version] = {}
         # Of a secondary index: the entries seen inline under each of its own keys.
         self._by_prefix: dict[Key, list[Key]] = {}
+        self._ordered = OrderedKeys()
         self._files: list[FileState] = []
         self._tombstones: list[Segment] = []
         self._segment_seq = Seq(0)
@@ -179,6 +181,10 @@ class IndexImage:
     @property
     def delta_segments(self) -> int:
         return sum(1 for f in self._files if f.visible_from > self.base) + len(self._tombstones)
+
+    @property
+    def rows_in_files(self) -> int:
+        return sum(f.segment.rows for f in self._files)
 
     # Following the log.
 
@@ -226,6 +232,8 @@ class IndexImage:
                 older.run.ends[older.position] = seq
             if op != Op.INSERT and (older is None or older.seq < self._segment_seq):
                 self._pending.append((seq, key, encoded))
+            if older is None:
+                self._ordered.add(encoded)
             if op == Op.TOMBSTONE:
                 self._newest[encoded] = Version(seq, None, -1, older)
             else:
@@ -262,6 +270,38 @@ class IndexImage:
                 reader = self._warehouse.reader(segment, self.shape.key())
                 candidates.update((row[: self.shape.key_width], None) for _, row in reader.find_prefix(prefix))
         return [found for key in candidates if (found := self.get(key, snapshot)) is not None]
+
+    def find_between(self, low: bytes, high: bytes, snapshot: Seq, count_max: int) -> list[Found] | None:
+        """The visible entries with low <= encoded key < high; None if more than `count_max` have to be looked at."""
+        with self._lock:
+            inline = self._ordered.between(low, high, count_max)
+            files = [f for f in self._files if f.visible_from <= snapshot and _overlaps(f.segment, low, high)]
+        if len(inline) > count_max or _rows_inside(files, low, high) > count_max:
+            return None
+        # Entries that are only removed inline are found in the files that have them.
+        keys: dict[bytes, Key] = {e: key for e in inline if (key := self._inline_key(e)) is not None}
+        found: list[Found] = []
+        for state in files:
+            reader = self._warehouse.reader(state.segment, self.shape.key())
+            hits = reader.find_between(low, high, count_max - len(keys) - len(found))
+            for position, row in hits:
+                key = row[: self.shape.key_width]
+                encoded = self._codec.encode(key)
+                if self._segment_seq or encoded in self._newest:
+                    keys[encoded] = key
+                elif state.gone.get(position, FOREVER) > self.base:
+                    found.append(Found(row, state.segment.layout_id))
+            if len(keys) + len(found) > count_max:
+                return None
+        return found + [hit for key in keys.values() if (hit := self.get(key, snapshot)) is not None]
+
+    def _inline_key(self, encoded: bytes) -> Key | None:
+        version: Version | None = self._newest[encoded]
+        while version is not None and version.run is None:
+            version = version.older
+        if version is None or version.run is None:
+            return None
+        return version.run.rows[version.position][: self.shape.key_width]
 
     def _found(self, version: Version) -> Found | None:
         if version.run is None:
@@ -358,3 +398,13 @@ class IndexImage:
 
     def files_of(self) -> tuple[SegmentId, ...]:
         return tuple(f.segment.id for f in self._files)
+
+
+def _overlaps(segment: Segment, low: bytes, high: bytes) -> bool:
+    return segment.key_max >= low and segment.key_min < high
+
+
+def _rows_inside(files: Iterable[FileState], low: bytes, high: bytes) -> int:
+    """A lower bound, but for rows that were superseded."""
+    inside = (f for f in files if low <= f.segment.key_min and f.segment.key_max < high)
+    return sum(f.segment.rows - len(f.positions) for f in inside)

@@ -21,7 +21,10 @@ import xxhash
 from seachange.model.ids import IndexId, KeyHash
 from seachange.model.types import Kind, SqlType
 
-_NULL = b"\x02"
+# The form of NULL; below it and at or above FIRST_VALUE is every value. AFTER follows all that continues a key.
+NULL = b"\x02"
+FIRST_VALUE = b"\x01"
+AFTER = b"\xff"
 _SIGN_64 = 1 << 63
 _MASK_64 = (1 << 64) - 1
 _EPOCH_DATE = dt.date(1970, 1, 1).toordinal()
@@ -56,6 +59,11 @@ def _bytes(value: bytes) -> bytes:
 
 def _text(value: str) -> bytes:
     return _bytes(value.encode())
+
+
+def text_prefix(value: str) -> bytes:
+    """What the forms of all texts that start with `value` start with; no text goes on with AFTER."""
+    return b"\x01" + value.encode().replace(b"\x00", b"\x00\xff")
 
 
 def _decimal(scale: int) -> Encoder:
@@ -115,15 +123,19 @@ class KeyCodec:
     def encode(self, key: Key) -> bytes:
         if self._single is not None:
             value = key[0]
-            return _NULL if value is None else self._single(value)
+            return NULL if value is None else self._single(value)
         return b"".join(
-            [_NULL if value is None else encode(value) for encode, value in zip(self._encoders, key, strict=True)]
+            [NULL if value is None else encode(value) for encode, value in zip(self._encoders, key, strict=True)]
         )
+
+    def encode_at(self, position: int, value: Any) -> bytes:
+        """The value of one column, as it stands in the encoded key."""
+        return NULL if value is None else self._encoders[position](value)
 
     def encode_prefix(self, values: Sequence[Any]) -> bytes:
         """The first columns of a key; whatever they are followed by sorts at or after it."""
         return b"".join(
-            [_NULL if value is None else encode(value) for encode, value in zip(self._encoders, values, strict=False)]
+            [NULL if value is None else encode(value) for encode, value in zip(self._encoders, values, strict=False)]
         )
 
 

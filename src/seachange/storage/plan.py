@@ -50,7 +50,7 @@ def plan_scan(
     committed = union(branches.read(parts, from_memory=whole))
     if committed and overlay.hidden_keys is not None:
         own = branches.relation(overlay.hidden_keys)
-        same = " AND ".join(f"s.{column_name(c)} = k.{column_name(c)}" for c in table.entry_key(index))
+        same = " AND ".join(_same(table.column_by_id[c]) for c in table.entry_key(index))
         committed = f"SELECT * FROM ({committed}) s ANTI JOIN {own} k ON {same}"
     body = union([*([f"({committed})"] if committed else []), *branches.read(own_parts)]) or _nothing(needed)
     names = ", ".join(f"{column_name(c.id)} AS {quote(c.name)}" for c in columns) or "1"
@@ -63,6 +63,12 @@ def plan_rewrite(table: Table, index: Index, parts: SnapshotParts, warehouse: Wa
     branches = Branches(prefix, table, index, columns, warehouse)
     body = union(branches.read(parts)) or _nothing(columns)
     return Scan(body, branches.parameters, branches.relations)
+
+
+def _same(column: Column) -> str:
+    """Keys of secondary indexes may be NULL."""
+    name = column_name(column.id)
+    return f"s.{name} IS NOT DISTINCT FROM k.{name}" if column.nullable else f"s.{name} = k.{name}"
 
 
 def _count(rows: int, prefix: str) -> Scan:

@@ -76,6 +76,10 @@ class KeyColumns(Columns):
             high = high if value is None else bisect_right(rows, value, low, nulls, key=self._value)
         return bisect_left(rows, encoded, low, high, key=self.encoded)
 
+    def seek_encoded(self, encoded: bytes) -> int:
+        """The first position whose key encodes to `encoded` or what sorts after it."""
+        return bisect_left(range(len(self)), encoded, key=self.encoded)
+
     def find(self, key: Key, encoded: bytes) -> int:
         """The position of `key`, -1 if it is not there."""
         if self._numbers is not None:

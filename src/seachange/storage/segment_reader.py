@@ -83,6 +83,17 @@ class SegmentReader:
                 found.append(self._found(group, row))
         return found
 
+    def find_between(self, low: bytes, high: bytes, count_max: int) -> list[Found]:
+        """The positions and rows of the first entries with low <= key < high, at most one more than `count_max`."""
+        found: list[Found] = []
+        for group in range(max(bisect_right(self._firsts, low) - 1, 0), len(self._firsts)):
+            keys = self._keys(group)
+            for row in range(keys.seek_encoded(low), len(keys)):
+                if keys.encoded(row) >= high or len(found) > count_max:
+                    return found
+                found.append(self._found(group, row))
+        return found
+
     def positions(self, keys: Sequence[Key], encoded: Sequence[bytes] | None = None) -> Positions:
         """Where each key is in the file, -1 if it is not there. `encoded`: the keys' encodings, if known already."""
         positions = np.full(len(keys), -1, np.int64)

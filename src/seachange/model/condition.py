@@ -1,0 +1,46 @@
+"""What a statement's text demands of a table's rows: each is necessary for a row to be read, none need be sufficient.
+
+Values are converted to the columns' types, and none is NULL: no comparison with NULL is true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from seachange.model.ids import ColumnId
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """The column has one of these values."""
+
+    column: ColumnId
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """The column is greater than `value`, or equal to it where that is `inclusive`."""
+
+    column: ColumnId
+    value: Any
+    inclusive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    column: ColumnId
+    value: Any
+    inclusive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith:
+    """The text column starts with `value`."""
+
+    column: ColumnId
+    value: str
+
+
+Condition = Among | Above | Below | StartsWith

@@ -1,0 +1,175 @@
+"""Which rows of its tables a statement can only be about, as far as constants in its conditions tell.
+
+**Invariant:** a row that does not meet a condition found here contributes to no result: it may be left out of the scan.
+The statement is evaluated in full on what is left, so a condition that is overlooked costs time only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.condition import Above, Among, Below, Condition, StartsWith
+from seachange.model.descriptor import Column, Table
+from seachange.model.types import Kind
+from seachange.sql.keys import NOTHING, NotByKey, key_converter
+from seachange.sql.operands import Argument, Given, read_operand
+
+# The meta entry of a table under which its demands are noted.
+DEMANDS = "demands"
+
+_TABLE_ARGS = frozenset({"this", "db", "catalog", "alias"})
+_TEXTS = frozenset({Kind.TEXT, Kind.VARCHAR})
+# Kinds of columns with which a string compares as the one value that it reads as, whoever reads it.
+_READ_ALIKE = _TEXTS | {Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT}
+_PREFIX_PATTERN = re.compile(r"([^%_\\]+)[%_].*", re.DOTALL)
+
+
+class Comparison(StrEnum):
+    AMONG = "in"
+    ABOVE = ">"
+    ABOVE_OR_EQUAL = ">="
+    BELOW = "<"
+    BELOW_OR_EQUAL = "<="
+    LIKE = "like"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A comparison of a column, by its name, with constants."""
+
+    column: str
+    comparison: Comparison
+    operands: tuple[Given | Argument, ...]
+
+
+_COMPARISONS: dict[type[exp.Expr], tuple[Comparison, Comparison]] = {
+    # As written, and with the sides exchanged.
+    exp.EQ: (Comparison.AMONG, Comparison.AMONG),
+    exp.GT: (Comparison.ABOVE, Comparison.BELOW),
+    exp.GTE: (Comparison.ABOVE_OR_EQUAL, Comparison.BELOW_OR_EQUAL),
+    exp.LT: (Comparison.BELOW, Comparison.ABOVE),
+    exp.LTE: (Comparison.BELOW_OR_EQUAL, Comparison.ABOVE_OR_EQUAL),
+}
+
+
+def note_demands(tree: exp.Expr) -> exp.Expr:
+    """Notes at each table in the FROM clause of a SELECT what the conditions of that SELECT demand of it."""
+    for select in tree.find_all(exp.Select):
+        _note(select)
+    return tree
+
+
+def _note(select: exp.Select) -> None:
+    from_ = select.args.get("from_")
+    joins = select.args.get("joins") or []
+    if from_ is None or any(join.method or join.kind in ("SEMI", "ANTI") for join in joins):
+        return
+    sources = [from_.this, *(join.this for join in joins)]
+    names = [source.alias_or_name.lower() for source in sources]
+    alone = len(sources) == 1 and not select.args.get("laterals")
+    found = list(_where_demands(select, joins))
+    for source, name in zip(sources, names, strict=True):
+        if isinstance(source, exp.Table) and names.count(name) == 1 and not _has_more(source):
+            qualifiers = (name, "") if alone else (name,)
+            demands = tuple(
+                demand for qualifier, demand, only in found if qualifier in qualifiers and only in ("", name)
+            )
+            if demands:
+                source.meta[DEMANDS] = demands
+
+
+def _has_more(source: exp.Table) -> bool:
+    """A sample, a join in parentheses, columns renamed: anything by which rows or names may be others."""
+    alias = source.args.get("alias")
+    return any(value and key not in _TABLE_ARGS for key, value in source.args.items()) or bool(alias and alias.columns)
+
+
+def _where_demands(select: exp.Select, joins: Iterable[exp.Join]) -> Iterator[tuple[str, Demand, str]]:
+    """Demands with the qualifier of their column, and the one table that they are about where others do not count.
+
+    All of these comparisons reject NULL, so what an outer join adds for lack of a match is rejected as well.
+    """
+    where = select.args.get("where")
+    for term in _terms(where.this) if where is not None else ():
+        yield from ((qualifier, demand, "") for qualifier, demand in _read_term(term))
+    for join in joins:
+        inner = not join.side and join.kind in ("", "INNER")
+        condition = join.args.get("on")
+        if condition is not None and (inner or join.side == "LEFT"):
+            # The rows of the left side of a left join stay, whatever its condition says of them.
+            only = "" if inner else join.this.alias_or_name.lower()
+            for term in _terms(condition):
+                yield from ((qualifier, demand, only) for qualifier, demand in _read_term(term))
+
+
+def _terms(condition: exp.Expr) -> Iterator[exp.Expr]:
+    condition = condition.unnest()
+    if isinstance(condition, exp.And):
+        yield from _terms(condition.this)
+        yield from _terms(condition.expression)
+    else:
+        yield condition
+
+
+def _read_term(term: exp.Expr) -> Iterator[tuple[str, Demand]]:
+    match term:
+        case exp.In() if not any(value for key, value in term.args.items() if key not in ("this", "expressions")):
+            yield from _demand(term.this, Comparison.AMONG, term.expressions)
+        case exp.Between() if not term.args.get("symmetric"):
+            yield from _demand(term.this, Comparison.ABOVE_OR_EQUAL, [term.args["low"]])
+            yield from _demand(term.this, Comparison.BELOW_OR_EQUAL, [term.args["high"]])
+        case exp.Like():
+            yield from _demand(term.this, Comparison.LIKE, [term.expression])
+        case exp.EQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
+            as_written, exchanged = _COMPARISONS[type(term)]
+            yield from _demand(term.this, as_written, [term.expression])
+            yield from _demand(term.expression, exchanged, [term.this])
+        case _:
+            return
+
+
+def _demand(column: exp.Expr, comparison: Comparison, values: Sequence[exp.Expr]) -> Iterator[tuple[str, Demand]]:
+    column = column.unnest()
+    operands = [read_operand(value) for value in values]
+    if isinstance(column, exp.Column) and isinstance(column.this, exp.Identifier):
+        given = tuple(operand for operand in operands if isinstance(operand, Given | Argument))
+        if given and len(given) == len(values):
+            yield column.table.lower(), Demand(column.name, comparison, given)
+
+
+def bind_demands(demands: Iterable[Demand], table: Table, values: Sequence[Any]) -> tuple[Condition, ...]:
+    """The demands that constants and parameters turn into conditions on the table's own values."""
+    found = ((demand, table.column_by_name.get(demand.column)) for demand in demands)
+    bound = (_bind(demand, column, values) for demand, column in found if column is not None)
+    return tuple(condition for condition in bound if condition is not None)
+
+
+def _bind(demand: Demand, column: Column, values: Sequence[Any]) -> Condition | None:
+    given = [values[o.number - 1] if isinstance(o, Argument) else o.value for o in demand.operands]
+    if demand.comparison is Comparison.LIKE:
+        pattern = _PREFIX_PATTERN.fullmatch(given[0]) if isinstance(given[0], str) else None
+        return StartsWith(column.id, pattern[1]) if pattern and column.type.kind in _TEXTS else None
+    if any(isinstance(value, str) and column.type.kind not in _READ_ALIKE for value in given):
+        return None
+    convert = key_converter(column.type)
+    try:
+        converted = [convert(value) for value in given]
+    except (NotByKey, errors.Error):
+        # Whether it is an error is for the evaluation to say.
+        return None
+    if demand.comparison is Comparison.AMONG:
+        return Among(column.id, tuple(value for value in converted if value is not NOTHING))
+    return None if converted[0] is NOTHING else _bind_range(demand.comparison, column, converted[0])
+
+
+def _bind_range(comparison: Comparison, column: Column, value: Any) -> Condition:
+    inclusive = comparison in (Comparison.ABOVE_OR_EQUAL, Comparison.BELOW_OR_EQUAL)
+    above = comparison in (Comparison.ABOVE, Comparison.ABOVE_OR_EQUAL)
+    return Above(column.id, value, inclusive) if above else Below(column.id, value, inclusive)
