@@ -39,6 +39,8 @@ BOUNDS = (
     # from the image, as such.
     Bound("points.stored", AT_LEAST, 12),
     Bound("points.image", AT_LEAST, 5_000),
+    # Look-ups per second through a secondary index, over scans for the same rows.
+    Bound("seeks.stored", AT_LEAST, 50),
     # Time of a bulk load with a primary key, over DuckDB writing the rows
     # sorted; and its peak memory, over that of a load of a quarter of the rows.
     Bound("bulk.load", AT_MOST, 2),

@@ -13,7 +13,12 @@ from bench.peers.protocol import Answer, plain_rows, serve, time_each
 from bench.rows import Row, make_row, make_rows
 
 INSERT = "insert into t values (%s, %s, %s, %s, %s)"
-LOOK_UP = {key: f"select * from t where {key} = %s" for key in ("id", "k")}
+LOOK_UP = {
+    "id": "select * from t where id = %s",
+    "k": "select * from t where k = %s",
+    # The same rows, by a condition that no index is used for and that costs DuckDB nothing.
+    "k scanned": "select * from t where k = %s or false",
+}
 UPDATE = {key: f"update t set a = a + 1 where {key} = %s" for key in ("id", "k")}
 UPDATES_PER_COMMIT = 100
 SET = "update t set a = %s where id = %s"
@@ -76,13 +81,15 @@ CHANGES = {
 
 
 class Process:
-    def open(self, folder: str, catalog: str | None = None, key: str = "id") -> Answer:
-        """Opens a database; the first to do so passes the key of the table to create."""
+    def open(self, folder: str, catalog: str | None = None, key: str = "id", index: str = "") -> Answer:
+        """Opens a database; the first to do so passes the key of the table to create, and of an index on it."""
         self.folder = folder
         self.catalog = catalog
         self.session = Session(folder, catalog)
         if key:
             self.session.cursor.execute(f"create table t ({COLUMNS}, primary key ({key}))")
+        if index:
+            self.session.cursor.execute(f"create index on t ({index})")
         return {}
 
     def close(self) -> Answer:

@@ -1,7 +1,7 @@
 """The measures, one module per topic, in the order in which they run."""
 
 from bench.harness import Measure
-from bench.measures import bulk, commits, constraints, contention, points, processes, scans, statements, tpch
+from bench.measures import bulk, commits, constraints, contention, points, processes, scans, seeks, statements, tpch
 
 MEASURES: tuple[Measure, ...] = (
     *commits.MEASURES,
@@ -9,6 +9,7 @@ MEASURES: tuple[Measure, ...] = (
     *contention.MEASURES,
     *scans.MEASURES,
     *points.MEASURES,
+    *seeks.MEASURES,
     *bulk.MEASURES,
     *constraints.MEASURES,
     *statements.MEASURES,

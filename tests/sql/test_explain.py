@@ -42,6 +42,15 @@ def test_a_look_up_by_key_needs_no_plan(session):
     assert len(text.splitlines()) == 2
 
 
+def test_the_access_to_each_table(session):
+    session.execute("create table u (id int primary key, v text)")
+    session.execute("create index u_v on u (v)")
+    session.execute("insert into u values (1, 'a'), (2, 'a'), (3, 'b')")
+    text = explained(session, "explain select * from t join u on u.id = t.id where u.v = $1 and t.n > 5", ["a"])
+    assert "Access to t: full scan: no index on the columns of the conditions\n" in text
+    assert "Access to u: look-up: u_v by v gives 2 rows\n" in text
+
+
 def test_the_plan_is_duckdbs_and_names_no_file(session, tmp_path):
     text = explained(session, "explain analyze select sum(n) from t group by id % 7")
     assert "group" in text.lower()

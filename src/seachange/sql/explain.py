@@ -15,7 +15,7 @@ from seachange.sql.dml import compile_select, select_key_table
 from seachange.sql.duck import DuckSession
 from seachange.sql.parse import TreeStatement, parse_script
 from seachange.sql.port import TransactionPort
-from seachange.sql.query import bind_query, check_parameter_count
+from seachange.sql.query import bind_query, check_parameter_count, scan_tables
 from seachange.sql.result import Result, table_column
 from seachange.sql.template import Template
 
@@ -34,6 +34,7 @@ def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, va
     lines = [f"Look-up by primary key in {by_key}"] if by_key is not None else []
     lines += _table_lines(template, port)
     if by_key is None or statement.analyze:
+        lines += _access_lines(template, port, values)
         lines += _plan_lines(template, statement.analyze, port, duck, values)
     return Result("EXPLAIN", (table_column("QUERY PLAN", TEXT),), [(line,) for line in lines], len(lines))
 
@@ -45,6 +46,12 @@ def _table_lines(template: Template, port: TransactionPort) -> list[str]:
         table = port.table(schema, name)
         lines.append(f"Table {table.schema}.{table.name}: {_facts(port.describe(table))}")
     return lines
+
+
+def _access_lines(template: Template, port: TransactionPort, values: Sequence[Any]) -> list[str]:
+    """The way to the rows of each reference to a table, which depends on the values."""
+    scans = scan_tables(template, port, values)
+    return [f"Access to {reference.name}: {scan.access}" for reference, scan in scans.items()]
 
 
 def _facts(facts: ScanFacts) -> str:

@@ -17,17 +17,8 @@ from seachange.sql.template import TableReference, Template, parameter_name
 def bind_query(
     template: Template, port: TransactionPort, values: Sequence[Any], given: Mapping[str, Any] | None = None
 ) -> DuckQuery:
-    """The template with the scans of its tables at the statement's snapshot; `given` are Arrow tables for those
-    references that are not to tables of the catalog."""
-    scans: dict[TableReference, Scan] = {}
-    for reference in template.tables:
-        if reference.given:
-            relation = f"given_{reference.name}"
-            scans[reference] = Scan(f"SELECT * FROM {relation}", {}, {relation: (given or {})[reference.name]})  # noqa: S608
-        elif reference not in scans:
-            table = port.table(reference.schema, reference.name)
-            conditions = bind_demands(reference.demands, table, values) if reference.demands else ()
-            scans[reference] = port.scan(table, reference.hidden, reference.columns, reference.sought, conditions)
+    """The template with the scans of its tables at the statement's snapshot."""
+    scans = scan_tables(template, port, values, given)
     parameters: dict[str, Any] = {parameter_name(n): values[n - 1] for n in template.parameters}
     relations: dict[str, Any] = {}
     for scan in scans.values():
@@ -38,6 +29,22 @@ def bind_query(
         raise errors.DuplicateTable(name=min(hidden_by_cte))
     sql = template.fill([scans[r].sql for r in template.tables])
     return DuckQuery(sql, parameters, relations, template.session_values)
+
+
+def scan_tables(
+    template: Template, port: TransactionPort, values: Sequence[Any], given: Mapping[str, Any] | None = None
+) -> dict[TableReference, Scan]:
+    """How each table is read; `given` are Arrow tables for those references that are not to tables of the catalog."""
+    scans: dict[TableReference, Scan] = {}
+    for reference in template.tables:
+        if reference.given:
+            relation = f"given_{reference.name}"
+            scans[reference] = Scan(f"SELECT * FROM {relation}", {}, {relation: (given or {})[reference.name]})  # noqa: S608
+        elif reference not in scans:
+            table = port.table(reference.schema, reference.name)
+            conditions = bind_demands(reference.demands, table, values) if reference.demands else ()
+            scans[reference] = port.scan(table, reference.hidden, reference.columns, reference.sought, conditions)
+    return scans
 
 
 def check_parameter_count(template: Template, values: Sequence[Any]) -> None:
