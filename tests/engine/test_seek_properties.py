@@ -52,16 +52,10 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "g": text,
     "h": uuid,
 }
-# Values of other types, too large or too exact ones, and none at all. What text reads as a number, and the reverse, may
-# or may not be an error, depending on the rows that it is compared with.
-odd = st.one_of(st.none(), small, numeric, double, day, st.just(10**12), st.just(Decimal("0.001")))
-ODD: dict[str, st.SearchStrategy[Any]] = {
-    "id": odd | st.just("1"),
-    "a": odd | st.just("1"),
-    "b": st.none(),
-    "e": st.none() | st.just("2024-01-02"),
-    "g": st.none(),
-}
+# Numbers of other types, too large or too exact ones, and none at all. Statements that compare what cannot be compared
+# are left out: DuckDB notices some of them only when it meets a row.
+odd = st.one_of(st.none(), small, numeric, double, st.just(10**12), st.just(Decimal("0.001")))
+ODD: dict[str, st.SearchStrategy[Any]] = {"id": odd | st.just("1"), "a": odd | st.just("1"), "c": odd, "d": odd}
 COMPARISONS = ("=", "=", "=", "<", "<=", ">", ">=", "<>")
 
 Row = tuple[Any, ...]
@@ -71,7 +65,7 @@ Clause = tuple[str, list[Any]]
 @st.composite
 def terms(draw: st.DrawFn, prefix: str = "") -> Clause:
     column = draw(st.sampled_from(COLUMNS))
-    value = st.one_of(VALUES[column], VALUES[column], VALUES[column], ODD.get(column, odd))
+    value = st.one_of(VALUES[column], VALUES[column], VALUES[column], ODD.get(column, st.none()))
     name = prefix + column
     match draw(st.integers(0, 6)):
         case 0:
