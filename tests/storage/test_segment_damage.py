@@ -103,6 +103,15 @@ def test_a_file_that_vanishes_after_its_first_use_is_missed(store, segments):
         store.warehouse.paths(segments)
 
 
+def test_a_file_that_is_cut_short_under_an_open_reader_is_an_error(store, shape, segments):
+    """Were the file mapped into memory, the process would die of a signal."""
+    reader = store.reader(shape, segments[0])
+    empty(Path(store.files.path(segment_name(segments[0].id))))
+    with pytest.raises(errors.SegmentDamaged) as error:
+        reader.find((50,))
+    assert segment_name(segments[0].id) in damage_of(error)
+
+
 def test_a_deleted_segment_is_forgotten(store, shape, segments):
     store.reader(shape, segments[0]).find((1,))
     store.warehouse.delete(segments[0].id)
