@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,8 +51,6 @@ class FileSystem(Protocol):
         """Makes deletions durable: after it no power cut brings a deleted file back."""
 
     def names(self) -> list[str]: ...
-
-    def free_bytes(self) -> int: ...
 
 
 @contextmanager
@@ -119,9 +116,6 @@ class LocalFileSystem:
 
     def names(self) -> list[str]:
         return sorted(os.listdir(self.folder))
-
-    def free_bytes(self) -> int:
-        return shutil.disk_usage(self.folder).free
 
     # The three steps whose effects a power cut can undo, apart so that a test can see and undo them.
 

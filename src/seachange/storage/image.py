@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seachange.model.ids import GenerationId, IndexId, LayoutId, SegmentId, Seq
+from seachange.model.ids import GenerationId, IndexId, LayoutId, Seq
 from seachange.model.segments import Generation, IndexContents, IndexDelta, InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.batches import BatchCodec
 from seachange.storage.growing import GrowingInts
@@ -395,9 +395,6 @@ class IndexImage:
     def rebased(self, contents: IndexContents) -> IndexImage:
         """The image over a newer generation."""
         return IndexImage(self.shape, self._codec, self._warehouse, contents)
-
-    def files_of(self) -> tuple[SegmentId, ...]:
-        return tuple(f.segment.id for f in self._files)
 
 
 def _overlaps(segment: Segment, low: bytes, high: bytes) -> bool:
