@@ -32,8 +32,8 @@ from tests.planner.statements import INTEGER, NAME, Schema, create, schema_with_
 def test_create_table():
     table = schema_with_table().table
     assert (table.id, table.version, table.schema, table.next_column_id) == (1, 1, "public", 4)
-    assert table.primary == Index(IndexId(2), "t_pkey", (ColumnId(1),), unique=True)
-    assert table.secondary == (Index(IndexId(3), "t_a_key", (ColumnId(2),), unique=True),)
+    assert table.primary == Index(IndexId(2), "t_pkey", (ColumnId(1),), unique=True, constraint=True)
+    assert table.secondary == (Index(IndexId(3), "t_a_key", (ColumnId(2),), unique=True, constraint=True),)
     assert [c.name for c in table.visible_columns] == ["id", "a", "b"]
     assert table.layout.columns == ((1, BIGINT), (2, INTEGER), (3, TEXT))
 

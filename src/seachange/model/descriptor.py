@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from seachange.model.constraint import Check, ForeignKey
+from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, LayoutId, TableId
 from seachange.model.states import State
 from seachange.model.types import SqlType
@@ -18,7 +19,9 @@ from seachange.model.types import SqlType
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column. `default` is bound canonical SQL text, evaluated at write time; `frozen` is the text form of the
-    value that rows read which were written before the column existed."""
+    value that rows read which were written before the column existed. `not_null` is the state of the NOT NULL
+    constraint of a column that is not nullable. A column `generated` from others is stored with the row or, if
+    `virtual`, only in the indexes that have it as a key."""
 
     id: ColumnId
     name: str
@@ -28,11 +31,18 @@ class Column:
     frozen: str | None = None
     hidden: bool = False
     state: State = State.PUBLIC
+    not_null: State = State.PUBLIC
+    generated: Expression | None = None
+    virtual: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index. The primary one stores every column; a secondary one its key, the primary key and `include`."""
+    """An index. The primary one stores every column; a secondary one its key, the primary key and `include`.
+
+    `descending` names the key columns in descending order; `where` the rows that a partial index has entries for (None:
+    all); `constraint` tells a UNIQUE or PRIMARY KEY constraint from a bare unique index. A key that is an expression
+    is a hidden virtual column."""
 
     id: IndexId
     name: str
@@ -40,6 +50,10 @@ class Index:
     unique: bool = False
     include: tuple[ColumnId, ...] = ()
     state: State = State.PUBLIC
+    descending: tuple[ColumnId, ...] = ()
+    where: Expression | None = None
+    nulls_distinct: bool = True
+    constraint: bool = False
 
 
 @dataclass(frozen=True, slots=True)

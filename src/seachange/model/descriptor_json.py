@@ -7,6 +7,7 @@ from typing import Any
 
 from seachange.model.constraint_json import decode_check, decode_foreign_key, encode_check, encode_foreign_key
 from seachange.model.descriptor import Column, Index, Layout, Table
+from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, LayoutId
 from seachange.model.states import State
 from seachange.model.types import Kind, SqlType
@@ -74,6 +75,9 @@ def _column(column: Column) -> dict[str, Any]:
         "frozen": column.frozen,
         "hidden": column.hidden,
         "state": column.state.value,
+        "not_null": column.not_null.value,
+        "generated": _expression(column.generated),
+        "virtual": column.virtual,
     }
 
 
@@ -87,7 +91,19 @@ def _read_column(body: dict[str, Any]) -> Column:
         frozen=body["frozen"],
         hidden=body["hidden"],
         state=State(body["state"]),
+        # Bodies of an earlier release lack what follows.
+        not_null=State(body.get("not_null", State.PUBLIC)),
+        generated=_read_expression(body.get("generated")),
+        virtual=body.get("virtual", False),
     )
+
+
+def _expression(expression: Expression | None) -> list[Any] | None:
+    return None if expression is None else [expression.text, list(expression.columns)]
+
+
+def _read_expression(body: list[Any] | None) -> Expression | None:
+    return None if body is None else Expression(body[0], tuple(ColumnId(c) for c in body[1]))
 
 
 def _index(index: Index) -> dict[str, Any]:
@@ -98,6 +114,10 @@ def _index(index: Index) -> dict[str, Any]:
         "unique": index.unique,
         "include": list(index.include),
         "state": index.state.value,
+        "descending": list(index.descending),
+        "where": _expression(index.where),
+        "nulls_distinct": index.nulls_distinct,
+        "constraint": index.constraint,
     }
 
 
@@ -109,4 +129,8 @@ def _read_index(body: dict[str, Any]) -> Index:
         unique=body["unique"],
         include=tuple(ColumnId(c) for c in body["include"]),
         state=State(body["state"]),
+        descending=tuple(ColumnId(c) for c in body.get("descending", ())),
+        where=_read_expression(body.get("where")),
+        nulls_distinct=body.get("nulls_distinct", True),
+        constraint=body.get("constraint", body["unique"]),
     )

@@ -96,4 +96,6 @@ def build_index(
     named_after = () if label == "pkey" else key.columns
     index_name = key.name or choose_name(table, named_after, label, taken)
     taken.add(index_name)
-    return Index(IndexId(next(ids)), index_name, tuple(by_name[c].id for c in key.columns), unique=True)
+    return Index(
+        IndexId(next(ids)), index_name, tuple(by_name[c].id for c in key.columns), unique=True, constraint=True
+    )
