@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seachange import errors
+from seachange.model.ids import ColumnId
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.runtime.faults import FAULTS
-from seachange.storage.bulk import distinct_neighbours, sort_into_segments, sort_query_into_segments
+from seachange.storage.bulk import Distinct, distinct_neighbours, sort_into_segments, sort_query_into_segments
 from seachange.storage.spill import sorting_connection
 from tests.storage.samples import TYPES, Store, some_values, sorted_rows, table_of
 
@@ -102,7 +103,7 @@ def test_the_first_duplicate_is_named(store, connection, batch_rows):
     rows = [(i, f"t{i}") for i in range(300)] + [(250, "again"), (111, "again")]
     source = table_of(shape, rows).to_reader(batch_rows)
     with pytest.raises(Duplicate) as raised:
-        sort_into_segments(connection, source, shape, store.files, store.reserve, shape.key, Duplicate)
+        sort_into_segments(connection, source, shape, store.files, store.reserve, Distinct(shape.key, Duplicate))
     assert raised.value.args == ((111,),)
     assert store.files.names() == []
 
@@ -110,13 +111,25 @@ def test_the_first_duplicate_is_named(store, connection, batch_rows):
 def test_uniqueness_of_a_prefix_ignores_nulls(store, connection):
     shape = store.shape((TEXT, BIGINT), key=(0, 1))
     rows: list[tuple[str | None, int]] = [("a", 1), ("b", 2), (None, 3), (None, 4)]
-    sort_into_segments(connection, table_of(shape, rows), shape, store.files, store.reserve, shape.key[:1], Duplicate)
+    unique = Distinct(shape.key[:1], Duplicate)
+    sort_into_segments(connection, table_of(shape, rows), shape, store.files, store.reserve, unique)
     rows.append(("b", 5))
     with pytest.raises(Duplicate) as raised:
-        sort_into_segments(
-            connection, table_of(shape, rows), shape, store.files, store.reserve, shape.key[:1], Duplicate
-        )
+        sort_into_segments(connection, table_of(shape, rows), shape, store.files, store.reserve, unique)
     assert raised.value.args == (("b",),)
+
+
+def test_uniqueness_of_a_prefix_counts_nulls_that_are_not_distinct(store, connection):
+    shape = store.shape((TEXT, BIGINT, BIGINT), key=(0, 1, 2))
+    rows: list[tuple[str | None, int | None, int]] = [("a", None, 1), ("b", None, 2), (None, None, 3), (None, 1, 4)]
+    unique = Distinct(shape.key[:2], Duplicate, nulls_distinct=False)
+    sort_into_segments(connection, table_of(shape, rows), shape, store.files, store.reserve, unique)
+    for again in ("b", None):
+        with pytest.raises(Duplicate) as raised:
+            sort_into_segments(
+                connection, table_of(shape, [*rows, (again, None, 5)]), shape, store.files, store.reserve, unique
+            )
+        assert raised.value.args == ((again, None),)
 
 
 @pytest.mark.parametrize("pair", [(0.0, -0.0), (math.nan, -math.nan)])
@@ -129,20 +142,22 @@ def test_floats_that_are_one_key_are_duplicates(store, connection, pair):
             shape,
             store.files,
             store.reserve,
-            shape.key,
-            Duplicate,
+            Distinct(shape.key, Duplicate),
         )
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.none() | st.integers(0, 5), st.integers(0, 5)), max_size=30), st.integers(1, 7))
-def test_duplicates_are_found_across_batches(keys, batch_rows):
+@given(
+    st.lists(st.tuples(st.none() | st.integers(0, 5), st.integers(0, 5)), max_size=30), st.integers(1, 7), st.booleans()
+)
+def test_duplicates_are_found_across_batches(keys, batch_rows, nulls_distinct):
     ordered = sorted(keys, key=lambda key: (key[0] is None, key[0] or 0, key[1]))
     batch = pa.table(
-        {"a": pa.array([k[0] for k in ordered], pa.int64()), "b": pa.array([k[1] for k in ordered], pa.int64())}
+        {"c1": pa.array([k[0] for k in ordered], pa.int64()), "c2": pa.array([k[1] for k in ordered], pa.int64())}
     )
-    seen = [a for a, b in pairwise(ordered) if a == b and a[0] is not None]
-    stream = distinct_neighbours(iter(batch.to_batches(batch_rows)), ["a", "b"], Duplicate)
+    seen = [a for a, b in pairwise(ordered) if a == b and not (a[0] is None and nulls_distinct)]
+    unique = Distinct((ColumnId(1), ColumnId(2)), Duplicate, nulls_distinct)
+    stream = distinct_neighbours(iter(batch.to_batches(batch_rows)), unique)
     if not seen:
         assert sum(part.num_rows for part in stream) == len(keys)
         return
@@ -185,8 +200,7 @@ def test_a_sort_larger_than_its_memory_spills_and_tidies_up(store, tmp_path):
             shape,
             store.files,
             store.reserve,
-            shape.key,
-            Duplicate,
+            Distinct(shape.key, Duplicate),
         )
         assert any(spill.glob("sort-*"))
     assert not any(spill.glob("sort-*"))

@@ -82,6 +82,19 @@ def test_a_unique_key_that_two_rows_have(node: Node, tables):
     assert kinds == {Kind.DUPLICATE_KEY, Kind.LOOKUP_DIFFERS}
 
 
+def test_nulls_that_are_not_distinct(node: Node):
+    with closing(Session(node)) as session:
+        session.execute("create table d (id int primary key, a int, b int, unique nulls not distinct (a, b))")
+        session.execute("insert into d values (1, 1, null), (2, null, null), (3, null, 3)")
+    assert check(node, ["d"]) == []
+    txn = node.begin()
+    table = txn.table(None, "d")
+    txn.rollback()
+    plant(node, table, (4, 1, None))
+    found = check(node, ["d"])
+    assert {anomaly.kind for anomaly in found} == {Kind.DUPLICATE_KEY, Kind.LOOKUP_DIFFERS}
+
+
 def test_a_parent_that_went(node: Node, tables):
     table = tables["p"]
     force_rows(node, table, table.primary, (Op.TOMBSTONE, (9, 10, None)))

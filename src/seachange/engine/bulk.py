@@ -23,6 +23,7 @@ from seachange.model.ids import SegmentId
 from seachange.model.segments import Segment, SegmentKind
 from seachange.runtime.faults import reach
 from seachange.storage.arrow import arrow_type, column_name
+from seachange.storage.bulk import Distinct
 from seachange.storage.plan import plan_scan
 from seachange.storage.sorter import Sorter
 
@@ -46,7 +47,6 @@ class BulkInsert:
                     self._stored(rows),
                     shape_of(self._plan.primary, SegmentKind.DATA, fresh=True),
                     self._unique(self._plan.primary),
-                    lambda key: duplicate_key(self._plan.table, self._plan.primary, key),
                 )
                 written.append((self._plan.primary, primary))
                 self._txn.parts.warehouse.remember(primary)
@@ -86,11 +86,13 @@ class BulkInsert:
                     self._txn.buffer.delete_staged(file, position)
                     self._txn.buffer.put(buffer, encoded, replace(entry, row=reader.row(position)))
 
-    def _unique(self, plan: EntryPlan) -> int:
-        """How many of the first key columns must be unique within the load."""
-        if plan.is_primary:
-            return plan.key_width if self._plan.rowid is None else 0
-        return plan.unique_width
+    def _unique(self, plan: EntryPlan) -> Distinct | None:
+        """Which of the first key columns must be unique within the load; None for none."""
+        width = (plan.key_width if self._plan.rowid is None else 0) if plan.is_primary else plan.unique_width
+        if not width:
+            return None
+        columns = tuple(c for c, _ in plan.columns[:width])
+        return Distinct(columns, lambda key: duplicate_key(self._plan.table, plan, key), plan.index.nulls_distinct)
 
     # The stream.
 
@@ -131,20 +133,20 @@ class BulkInsert:
             {"files": self._txn.parts.warehouse.paths(primary)},
             shape_of(plan, SegmentKind.DATA, fresh=True),
             self._unique(plan),
-            lambda key: duplicate_key(self._plan.table, plan, key),
         )
         self._txn.parts.warehouse.remember(segments)
         return segments
 
     def _check_existing(self, sorter: Sorter, plan: EntryPlan, segments: list[Segment]) -> None:
         """Raises on the first key of the load that is there already, committed or in this transaction."""
-        width = self._unique(plan)
-        if not width or not segments:
+        unique = self._unique(plan)
+        if unique is None or not segments:
             return
-        key = [self._plan.table.column_by_id[c] for c, _ in plan.columns[:width]]
-        hit = sorter.first_common(self._existing(plan, key), self._txn.parts.warehouse.paths(segments), key)
+        key = [self._plan.table.column_by_id[c] for c in unique.columns]
+        paths = self._txn.parts.warehouse.paths(segments)
+        hit = sorter.first_common(self._existing(plan, key), paths, key, unique.nulls_distinct)
         if hit is not None:
-            raise duplicate_key(self._plan.table, plan, hit)
+            raise unique.duplicate(hit)
 
     def _existing(self, plan: EntryPlan, key: list[Column]) -> Any:
         own = self._txn.buffer.of(plan).overlay()

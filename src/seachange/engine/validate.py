@@ -95,7 +95,7 @@ def _keys_of(txn: TransactionState, plan: EntryPlan, entry: LogEntry) -> Iterato
 
 def _holds(txn: TransactionState, plan: EntryPlan, segment: Segment, key: Key) -> bool:
     reader = txn.parts.warehouse.reader(segment, plan.columns[: plan.key_width])
-    unique = key[: plan.unique_width]
-    if plan.unique_width and None not in unique:
+    unique = plan.unique_key(key)
+    if unique is not None:
         return bool(reader.find_prefix(unique))
     return reader.find(key) is not None

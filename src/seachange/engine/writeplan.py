@@ -37,7 +37,7 @@ class EntryPlan:
     def unique_key(self, stored: Row) -> Key | None:
         """The unique key of an entry, None where NULLs make it distinct from every other."""
         key = stored[: self.unique_width]
-        return None if not self.unique_width or None in key else key
+        return None if not self.unique_width or (None in key and self.index.nulls_distinct) else key
 
     def codec_for(self, table: Table, layout_id: LayoutId) -> BatchCodec:
         """The codec of a batch that may have been written in another layout."""

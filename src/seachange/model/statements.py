@@ -181,6 +181,7 @@ class KeyDefinition:
 
     columns: tuple[str, ...]
     name: str | None = None
+    nulls_distinct: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +236,7 @@ class CreateIndex:
     unique: bool = False
     include: tuple[str, ...] = ()
     if_not_exists: bool = False
+    nulls_distinct: bool = True
 
 
 @dataclass(frozen=True, slots=True)

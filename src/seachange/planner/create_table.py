@@ -97,5 +97,10 @@ def build_index(
     index_name = key.name or choose_name(table, named_after, label, taken)
     taken.add(index_name)
     return Index(
-        IndexId(next(ids)), index_name, tuple(by_name[c].id for c in key.columns), unique=True, constraint=True
+        id=IndexId(next(ids)),
+        name=index_name,
+        key=tuple(by_name[c].id for c in key.columns),
+        unique=True,
+        nulls_distinct=key.nulls_distinct,
+        constraint=True,
     )

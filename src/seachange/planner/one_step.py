@@ -173,6 +173,7 @@ def _create_index(statement: CreateIndex, tables: Tables, ids: Iterator[int]) ->
         tuple(c.id for c in columns),
         statement.unique,
         tuple(c.id for c in include),
+        nulls_distinct=statement.nulls_distinct,
     )
     after = table.at_version(table.version + 1, secondary=(*table.secondary, index))
     return Plan((Change(table, after),), (_empty(table, "CREATE INDEX on a table that has rows"),))

@@ -21,7 +21,12 @@ class Arbiter:
     def key(self, row: tuple[object, ...]) -> tuple[object, ...] | None:
         """None where a NULL makes the key distinct from every other."""
         key = tuple([row[position] for position in self.positions])
-        return None if None in key else key
+        return None if None in key and self.index.nulls_distinct else key
+
+    @property
+    def equality(self) -> type[exp.EQ] | type[exp.NullSafeEQ]:
+        """How the columns of two rows compare that are in each other's way."""
+        return exp.EQ if self.index.nulls_distinct else exp.NullSafeEQ
 
 
 def read_arbiters(node: exp.OnConflict, table: Table) -> tuple[Arbiter, ...]:

@@ -32,12 +32,13 @@ def without_conflicts(query: DuckQuery, arbiter: Arbiter, port: TransactionPort,
     present = exp.Subquery(this=exp.Var(this=scan.sql), alias=exp.TableAlias(this=exp.to_identifier("present")))
     same = exp.and_(
         *(
-            exp.EQ(this=exp.column(name, table="present", quoted=True), expression=column.copy())
+            arbiter.equality(this=exp.column(name, table="present", quoted=True), expression=column.copy())
             for name, column in zip(names, proposed, strict=True)
         )
     )
     first = exp.EQ(this=exp.column(_NUMBER, quoted=True), expression=exp.Literal.number(1))
-    with_null = [exp.Is(this=column.copy(), expression=exp.null()) for column in proposed]
+    free = proposed if arbiter.index.nulls_distinct else []
+    with_null = [exp.Is(this=column.copy(), expression=exp.null()) for column in free]
     missing = exp.Not(this=exp.Exists(this=exp.Select(expressions=[exp.Literal.number(1)]).from_(present).where(same)))
     kept = exp.Select(
         expressions=[exp.column(c.name, table="proposed", quoted=True) for c in table.visible_columns],

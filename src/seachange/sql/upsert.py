@@ -204,7 +204,7 @@ def _compile_join(arbiter: Arbiter, table: Table, target: Target) -> Template:
     names = [table.columns[position].name for position in arbiter.positions]
     same = exp.and_(
         *(
-            exp.EQ(
+            arbiter.equality(
                 this=exp.column(name, table="present", quoted=True),
                 expression=exp.column(name, table=_EXCLUDED, quoted=True),
             )

@@ -7,6 +7,7 @@ written while the stream goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -29,24 +30,29 @@ from seachange.storage.spill import sorting
 _BATCH_ROWS = 10_240
 
 
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """The first columns of a key, of which no two rows may have the same values; `duplicate` makes the error to raise
+    of the first values that occur twice. Unless `nulls_distinct`, a NULL is the same as another."""
+
+    columns: Sequence[ColumnId]
+    duplicate: Callable[[Key], Exception]
+    nulls_distinct: bool = True
+
+
 def sort_into_segments(
     connection: duckdb.DuckDBPyConnection,
     source: pa.RecordBatchReader | pa.Table,
     shape: SegmentShape,
     files: FileSystem,
     reserve: Reserve,
-    unique: Sequence[ColumnId] = (),
-    duplicate: Callable[[Key], Exception] | None = None,
+    unique: Distinct | None = None,
 ) -> list[Segment]:
-    """Sorts `source`, whose columns are named after their ids, by the shape's key and writes it.
-
-    `unique` are the first columns of the key, of which no two rows may have the same values (a NULL is the same as
-    nothing); `duplicate` makes the error to raise of the first values that occur twice. What the source itself raises
-    comes out unchanged.
-    """
+    """Sorts `source`, whose columns are named after their ids, by the shape's key and writes it. What the source itself
+    raises comes out unchanged."""
     guarded = _GuardedSource(source)
     try:
-        return _sort(connection.from_arrow(guarded.reader), shape, files, reserve, unique, duplicate)
+        return _sort(connection.from_arrow(guarded.reader), shape, files, reserve, unique)
     except (duckdb.Error, errors.Error) as problem:
         if guarded.problem is not None:
             raise guarded.problem from problem
@@ -60,11 +66,10 @@ def sort_query_into_segments(
     shape: SegmentShape,
     files: FileSystem,
     reserve: Reserve,
-    unique: Sequence[ColumnId] = (),
-    duplicate: Callable[[Key], Exception] | None = None,
+    unique: Distinct | None = None,
 ) -> list[Segment]:
     """The same for a query, such as one over segments that were just written."""
-    return _sort(connection.sql(sql, params=parameters), shape, files, reserve, unique, duplicate)
+    return _sort(connection.sql(sql, params=parameters), shape, files, reserve, unique)
 
 
 def _sort(
@@ -72,8 +77,7 @@ def _sort(
     shape: SegmentShape,
     files: FileSystem,
     reserve: Reserve,
-    unique: Sequence[ColumnId],
-    duplicate: Callable[[Key], Exception] | None,
+    unique: Distinct | None,
 ) -> list[Segment]:
     order = ", ".join(f"{column_name(c)} ASC NULLS LAST" for c in shape.key)
     with sorting():
@@ -81,8 +85,8 @@ def _sort(
         stream = rows.project(", ".join(map(_output, shape.columns))).order(order).to_arrow_reader(_BATCH_ROWS)
         reach("bulk.sorted")
         batches = _typed(stream, schema_of(shape.columns))
-        if unique and duplicate is not None:
-            batches = distinct_neighbours(batches, [column_name(c) for c in unique], duplicate)
+        if unique is not None:
+            batches = distinct_neighbours(batches, unique)
         return SegmentWriter(files, shape, reserve).write(batches)
 
 
@@ -105,28 +109,30 @@ def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
     return column if column.type == type_ else column.cast(type_)
 
 
-def distinct_neighbours(
-    batches: Iterator[pa.RecordBatch], names: Sequence[str], duplicate: Callable[[Key], Exception]
-) -> Iterator[pa.RecordBatch]:
+def distinct_neighbours(batches: Iterator[pa.RecordBatch], unique: Distinct) -> Iterator[pa.RecordBatch]:
     """Passes sorted batches through, up to the first row whose values in these columns equal the row's before it."""
+    names = [column_name(c) for c in unique.columns]
     last: list[pa.Array] | None = None
     for batch in batches:
         columns = [batch.column(name) for name in names]
         joined = [pa.concat_arrays(pair) for pair in zip(last, columns, strict=True)] if last else columns
-        repeated = pc.index(_equal_neighbours([comparable(column) for column in joined]), True).as_py()
+        same = _equal_neighbours([comparable(column) for column in joined], unique.nulls_distinct)
+        repeated = pc.index(same, True).as_py()
         if repeated >= 0:
-            raise duplicate(tuple([column[repeated].as_py() for column in joined]))
+            raise unique.duplicate(tuple([column[repeated].as_py() for column in joined]))
         yield batch
         last = [column.slice(len(column) - 1) for column in columns]
 
 
-def _equal_neighbours(columns: Sequence[pa.Array]) -> pa.Array:
+def _equal_neighbours(columns: Sequence[pa.Array], nulls_distinct: bool) -> pa.Array:
     equal = None
     for column in columns:
         before, after = column.slice(0, max(len(column) - 1, 0)), column.slice(1)
         same = pc.equal(before, after)
         if pa.types.is_floating(column.type):
             same = pc.or_(same, pc.and_(pc.is_nan(before), pc.is_nan(after)))
+        if not nulls_distinct:
+            same = pc.or_(pc.fill_null(same, False), pc.and_(pc.is_null(before), pc.is_null(after)))
         equal = same if equal is None else pc.and_(equal, same)
     return equal
 

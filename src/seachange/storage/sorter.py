@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -14,13 +14,11 @@ from seachange.model.scan import Scan
 from seachange.model.segments import Segment
 from seachange.runtime.filesystem import FileSystem
 from seachange.storage.arrow import column_name
-from seachange.storage.bulk import sort_into_segments, sort_query_into_segments
+from seachange.storage.bulk import Distinct, sort_into_segments, sort_query_into_segments
 from seachange.storage.keys import Key
 from seachange.storage.plan import quote
 from seachange.storage.segment_writer import Reserve, SegmentShape
 from seachange.storage.spill import sorting, sorting_connection
-
-Duplicate = Callable[[Key], Exception]
 
 
 class Sorter:
@@ -38,10 +36,9 @@ class Sorter:
         self._stack.close()
 
     def sort_stream(
-        self, rows: pa.RecordBatchReader, shape: SegmentShape, unique: int, duplicate: Duplicate
+        self, rows: pa.RecordBatchReader, shape: SegmentShape, unique: Distinct | None = None
     ) -> list[Segment]:
-        """Sorts and writes a stream; no two rows may agree in the first `unique` columns of the key."""
-        return sort_into_segments(self._duck, rows, shape, self._files, self._reserve, shape.key[:unique], duplicate)
+        return sort_into_segments(self._duck, rows, shape, self._files, self._reserve, unique)
 
     def sort_scan(self, scan: Scan, shape: SegmentShape) -> list[Segment]:
         """Sorts and writes rows that are known to be distinct, such as those of a snapshot."""
@@ -50,16 +47,17 @@ class Sorter:
         return sort_query_into_segments(self._duck, scan.sql, dict(scan.parameters), shape, self._files, self._reserve)
 
     def sort_query(
-        self, sql: str, parameters: Mapping[str, object], shape: SegmentShape, unique: int, duplicate: Duplicate
+        self, sql: str, parameters: Mapping[str, object], shape: SegmentShape, unique: Distinct | None = None
     ) -> list[Segment]:
-        return sort_query_into_segments(
-            self._duck, sql, parameters, shape, self._files, self._reserve, shape.key[:unique], duplicate
-        )
+        return sort_query_into_segments(self._duck, sql, parameters, shape, self._files, self._reserve, unique)
 
-    def first_common(self, existing: Scan, files: Sequence[str], key: Sequence[Column]) -> Key | None:
+    def first_common(
+        self, existing: Scan, files: Sequence[str], key: Sequence[Column], nulls_distinct: bool
+    ) -> Key | None:
         """A key that both the scan and the files have; the scan's columns are the key's."""
         names = ", ".join(f"f.{column_name(c.id)}" for c in key)
-        same = " AND ".join(f"f.{column_name(c.id)} = e.{quote(c.name)}" for c in key)
+        equals = "=" if nulls_distinct else "IS NOT DISTINCT FROM"
+        same = " AND ".join(f"f.{column_name(c.id)} {equals} e.{quote(c.name)}" for c in key)
         sql = f"SELECT {names} FROM read_parquet($new_files) f JOIN ({existing.sql}) e ON {same} LIMIT 1"
         for name, relation in existing.relations.items():
             self._duck.register(name, relation)

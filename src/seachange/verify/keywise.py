@@ -68,7 +68,7 @@ class KeywiseComparison:
 
     def _expect_alone(self, found: list[Anomaly], subject: Subject, entry: Row) -> None:
         width = len(subject.unique)
-        if not width or None in entry[:width]:
+        if not width or (None in entry[:width] and subject.index.nulls_distinct):
             return
         holders = self._image(subject).find_unique(entry[:width], self._snapshot.snapshot)
         if len(holders) != 1 and len(found) < ANOMALIES_MAX:

@@ -63,7 +63,8 @@ class SetComparison:
         if not subject.unique:
             return []
         names, rows = column_names(subject.unique), self.scan(primary, subject.unique)
-        present = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        distinct = subject.index.nulls_distinct
+        present = " AND ".join(f"{name} IS NOT NULL" for name in names) if distinct else "true"
         sql = (
             f"SELECT {key_texts(subject.unique)}, count(*) FROM ({rows.sql}) WHERE {present} "  # noqa: S608 - names made of ids
             f"GROUP BY {', '.join(names)} HAVING count(*) > 1 LIMIT {ANOMALIES_MAX}"

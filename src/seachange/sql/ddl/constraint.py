@@ -37,8 +37,8 @@ def read_table_constraint(reader: Reader, found: Constraints) -> None:
     if reader.take("primary", "key"):
         found.primary.append(KeyDefinition(reader.names(), name))
     elif reader.take("unique"):
-        _refuse_nulls(reader)
-        found.unique.append(KeyDefinition(reader.names(), name))
+        distinct = read_nulls_distinct(reader)
+        found.unique.append(KeyDefinition(reader.names(), name, distinct))
     elif reader.take("check"):
         found.rules.append(read_check(reader, name))
     elif reader.take("foreign", "key"):
@@ -56,8 +56,7 @@ def read_column_constraint(reader: Reader, column: str, name: str | None, found:
     if reader.take("primary", "key"):
         found.primary.append(KeyDefinition((column,), name))
     elif reader.take("unique"):
-        _refuse_nulls(reader)
-        found.unique.append(KeyDefinition((column,), name))
+        found.unique.append(KeyDefinition((column,), name, read_nulls_distinct(reader)))
     elif reader.take("check"):
         found.rules.append(read_check(reader, name))
     elif reader.take("references"):
@@ -67,9 +66,11 @@ def read_column_constraint(reader: Reader, column: str, name: str | None, found:
     return True
 
 
-def _refuse_nulls(reader: Reader) -> None:
-    if reader.at("nulls"):
-        raise errors.FeatureNotSupported(feature="UNIQUE NULLS [NOT] DISTINCT", instead="")
+def read_nulls_distinct(reader: Reader) -> bool:
+    """NULLS [NOT] DISTINCT of a unique key: whether rows with a NULL in it differ from all others, as by default."""
+    distinct = not reader.take("nulls", "not", "distinct")
+    reader.take("nulls", "distinct")
+    return distinct
 
 
 def _read_references(reader: Reader, columns: tuple[str, ...], name: str | None) -> ForeignKeyDefinition:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from seachange import errors
 from seachange.model.statements import CreateIndex, DropIndex
+from seachange.sql.ddl.constraint import read_nulls_distinct
 from seachange.sql.ddl.names import read_relation
 from seachange.sql.tokens import Reader
 
@@ -22,11 +23,12 @@ def read_create_index(reader: Reader, unique: bool) -> CreateIndex:
         raise errors.FeatureNotSupported(feature="an index that is not a btree", instead="")
     columns = _read_columns(reader)
     include = reader.names() if reader.take("include") else ()
+    distinct = read_nulls_distinct(reader)
     if reader.at("where"):
         raise errors.FeatureNotSupported(feature="a partial index", instead="")
     if not reader.at_end:
         raise errors.FeatureNotSupported(feature="an option of CREATE INDEX", instead="")
-    return CreateIndex(table, columns, name, unique, include, if_not_exists)
+    return CreateIndex(table, columns, name, unique, include, if_not_exists, distinct)
 
 
 def _read_columns(reader: Reader) -> tuple[str, ...]:
