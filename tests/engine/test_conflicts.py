@@ -1,9 +1,12 @@
 """Conflicts are by key: exactly one of two commits that wrote the same key gets through, whatever the nodes."""
 
+from contextlib import closing
+
 import pytest
 
 from seachange import errors
 from seachange.engine.node import Node
+from seachange.engine.session import Session
 from seachange.model.isolation import Isolation
 from tests.engine.database import arrow, bulk, create, insert, rows, scan
 from tests.engine.threads import together
@@ -66,6 +69,22 @@ def test_two_inserts_of_one_key(node: Node, other: Node):
     with pytest.raises(errors.SerializationFailure):
         first.commit()
     assert rows(other) == [(1, "second", 2)]
+
+
+@pytest.mark.parametrize("in_bulk", [False, True])
+def test_nulls_that_are_one_unique_key_across_nodes(node: Node, other: Node, in_bulk: bool):
+    with closing(Session(node)) as session:
+        session.execute("create table t (id bigint primary key, v text unique nulls not distinct, n int)")
+    first, second = node.begin(), other.begin()
+    table = first.table(None, "t")
+    if in_bulk:
+        first.insert_arrow(table, arrow(table, [(1, None, 1)]))
+    else:
+        first.insert(table, [(1, None, 1)])
+    second.insert(table, [(2, None, 2)])
+    first.commit()
+    with pytest.raises(errors.SerializationFailure):
+        second.commit()
 
 
 def test_unique_key_across_nodes(node: Node, other: Node):

@@ -45,7 +45,8 @@ class TransactionPort(Protocol):
         """The row with this primary key, without DuckDB."""
 
     def find_unique(self, table: Table, index: Index, key: Row) -> Row | None:
-        """The row with this key (NULLs in it only where they are not distinct) in a unique index, the primary one or another."""
+        """The row with this key in a unique index, the primary one or another; NULLs are only in keys of an index that
+        takes them for the same."""
 
     def lock_rows(
         self, table: Table, keys: Sequence[Row], strength: LockStrength, policy: LockPolicy
