@@ -3,13 +3,13 @@
 from itertools import count
 
 from seachange.model.descriptor import Table
+from seachange.model.relation import RelationName
 from seachange.model.statements import (
     AlterTable,
     ColumnDefinition,
     CreateTable,
     DdlStatement,
     KeyDefinition,
-    RelationName,
 )
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.planner.one_step import Plan, ids_needed, plan_statement

@@ -4,6 +4,7 @@ import pytest
 
 from seachange import errors
 from seachange.model.constraint import Action
+from seachange.model.relation import RelationName
 from seachange.model.statements import (
     AddColumn,
     AddConstraint,
@@ -18,7 +19,6 @@ from seachange.model.statements import (
     DropTable,
     ForeignKeyDefinition,
     KeyDefinition,
-    RelationName,
     RenameColumn,
 )
 from seachange.model.types import BIGINT, TEXT

@@ -5,6 +5,7 @@ import pytest
 from seachange.errors import Error
 from seachange.model.descriptor import Index
 from seachange.model.ids import ColumnId, IndexId
+from seachange.model.relation import RelationName
 from seachange.model.statements import (
     AddColumn,
     AlterColumnType,
@@ -18,7 +19,6 @@ from seachange.model.statements import (
     DropNotNull,
     DropTable,
     KeyDefinition,
-    RelationName,
     RenameColumn,
     RenameTable,
     SetDefault,

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from seachange.errors import Error
 from seachange.model.descriptor import Table
 from seachange.model.descriptor_json import decode_table, encode_table
+from seachange.model.relation import RelationName
 from seachange.model.statements import (
     AddColumn,
     AlterColumnType,
@@ -16,7 +17,6 @@ from seachange.model.statements import (
     DropColumn,
     DropIndex,
     DropNotNull,
-    RelationName,
     RenameColumn,
     SetDefault,
     SetNotNull,

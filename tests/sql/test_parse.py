@@ -4,6 +4,7 @@ import pytest
 
 from seachange.errors import Error
 from seachange.model.isolation import Isolation
+from seachange.model.relation import RelationName
 from seachange.model.statements import (
     AddColumn,
     AlterColumnType,
@@ -19,7 +20,6 @@ from seachange.model.statements import (
     DropNotNull,
     DropTable,
     KeyDefinition,
-    RelationName,
     RenameColumn,
     RenameTable,
     ResetSetting,

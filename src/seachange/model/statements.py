@@ -7,9 +7,12 @@ value of a column's type only where the column is known.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from seachange.model.constraint import Action
 from seachange.model.isolation import Isolation
+from seachange.model.object_statements import ObjectStatement, SequenceOptions
+from seachange.model.relation import RelationName
 from seachange.model.types import SqlType
 
 # Transactions.
@@ -139,24 +142,26 @@ class CloseCursor:
     name: str | None
 
 
+class DdlExplanation(StrEnum):
+    """What EXPLAIN (DDL, ...) shows of a plan."""
+
+    STAGES = "stages"
+    VERBOSE = "verbose"
+    DEPENDENCIES = "deps"
+    PICTURE = "viz"
+    SHAPE = "shape"
+
+
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """`analyze` runs the query."""
+    """`analyze` runs the query; `ddl` plans a schema change, and `query` is its text."""
 
     query: str
     analyze: bool = False
+    ddl: DdlExplanation | None = None
 
 
 # Schema.
-
-
-@dataclass(frozen=True, slots=True)
-class RelationName:
-    schema: str | None
-    name: str
-
-    def __str__(self) -> str:
-        return self.name if self.schema is None else f"{self.schema}.{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,21 +172,67 @@ class Constant:
     quoted: bool = False
 
 
+class Volatility(StrEnum):
+    """Whether an expression over the same row has the same value always, within one statement, or not even there."""
+
+    IMMUTABLE = "immutable"
+    STABLE = "stable"
+    VOLATILE = "volatile"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionDefinition:
+    """DuckDB text with a gap for each use of a column, `pieces[0] columns[0] pieces[1] ...`; `sequences` are those that
+    it draws from."""
+
+    pieces: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    volatility: Volatility = Volatility.IMMUTABLE
+    sequences: tuple[RelationName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UserType:
+    """The name of a type that somebody created."""
+
+    name: RelationName
+
+
+ColumnType = SqlType | UserType
+Default = Constant | ExpressionDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityDefinition:
+    """GENERATED ALWAYS, or BY DEFAULT, AS IDENTITY."""
+
+    always: bool
+    options: SequenceOptions = SequenceOptions()  # noqa: RUF009 - a value
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
+    """`generated` is the expression of GENERATED ALWAYS AS (...) STORED; `serial` a default from an own sequence."""
+
     name: str
-    type: SqlType
+    type: ColumnType
     nullable: bool = True
-    default: Constant | None = None
+    default: Default | None = None
+    generated: ExpressionDefinition | None = None
+    identity: IdentityDefinition | None = None
+    serial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class KeyDefinition:
-    """A PRIMARY KEY or UNIQUE constraint; `name` None: it is named after its columns."""
+    """A PRIMARY KEY or UNIQUE constraint; `name` None: it is named after its columns. With `using_index` it takes over
+    that index, and its columns."""
 
     columns: tuple[str, ...]
     name: str | None = None
     nulls_distinct: bool = True
+    primary: bool = False
+    using_index: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +242,7 @@ class CheckDefinition:
     pieces: tuple[str, ...]
     columns: tuple[str, ...]
     name: str | None = None
+    not_valid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +257,7 @@ class ForeignKeyDefinition:
     on_update: Action = Action.NO_ACTION
     deferrable: bool = False
     initially_deferred: bool = False
+    not_valid: bool = False
 
 
 # What can be declared besides keys, of which an index is made.
@@ -237,12 +290,15 @@ class CreateIndex:
     include: tuple[str, ...] = ()
     if_not_exists: bool = False
     nulls_distinct: bool = True
+    concurrently: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DropIndex:
     indexes: tuple[RelationName, ...]
     if_exists: bool = False
+    cascade: bool = False
+    concurrently: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,12 +306,14 @@ class AddColumn:
     column: ColumnDefinition
     if_not_exists: bool = False
     rules: tuple[RuleDefinition, ...] = ()
+    keys: tuple[KeyDefinition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
     name: str
     if_exists: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +329,11 @@ class RenameTable:
 
 @dataclass(frozen=True, slots=True)
 class AlterColumnType:
+    """`using` None is an assignment cast."""
+
     name: str
-    type: SqlType
+    type: ColumnType
+    using: ExpressionDefinition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +341,44 @@ class SetDefault:
     """`default` None is DROP DEFAULT."""
 
     name: str
-    default: Constant | None
+    default: Default | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetExpression:
+    """Another expression for a generated column."""
+
+    name: str
+    expression: ExpressionDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class DropExpression:
+    """A generated column becomes a plain one."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddIdentity:
+    name: str
+    identity: IdentityDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class SetIdentity:
+    """`always` None leaves it as it is."""
+
+    name: str
+    always: bool | None
+    options: SequenceOptions = SequenceOptions()  # noqa: RUF009 - a value
+
+
+@dataclass(frozen=True, slots=True)
+class DropIdentity:
+    name: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +403,24 @@ class DropNotNull:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class RenameConstraint:
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateConstraint:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPrimaryKey:
+    """ALTER PRIMARY KEY USING COLUMNS (...): the old key becomes a unique index."""
+
+    columns: tuple[str, ...]
+
+
 AlterAction = (
     AddColumn
     | DropColumn
@@ -314,8 +430,16 @@ AlterAction = (
     | SetDefault
     | SetNotNull
     | DropNotNull
+    | SetExpression
+    | DropExpression
+    | AddIdentity
+    | SetIdentity
+    | DropIdentity
     | AddConstraint
     | DropConstraint
+    | RenameConstraint
+    | ValidateConstraint
+    | AlterPrimaryKey
 )
 
 
@@ -324,6 +448,7 @@ class AlterTable:
     table: RelationName
     actions: tuple[AlterAction, ...]
     if_exists: bool = False
+    concurrently: bool = False
 
 
 SavepointStatement = Savepoint | ReleaseSavepoint | RollbackToSavepoint
@@ -331,6 +456,7 @@ TransactionStatement = Begin | Commit | Rollback | SavepointStatement | SetTrans
 SettingStatement = SetSetting | ShowSetting | ResetSetting | Discard
 PreparedStatement = PrepareStatement | ExecutePrepared | Deallocate
 CursorStatement = DeclareCursor | FetchCursor | CloseCursor
-DdlStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
+TableStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
+DdlStatement = TableStatement | ObjectStatement
 SessionStatement = TransactionStatement | SettingStatement | PreparedStatement | CursorStatement
 Statement = SessionStatement | DdlStatement | Explain

@@ -19,6 +19,7 @@ from seachange.model.statements import (
     DropColumn,
     DropConstraint,
     DropNotNull,
+    ExpressionDefinition,
     ForeignKeyDefinition,
     KeyDefinition,
     RenameColumn,
@@ -27,7 +28,7 @@ from seachange.model.statements import (
     SetDefault,
     SetNotNull,
 )
-from seachange.model.types import widens
+from seachange.model.types import SqlType, widens
 from seachange.model.values import format_canonical
 from seachange.planner.constraint import References, add_rules, constraint_names
 from seachange.planner.create_table import build_column, build_index, check_column_names
@@ -158,9 +159,10 @@ def _rename_table(draft: Draft, action: RenameTable) -> None:
 
 def _alter_type(draft: Draft, action: AlterColumnType) -> None:
     column = draft.columns[draft.find(action.name)]
+    assert isinstance(action.type, SqlType)
     if column.type == action.type:
         return
-    default = _recast_default(column, action)
+    default = _recast_default(column, action.type)
     if widens(column.type, action.type):
         draft.change(action.name, type=action.type, default=default)
         return
@@ -174,13 +176,14 @@ def _alter_type(draft: Draft, action: AlterColumnType) -> None:
     draft.change(action.name, id=draft.take_column_id(), type=action.type, default=default, frozen=None)
 
 
-def _recast_default(column: Column, action: AlterColumnType) -> str | None:
+def _recast_default(column: Column, type_: SqlType) -> str | None:
     value = constant_value(column.type, column.default)
-    return constant_default(action.type, coerce(action.type, value))
+    return constant_default(type_, coerce(type_, value))
 
 
 def _set_default(draft: Draft, action: SetDefault) -> None:
     column = draft.columns[draft.find(action.name)]
+    assert not isinstance(action.default, ExpressionDefinition)
     text = action.default.text if action.default is not None else None
     draft.change(action.name, default=constant_default(column.type, coerce(column.type, text)))
 

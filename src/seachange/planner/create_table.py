@@ -9,8 +9,8 @@ from seachange.model.coercion import coerce
 from seachange.model.defaults import constant_default
 from seachange.model.descriptor import Column, Index, Layout, Table
 from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
-from seachange.model.statements import ColumnDefinition, CreateTable, KeyDefinition
-from seachange.model.types import BIGINT
+from seachange.model.statements import ColumnDefinition, CreateTable, ExpressionDefinition, KeyDefinition
+from seachange.model.types import BIGINT, SqlType
 from seachange.planner.names import choose_name
 
 # The primary key of a table for which none was declared.
@@ -60,6 +60,8 @@ def check_column_names(names: Sequence[str]) -> None:
 
 
 def build_column(column_id: ColumnId, definition: ColumnDefinition) -> Column:
+    assert isinstance(definition.type, SqlType)
+    assert not isinstance(definition.default, ExpressionDefinition)
     default = definition.default.text if definition.default is not None else None
     value = coerce(definition.type, default)
     return Column(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from seachange import errors
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import IndexId, TableId
+from seachange.model.relation import RelationName
 from seachange.model.statements import (
     AddConstraint,
     AlterTable,
@@ -24,12 +25,12 @@ from seachange.model.statements import (
     DropIndex,
     DropTable,
     KeyDefinition,
-    RelationName,
 )
 from seachange.planner.alter_table import Draft, apply_action
 from seachange.planner.constraint import References, add_rules, new_parents
 from seachange.planner.create_table import build_table
 from seachange.planner.names import choose_name
+from seachange.planner.simple import refuse_complex
 
 DEFAULT_SCHEMA = "public"
 Tables = Mapping[tuple[str, str], Table]
@@ -60,10 +61,10 @@ class Plan:
 
 def ids_needed(statement: DdlStatement) -> int:
     """How many fresh descriptor and index ids `plan_statement` will take."""
-    match statement:
-        case CreateTable():
+    match refuse_complex(statement):
+        case CreateTable() as statement:
             return 2 + len(statement.unique)
-        case AlterTable():
+        case AlterTable() as statement:
             return sum(
                 isinstance(a, AddConstraint) and isinstance(a.constraint, KeyDefinition) for a in statement.actions
             )
@@ -74,16 +75,16 @@ def ids_needed(statement: DdlStatement) -> int:
 
 
 def plan_statement(statement: DdlStatement, tables: Tables, ids: Iterator[int]) -> Plan:
-    match statement:
-        case CreateTable():
+    match refuse_complex(statement):
+        case CreateTable() as statement:
             return _create_table(statement, tables, ids)
-        case DropTable():
+        case DropTable() as statement:
             return _drop_tables(statement, tables)
-        case CreateIndex():
+        case CreateIndex() as statement:
             return _create_index(statement, tables, ids)
-        case DropIndex():
+        case DropIndex() as statement:
             return _drop_indexes(statement, tables)
-        case AlterTable():
+        case AlterTable() as statement:
             return _alter_table(statement, tables, ids)
 
 

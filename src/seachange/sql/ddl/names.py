@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model.statements import Constant, RelationName
+from seachange.model.relation import RelationName
+from seachange.model.statements import Constant
 from seachange.model.types import (
     KIND_BY_ALIAS,
     NUMERIC_DEFAULT,

@@ -1,0 +1,230 @@
+"""DDL statements as values: whole tables, and the objects that are not tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from seachange.model.relation import RelationName
+from seachange.model.types import SqlType
+
+
+class ObjectKind(StrEnum):
+    """What a statement can name. A part (column, constraint) is named together with its table."""
+
+    DATABASE = "database"
+    SCHEMA = "schema"
+    TABLE = "table"
+    COLUMN = "column"
+    INDEX = "index"
+    CONSTRAINT = "constraint"
+    SEQUENCE = "sequence"
+    TYPE = "type"
+    VIEW = "view"
+
+
+# Of every kind of object.
+
+
+@dataclass(frozen=True, slots=True)
+class DropObjects:
+    """DROP of databases, schemas, sequences, types and views."""
+
+    kind: ObjectKind
+    names: tuple[RelationName, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameObject:
+    """ALTER ... RENAME TO of indexes, sequences, types, views, schemas and databases."""
+
+    kind: ObjectKind
+    name: RelationName
+    new_name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MoveObject:
+    """ALTER ... SET SCHEMA of tables, sequences, types and views."""
+
+    kind: ObjectKind
+    name: RelationName
+    schema: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOwner:
+    """ALTER ... OWNER TO."""
+
+    kind: ObjectKind
+    name: RelationName
+    role: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOn:
+    """`part` is the column or constraint of table `name`; `text` None takes the comment away."""
+
+    kind: ObjectKind
+    name: RelationName
+    part: str | None
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """GRANT, or with `revoke`, REVOKE. Privileges are upper case; ("ALL",) is all of them."""
+
+    privileges: tuple[str, ...]
+    kind: ObjectKind
+    names: tuple[RelationName, ...]
+    roles: tuple[str, ...]
+    grant_option: bool = False
+    revoke: bool = False
+    cascade: bool = False
+
+
+# Databases and schemas.
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    name: str
+    if_not_exists: bool = False
+    owner: str | None = None
+
+
+# Whole tables.
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTables:
+    tables: tuple[RelationName, ...]
+    cascade: bool = False
+    restart_identity: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UndropTable:
+    table: RelationName
+
+
+# Sequences.
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceOptions:
+    """None: not said."""
+
+    type: SqlType | None = None
+    increment: int | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    start: int | None = None
+    restart: int | None = None
+    cache: int | None = None
+    cycle: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceOwner:
+    """OWNED BY a column; both None is NONE."""
+
+    table: RelationName | None
+    column: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSequence:
+    name: RelationName
+    options: SequenceOptions = SequenceOptions()
+    owner: SequenceOwner | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSequence:
+    name: RelationName
+    options: SequenceOptions = SequenceOptions()
+    owner: SequenceOwner | None = None
+    if_exists: bool = False
+
+
+# Enum types.
+
+
+@dataclass(frozen=True, slots=True)
+class CreateEnum:
+    name: RelationName
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddEnumValue:
+    """At the end, or `before` or `after` another value."""
+
+    type: RelationName
+    value: str
+    before: str | None = None
+    after: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameEnumValue:
+    type: RelationName
+    value: str
+    new_value: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropEnumValue:
+    type: RelationName
+    value: str
+
+
+# Views.
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """`query` is the text of the query; `relations` those that it reads, and `used` the columns that it names, as far as
+    it can be told without the catalog: (None, column) may be of any of the relations, (relation, None) is a star."""
+
+    name: RelationName
+    query: str
+    relations: tuple[RelationName, ...]
+    used: tuple[tuple[RelationName | None, str | None], ...] = ()
+    columns: tuple[str, ...] = ()
+    or_replace: bool = False
+
+
+ObjectStatement = (
+    DropObjects
+    | RenameObject
+    | MoveObject
+    | ChangeOwner
+    | CommentOn
+    | Grant
+    | CreateDatabase
+    | CreateSchema
+    | TruncateTables
+    | UndropTable
+    | CreateSequence
+    | AlterSequence
+    | CreateEnum
+    | AddEnumValue
+    | RenameEnumValue
+    | DropEnumValue
+    | CreateView
+)
