@@ -16,6 +16,7 @@ from seachange.model.ids import SegmentId
 from seachange.model.segments import Segment, SegmentKind
 from seachange.runtime.faults import reach
 from seachange.storage.arrow import schema_of
+from seachange.storage.segment_footer import ROW_GROUP_ROWS, SECONDARY_ROW_GROUP_ROWS
 from seachange.storage.segment_writer import SegmentShape, SegmentWriter
 
 Row = tuple[Any, ...]
@@ -24,7 +25,8 @@ Row = tuple[Any, ...]
 def shape_of(plan: EntryPlan, kind: SegmentKind, fresh: bool) -> SegmentShape:
     columns = plan.columns if kind is SegmentKind.DATA else plan.columns[: plan.key_width]
     key = tuple(c for c, _ in plan.columns[: plan.key_width])
-    return SegmentShape(columns, key, plan.index.id, plan.layout_id, kind, fresh)
+    rows = ROW_GROUP_ROWS if plan.is_primary else SECONDARY_ROW_GROUP_ROWS
+    return SegmentShape(columns, key, plan.index.id, plan.layout_id, kind, fresh, row_group_rows=rows)
 
 
 def reserve(txn: TransactionState, count: int) -> Sequence[SegmentId]:

@@ -21,7 +21,7 @@ from seachange.model.segments import GenerationMember, Segment, SegmentKind
 from seachange.runtime.faults import reach
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.plan import plan_rewrite
-from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
+from seachange.storage.segment_footer import ROW_GROUP_ROWS, SECONDARY_ROW_GROUP_ROWS, SEGMENT_ROWS_MAX
 from seachange.storage.segment_writer import Reserve, SegmentShape
 from seachange.storage.sorter import Sorter
 from seachange.storage.warehouse import Warehouse
@@ -127,4 +127,5 @@ def _shape(table: Table, index: Index) -> SegmentShape:
         layout_id=table.layout.id,
         kind=SegmentKind.DATA,
         fresh=True,
+        row_group_rows=ROW_GROUP_ROWS if index.id == table.primary.id else SECONDARY_ROW_GROUP_ROWS,
     )

@@ -1,7 +1,7 @@
 """Look-ups by key in one segment file, without DuckDB.
 
 The footer leads to one row group, a bisection of its key columns to one row, and only then are the other columns
-decoded. Decoded parts are kept in a cache that all readers share.
+decoded, of one page if the group has several. Decoded parts are kept in a cache that all readers share.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from seachange.model.segments import Segment
 from seachange.model.types import SqlType
 from seachange.storage.arrow import column_name
 from seachange.storage.keys import Key, KeyCodec
+from seachange.storage.pages import PageReader
 from seachange.storage.row_groups import INTEGER_KINDS, Columns, KeyColumns, Positions, RowGroupCache
-from seachange.storage.segment_footer import decode_footer, segment_name
+from seachange.storage.segment_footer import PAGE_ROWS, decode_footer, segment_name
 
 Row = tuple[Any, ...]
 Found = tuple[int, Row]
@@ -48,6 +49,7 @@ class SegmentReader:
         self._codec = KeyCodec(self._types)
         with reading(self._name):
             self._file = pq.ParquetFile(source, pre_buffer=False)
+            self._pages = PageReader(source)
             metadata = self._file.metadata
             self.columns: tuple[str, ...] = tuple(self._file.schema_arrow.names)
         self._firsts = self._row_group_keys(metadata)
@@ -141,7 +143,7 @@ class SegmentReader:
         return self._starts[group] + row, self._row(group, row)
 
     def _row(self, group: int, row: int) -> Row:
-        values = self._keys(group).row(row) + self._rest(group).row(row)
+        values = self._keys(group).row(row) + self._rest(group, row)
         return values if self._order is None else tuple([values[i] for i in self._order])
 
     def _keys(self, group: int) -> KeyColumns:
@@ -153,20 +155,40 @@ class SegmentReader:
         assert isinstance(keys, KeyColumns)
         return keys
 
-    def _rest(self, group: int) -> Columns:
-        part = (group, self._key_names)
+    def _rest(self, group: int, row: int) -> Row:
+        """The columns besides the key, of one row."""
+        if not self._rest_names:
+            return ()
+        page, start = self._page(group, row)
+        part = (group, page, self._key_names)
         rest = self._cache.get(self.segment.id, part)
         if rest is None:
-            rest = Columns(self._decode(group, self._rest_names))
+            rest = Columns(self._decode(group, self._rest_names) if page is None else self._decode_page(group, page))
             self._cache.offer(self.segment.id, part, rest)
-        return rest
+        return rest.row(row - start)
+
+    def _page(self, group: int, row: int) -> tuple[int | None, int]:
+        """The page that has the row, and the row that it starts at; no page where the group is read as a whole."""
+        if self._starts[group + 1] - self._starts[group] <= PAGE_ROWS:
+            return None, 0
+        with self._lock, reading(self._name):
+            paged = self._pages.group(group)
+        if paged is None:
+            return None, 0
+        page = paged.page_of(row)
+        return page, paged.starts[page]
 
     def _decode(self, group: int, names: tuple[str, ...]) -> list[pa.Array]:
-        if not names:
-            return []
         with self._lock, reading(self._name):
             table = self._file.read_row_group(group, columns=list(names), use_threads=False)
         return [_one_array(table.column(name)) for name in names]
+
+    def _decode_page(self, group: int, page: int) -> list[pa.Array]:
+        with self._lock, reading(self._name):
+            paged = self._pages.group(group)
+            assert paged is not None
+            table = self._pages.read(paged, page, self._rest_names)
+        return [_one_array(table.column(name)) for name in self._rest_names]
 
     def _row_group_keys(self, metadata: pq.FileMetaData) -> tuple[bytes, ...]:
         footer = decode_footer(metadata.metadata)
@@ -196,5 +218,5 @@ def reading(file: str) -> Iterator[None]:
         if problem.errno not in (None, errno.ENOENT):
             raise errors.InputOutputError(action="read", file=file, detail=str(problem)) from problem
         raise errors.SegmentDamaged(file=file, detail=str(problem)) from problem
-    except (pa.ArrowException, ValueError) as problem:
+    except (pa.ArrowException, ValueError, LookupError) as problem:
         raise errors.SegmentDamaged(file=file, detail=str(problem)) from problem

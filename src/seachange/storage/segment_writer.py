@@ -24,6 +24,7 @@ from seachange.storage.arrow import column_name, schema_of
 from seachange.storage.encodings import choose_encodings
 from seachange.storage.keys import Key, KeyCodec
 from seachange.storage.segment_footer import (
+    PAGE_ROWS,
     ROW_GROUP_ROWS,
     SEGMENT_BYTES_MAX,
     SEGMENT_ROWS_MAX,
@@ -37,6 +38,7 @@ Reserve = Callable[[int], Sequence[SegmentId]]
 
 _WRITERS = 2
 _FALSE_POSITIVES = 0.05
+_PAGE_BYTES_MAX = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +144,9 @@ class SegmentWriter:
             use_dictionary=list(encodings.dictionary) or False,
             # DuckDB unpacks decimals of up to 18 digits twice as fast from integers as from bytes.
             store_decimal_as_integer=True,
-            # A row group is read as a whole: more pages only cost more headers.
-            max_rows_per_page=group_rows,
+            # Pages are cut by their rows alone, so that they begin at the same rows in all columns.
+            max_rows_per_page=PAGE_ROWS,
+            data_page_size=_PAGE_BYTES_MAX,
             bloom_filter_options=dict.fromkeys(self._filtered, options) or None,
             sorting_columns=[pq.SortingColumn(self._schema.get_field_index(c)) for c in self._key_names],
         ) as writer:
