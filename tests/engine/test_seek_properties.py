@@ -74,7 +74,8 @@ def terms(draw: st.DrawFn, prefix: str = "") -> Clause:
         case 1:
             return f"{name} between ? and ?", [draw(value), draw(value)]
         case 2:
-            return f"{prefix}b like ?", [draw(text) + draw(st.sampled_from(["%", "_", "", "%b%"]))]
+            verb = draw(st.sampled_from(["like", "like", "not like"]))
+            return f"{prefix}b {verb} ?", [draw(text) + draw(st.sampled_from(["%", "_", "", "%b%"]))]
         case 3:
             return f"? = {name}", [draw(value)]
         case _:

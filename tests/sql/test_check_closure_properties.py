@@ -60,7 +60,9 @@ simple = st.one_of(
     group(texts),
     st.sampled_from([f"{name} is null" for name in NAMES] + [f"{name} is not null" for name in NAMES]),
     st.sampled_from(["null", "true", "false", "x = true", "i = null"]),
-    st.tuples(texts, st.text("aAbä%_.*", max_size=4)).map(lambda parts: f"{parts[0]} like '{parts[1]}'"),
+    st.tuples(texts, st.sampled_from(["like", "not like"]), st.text("aAbä%_.*", max_size=4)).map(
+        lambda parts: f"{parts[0]} {parts[1]} '{parts[2]}'"
+    ),
 )
 conditions = st.recursive(
     simple,

@@ -107,6 +107,8 @@ def _compile(node: exp.Expr, columns: Columns) -> _Value:
             return _connect(node, columns)
         case exp.Not():
             return _negate(_compile(node.this, columns))
+        case exp.Is() | exp.Like() if node.args.get("negate"):
+            return _negate(_compile(_positive(node), columns))
         case exp.Is():
             return _is_null(node, columns)
         case exp.In():
@@ -204,6 +206,13 @@ def _negate(value: _Value) -> _Value:
         return None if truth is None else not truth
 
     return _Value(_Class.BOOLEAN, evaluate)
+
+
+def _positive(node: exp.Expr) -> exp.Expr:
+    """Without the NOT that IS NOT NULL and NOT LIKE keep in the node itself."""
+    positive = node.copy()
+    positive.set("negate", None)
+    return positive
 
 
 def _is_null(node: exp.Is, columns: Columns) -> _Value:
