@@ -3,7 +3,7 @@
 import pytest
 from sqlglot import exp
 
-from seachange.model.condition import Above, Among, Below, StartsWith
+from seachange.model.condition import Above, Among, Below, IsNull, StartsWith
 from seachange.model.descriptor import Column, Index, Layout, Table
 from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
 from seachange.model.types import TEXT, Kind, SqlType
@@ -49,9 +49,13 @@ def noted(text):
         ("select * from t where a between 1 and 2 and b like 'x%'", {"t": ["a <=", "a >=", "b like"]}),
         ("select * from t where a = 1 or b = 2", {}),
         ("select * from t where not a = 1", {}),
+        ("select * from t where a not like 'x%' and b not in (1) and c not between 1 and 2", {}),
         ("select * from t where a = b", {}),
         ("select * from t where a in (select 1)", {}),
-        ("select * from t where a + 1 = 2 and a is null and lower(b) = 'x'", {}),
+        ("select * from t where a + 1 = 2 and a is not null and lower(b) = 'x'", {}),
+        ("select * from t where a is null and b is true", {"t": ["a is null"]}),
+        ("select * from t join u on u.b is null where t.a is null", {"t": ["a is null"], "u": ["b is null"]}),
+        ("select * from t left join u on u.b is null where u.a is null", {}),
         ("select * from t, u where t.a = 1 and b = 2", {"t": ["a in"]}),
         ("select * from t join u on u.b = 1 and t.a = 2", {"t": ["a in"], "u": ["b in"]}),
         ("select * from t left join u on u.b = 1 and t.a = 2", {"u": ["b in"]}),
@@ -72,6 +76,7 @@ def test_demands(text, demands):
     [
         ("i = 1", (), (Among(ColumnId(1), (1,)),)),
         ("i in (1, $1, null)", ("7",), (Among(ColumnId(1), (1, 7)),)),
+        ("i is null and s = 'x'", (), (IsNull(ColumnId(1)), Among(ColumnId(2), ("x",)))),
         ("i = 3000000000", (), (Among(ColumnId(1), ()),)),
         ("i < 3000000000", (), ()),
         ("i = 1.5", (), ()),

@@ -56,6 +56,7 @@ class Load:
         others = [parent.column_by_id[c] for c in index.key]
         present = self._view.scan(parent, index, others)
         for missing in self._view.run(without(wanted, present, columns, others, "LIMIT 1")):
+            self._txn.note_scan(parent)
             raise foreign_keys.missing_parent(self._table, key, missing)
         if not self._txn.pending.is_new(parent):
             foreign_keys.share(parent, key, self._view.run(wanted))

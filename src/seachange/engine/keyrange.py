@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seachange.engine.writeplan import EntryPlan, WritePlan
-from seachange.model.condition import Above, Among, Below, Condition, StartsWith
+from seachange.model.condition import Above, Among, Below, Condition, IsNull, StartsWith
 from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId
 from seachange.model.states import State
@@ -42,7 +42,7 @@ def choose_path(table: Table, plan: WritePlan, conditions: Sequence[Condition]) 
     among = {c.column: c for c in conditions if isinstance(c, Among)}
     bounds: dict[ColumnId, list[Condition]] = {}
     for condition in conditions:
-        if not isinstance(condition, Among):
+        if isinstance(condition, Above | Below | StartsWith):
             bounds.setdefault(condition.column, []).append(condition)
     paths = [_path(table, p, among, bounds) for p in plan.entries if p.index.state is State.PUBLIC]
     return max((path for path in paths if path.columns), key=lambda path: path.rank, default=None)
@@ -78,6 +78,6 @@ def _bounds(plan: EntryPlan, position: int, conditions: Sequence[Condition]) -> 
                 high = min(high, encoded + AFTER if inclusive else encoded)
             case StartsWith(_, value):
                 low, high = max(low, text_prefix(value)), min(high, text_prefix(value) + AFTER)
-            case Among():
+            case Among() | IsNull():
                 pass
     return low, high

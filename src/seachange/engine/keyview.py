@@ -30,6 +30,10 @@ LOOKUPS_MAX = 64
 class ReadingTransaction(TransactionState, Protocol):
     def get(self, table: Table, key: Row) -> Row | None: ...
 
+    def note_unique(self, table: Table, index: Index, key: Row) -> None: ...
+
+    def note_scan(self, table: Table) -> None: ...
+
     def scan(self, table: Table, hidden: bool = False) -> Scan: ...
 
 
@@ -45,11 +49,15 @@ class KeyView:
             return [key for key in keys if not self.holds(table, index, key)]
         columns = [table.column_by_id[c] for c in index.key]
         given = _relation("wanted", columns, keys)
-        return self.run(without(given, self.scan(table, index, columns), columns, columns))
+        missing = self.run(without(given, self.scan(table, index, columns), columns, columns))
+        if missing:
+            self._txn.note_scan(table)
+        return missing
 
     def holds(self, table: Table, index: Index, key: Key) -> bool:
         if index.id == table.primary.id:
             return self._txn.get(table, key) is not None
+        self._txn.note_unique(table, index, key)
         plan, is_new = self._txn.parts.write_plan(table), self._txn.pending.is_new(table)
         return find_primary_key(self._txn, plan, index, key, is_new) is not None
 

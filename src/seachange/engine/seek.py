@@ -127,7 +127,7 @@ def _fetch(
     key = [entry_key.index(column_id) for column_id in table.primary.key]
     places = [table.columns.index(column) for column in columns]
     for _, entry in entries:
-        row = txn.get(table, tuple([entry[i] for i in key]))
+        row = txn.peek(table, tuple([entry[i] for i in key]))
         if row is not None:
             yield tuple([row[i] for i in places])
 

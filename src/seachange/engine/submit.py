@@ -37,6 +37,8 @@ from seachange.storage.keys import entry_hash, unique_hash
 
 # So often a bulk write is sent back to be checked outside the lock before it lists its keys.
 UNLISTED_ATTEMPTS = 3
+# Reads under conditions have no keys to list: after so many rounds on a table that never rests the commit is refused.
+ATTEMPTS_MAX = 100
 
 
 @dataclass(slots=True)
@@ -144,6 +146,8 @@ def _submit(txn: TransactionState, draft: _Draft) -> Seq:
             case Committed(seq=seq):
                 return seq
             case Revalidate():
+                if attempt >= ATTEMPTS_MAX:
+                    raise refusal(outcome, txn)
                 if attempt == UNLISTED_ATTEMPTS:
                     _list_keys(txn, draft)
                     _list_reads(txn, draft)
@@ -168,11 +172,11 @@ def _list_keys(txn: TransactionState, draft: _Draft) -> None:
 
 def _list_reads(txn: TransactionState, draft: _Draft) -> None:
     """In the same way, reads by key. A writer of one of them from below then conflicts too, which it need not. A table
-    that was scanned has no keys to list: touched again, it is a conflict anyway."""
+    that was scanned has no keys to list: touched again, it is a conflict anyway, or has to be looked at again."""
     draft.read_keys += txn.reads.keys
-    draft.watched = list(txn.reads.scanned)
+    draft.watched = [*txn.reads.scanned, *txn.reads.conditional]
     # A bulk write that brings a key which was looked for lists none: it must not pass unseen.
-    draft.touched += txn.reads.indexes - set(draft.touched)
+    draft.touched += txn.reads.keyed - set(draft.touched)
 
 
 def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest:
@@ -214,7 +218,9 @@ def refusal(outcome: Refusal, txn: TransactionState) -> errors.Error:
         case Burned(commit_id=commit_id):
             return errors.SerializationFailure(detail=f"commit {commit_id.hex()} was given up")
         case Revalidate():
-            return errors.SerializationFailure(detail="the log moved on")
+            return errors.SerializationFailure(
+                detail="other transactions wrote to a table that was read more often than their writes could be checked"
+            )
 
 
 def _abandon(txn: TransactionState, segments: list[Segment]) -> None:

@@ -17,7 +17,7 @@ from seachange import errors
 from seachange.engine.buffer import WriteBuffer
 from seachange.engine.bulk import BulkInsert
 from seachange.engine.bulk_rules import check_load
-from seachange.engine.claims import Claims, claim_deletes, claim_inserts, claim_key, claim_updates
+from seachange.engine.claims import Claim, Claims, claim_deletes, claim_inserts, claim_key, claim_updates
 from seachange.engine.epoch import EpochState
 from seachange.engine.foreign_key import ForeignKeys
 from seachange.engine.lookup import find_primary_key
@@ -169,8 +169,7 @@ class Transaction:
         wanted = [c for c in shown if columns is None or c.name.lower() in columns]
         # Files are sorted by the key: a condition on its first column skips most of a file, one on others little.
         first = table.column_by_id[table.entry_key(table.primary)[0]].name.lower()
-        if self.isolation is Isolation.SERIALIZABLE:
-            self.reads.add_scan(table.primary.id)
+        self.note_scan(table, conditions)
         self._scans += 1
         name, whole = f"s{self._scans}", sought is not None and first not in sought
         if conditions and self.parts.seeks:
@@ -239,10 +238,15 @@ class Transaction:
         return own.overlay() if own is not None else Overlay()
 
     def get(self, table: Table, key: Row) -> Row | None:
+        if self.isolation is Isolation.SERIALIZABLE:
+            encoded = self.parts.write_plan(table).primary.codec.encode(key)
+            self.reads.add_keys(table.primary.id, [entry_hash(table.primary.id, encoded)])
+        return self.peek(table, key)
+
+    def peek(self, table: Table, key: Row) -> Row | None:
+        """The same for a row that the conditions of a scan stand for: that it was read is on record."""
         self._use(table)
         plan = self.parts.write_plan(table)
-        if self.isolation is Isolation.SERIALIZABLE:
-            self.reads.add_keys(table.primary.id, [entry_hash(table.primary.id, plan.primary.codec.encode(key))])
         own = self.buffer.indexes.get(table.primary.id)
         if own is not None:
             entry = own.entries.get(plan.primary.codec.encode(key))
@@ -265,12 +269,21 @@ class Transaction:
         if index.id == table.primary.id:
             return self.get(table, key)
         self._use(table)
-        if self.isolation is Isolation.SERIALIZABLE:
-            plan = next(plan for plan in self.parts.write_plan(table).entries if plan.index.id == index.id)
-            self.reads.add_keys(table.primary.id, [unique_hash(index.id, plan.unique_codec.encode(key))])
+        self.note_unique(table, index, key)
         with self._reading():
             primary = find_primary_key(self, self.parts.write_plan(table), index, key, self.pending.is_new(table))
         return None if primary is None else self.get(table, primary)
+
+    def note_unique(self, table: Table, index: Index, key: Row) -> None:
+        """A unique key was looked for, found or not."""
+        if self.isolation is Isolation.SERIALIZABLE:
+            encoded = self.parts.write_plan(table).entry(index.id).unique_codec.encode(key)
+            self.reads.add_keys(table.primary.id, [unique_hash(index.id, encoded)])
+
+    def note_scan(self, table: Table, conditions: Sequence[Condition] = ()) -> None:
+        """The rows of a table that meet the conditions were looked at, or looked for."""
+        if self.isolation is Isolation.SERIALIZABLE:
+            self.reads.add_scan(table, conditions)
 
     def broken_checks(self, table: Table, rows: Sequence[Row]) -> list[tuple[str, Row]]:
         """The rows that do not fulfil a CHECK constraint, with its name."""
@@ -302,7 +315,7 @@ class Transaction:
         writer = self._writer(self._write_plan(table))
         writer.check(rows)
         if not self.pending.is_new(table):
-            self._claim_inserts(writer.plan, rows)
+            self._take(writer.plan, claim_inserts(writer.plan, rows))
         rowid = writer.plan.rowid
         for row in rows:
             if rowid is not None and row[rowid] is None:
@@ -310,8 +323,7 @@ class Transaction:
             writer.insert(row)
         self._foreign_keys.inserted(table, rows)
 
-    def _claim_inserts(self, plan: WritePlan, rows: Sequence[Row]) -> None:
-        claims = claim_inserts(plan, rows)
+    def _take(self, plan: WritePlan, claims: Sequence[Claim]) -> None:
         if self.isolation is Isolation.SERIALIZABLE:
             # That a key is taken is something read, even if the statement fails for it.
             self.reads.add_keys(plan.primary.index.id, [claim.lock for claim in claims])
@@ -326,7 +338,7 @@ class Transaction:
         writer = self._writer(self._write_plan(table))
         writer.check(new)
         if not self.pending.is_new(table):
-            self.claims.take(claim_updates(writer.plan, self.buffer, old, new), self.snapshot)
+            self._take(writer.plan, claim_updates(writer.plan, self.buffer, old, new))
         # Keys are freed before they are taken, so that a statement may shift or swap them.
         moved = [(o, n) for o, n in zip(old, new, strict=True) if writer.moves(o, n)]
         for before, after in zip(old, new, strict=True):
@@ -357,8 +369,10 @@ class Transaction:
                 count = load.run(rows)
                 check_load(self, plan, load.segments, self._foreign_keys)
                 return count
-        except BaseException:
+        except BaseException as problem:
             self.reset(mark)
+            if isinstance(problem, errors.UniqueViolation):
+                self.note_scan(table)
             raise
 
     def _write_plan(self, table: Table) -> WritePlan:

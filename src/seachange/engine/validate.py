@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from seachange import errors
 from seachange.engine.buffer import IndexBuffer
+from seachange.engine.readcheck import find_concerned
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.writeplan import EntryPlan
 from seachange.model.ids import IndexId, KeyHash, Seq
@@ -32,8 +33,8 @@ class WriteSet:
 
 
 def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
-    """Raises SerializationFailure on a conflict; gives the sequence up to which there is none. What was staged is
-    known to have none up to `checked`."""
+    """Raises SerializationFailure on a conflict; gives the sequence up to which there is none. What was staged, and
+    what was read under conditions, is known to have none up to `checked`."""
     epoch = txn.epoch
     with epoch.lock:
         validated = epoch.applied
@@ -43,6 +44,10 @@ def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
         bulk = epoch.conflicts.bulk_since(keys.oldest, txn.buffer.indexes)
     if conflict is not None:
         raise conflict_with(conflict)
+    if txn.reads.conditional:
+        conflict = find_concerned(txn, max(checked, txn.snapshot), validated)
+        if conflict is not None:
+            raise conflict_with(conflict)
     for seq, segments in bulk:
         _check_against_bulk(txn, seq, segments)
     staged = {i: b for i, b in txn.buffer.indexes.items() if b.staged}

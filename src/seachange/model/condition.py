@@ -1,6 +1,7 @@
 """What a statement's text demands of a table's rows: each is necessary for a row to be read, none need be sufficient.
 
-Values are converted to the columns' types, and none is NULL: no comparison with NULL is true.
+Values are converted to the columns' types, and none is NULL: no comparison with NULL is true. All but `IsNull` reject
+rows without a value.
 """
 
 from __future__ import annotations
@@ -43,4 +44,11 @@ class StartsWith:
     value: str
 
 
-Condition = Among | Above | Below | StartsWith
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """The column has no value."""
+
+    column: ColumnId
+
+
+Condition = Among | Above | Below | StartsWith | IsNull

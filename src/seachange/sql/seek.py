@@ -15,7 +15,7 @@ from typing import Any
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.condition import Above, Among, Below, Condition, StartsWith
+from seachange.model.condition import Above, Among, Below, Condition, IsNull, StartsWith
 from seachange.model.descriptor import Column, Table
 from seachange.model.types import Kind
 from seachange.sql.keys import NOTHING, NotByKey, key_converter
@@ -38,6 +38,7 @@ class Comparison(StrEnum):
     BELOW = "<"
     BELOW_OR_EQUAL = "<="
     LIKE = "like"
+    IS_NULL = "is null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,13 @@ def _has_more(source: exp.Table) -> bool:
 def _where_demands(select: exp.Select, joins: Iterable[exp.Join]) -> Iterator[tuple[str, Demand, str]]:
     """Demands with the qualifier of their column, and the one table that they are about where others do not count.
 
-    All of these comparisons reject NULL, so what an outer join adds for lack of a match is rejected as well.
+    All comparisons but IS NULL reject NULL, so what an outer join adds for lack of a match is rejected as well.
     """
     where = select.args.get("where")
+    outer = any(join.side for join in joins)
     for term in _terms(where.this) if where is not None else ():
-        yield from ((qualifier, demand, "") for qualifier, demand in _read_term(term))
+        if not (outer and isinstance(term, exp.Is)):
+            yield from ((qualifier, demand, "") for qualifier, demand in _read_term(term))
     for join in joins:
         inner = not join.side and join.kind in ("", "INNER")
         condition = join.args.get("on")
@@ -106,6 +109,8 @@ def _where_demands(select: exp.Select, joins: Iterable[exp.Join]) -> Iterator[tu
             # The rows of the left side of a left join stay, whatever its condition says of them.
             only = "" if inner else join.this.alias_or_name.lower()
             for term in _terms(condition):
+                if outer and isinstance(term, exp.Is):
+                    continue
                 yield from ((qualifier, demand, only) for qualifier, demand in _read_term(term))
 
 
@@ -125,7 +130,10 @@ def _read_term(term: exp.Expr) -> Iterator[tuple[str, Demand]]:
         case exp.Between() if not term.args.get("symmetric"):
             yield from _demand(term.this, Comparison.ABOVE_OR_EQUAL, [term.args["low"]])
             yield from _demand(term.this, Comparison.BELOW_OR_EQUAL, [term.args["high"]])
-        case exp.Like():
+        case exp.Is() if isinstance(term.expression, exp.Null) and not term.args.get("negate"):
+            if isinstance(column := term.this.unnest(), exp.Column) and isinstance(column.this, exp.Identifier):
+                yield column.table.lower(), Demand(column.name, Comparison.IS_NULL, ())
+        case exp.Like() if not term.args.get("negate"):
             yield from _demand(term.this, Comparison.LIKE, [term.expression])
         case exp.EQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
             as_written, exchanged = _COMPARISONS[type(term)]
@@ -152,6 +160,8 @@ def bind_demands(demands: Iterable[Demand], table: Table, values: Sequence[Any])
 
 
 def _bind(demand: Demand, column: Column, values: Sequence[Any]) -> Condition | None:
+    if demand.comparison is Comparison.IS_NULL:
+        return IsNull(column.id)
     given = [values[o.number - 1] if isinstance(o, Argument) else o.value for o in demand.operands]
     if demand.comparison is Comparison.LIKE:
         pattern = _PREFIX_PATTERN.fullmatch(given[0]) if isinstance(given[0], str) else None
