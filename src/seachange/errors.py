@@ -173,6 +173,16 @@ class DependentObjectsExist(ProgrammingError):
     message = "cannot drop {what}: {dependent} depends on it"
 
 
+class InvalidObjectDefinition(ProgrammingError):
+    sqlstate = "42P17"
+    message = "{detail}"
+
+
+class InvalidGrant(ProgrammingError):
+    sqlstate = "0LP01"
+    message = "privilege type {privilege} is not one of a {kind}"
+
+
 class InvalidForeignKey(ProgrammingError):
     sqlstate = "42830"
     message = "{detail}"

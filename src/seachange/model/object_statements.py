@@ -78,7 +78,8 @@ class CommentOn:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """GRANT, or with `revoke`, REVOKE. Privileges are upper case; ("ALL",) is all of them."""
+    """GRANT, or with `revoke`, REVOKE. Privileges are upper case; ("ALL",) is all of them. With `all_in_schema` the
+    names are schemas, and all objects of the kind in them are meant."""
 
     privileges: tuple[str, ...]
     kind: ObjectKind
@@ -87,6 +88,7 @@ class Grant:
     grant_option: bool = False
     revoke: bool = False
     cascade: bool = False
+    all_in_schema: bool = False
 
 
 # Databases and schemas.
@@ -95,6 +97,7 @@ class Grant:
 @dataclass(frozen=True, slots=True)
 class CreateDatabase:
     name: str
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,8 @@ class UndropTable:
 
 @dataclass(frozen=True, slots=True)
 class SequenceOptions:
-    """None: not said."""
+    """None: not said. `no_minimum` and `no_maximum` ask for the limits of the type again, and `restart_at_start` is
+    RESTART without a number."""
 
     type: SqlType | None = None
     increment: int | None = None
@@ -134,6 +138,9 @@ class SequenceOptions:
     restart: int | None = None
     cache: int | None = None
     cycle: bool | None = None
+    no_minimum: bool = False
+    no_maximum: bool = False
+    restart_at_start: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +205,8 @@ class DropEnumValue:
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """`query` is the text of the query; `relations` those that it reads, and `used` the columns that it names, as far as
-    it can be told without the catalog: (None, column) may be of any of the relations, (relation, None) is a star."""
+    """`query` is the text of the query; `relations` those that it reads, and `used` the columns that it names, as far
+    as can be told without the catalog: (None, column) may be of any of the relations, (relation, None) is a star."""
 
     name: RelationName
     query: str

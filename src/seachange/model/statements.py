@@ -182,13 +182,25 @@ class Volatility(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExpressionDefinition:
-    """DuckDB text with a gap for each use of a column, `pieces[0] columns[0] pieces[1] ...`; `sequences` are those that
-    it draws from."""
+    """DuckDB text in parentheses with a gap for each use of a column, `pieces[0] columns[0] pieces[1] ...`; `sequences`
+    are those that it draws from, each by its `sequence_call`."""
 
     pieces: tuple[str, ...]
     columns: tuple[str, ...] = ()
     volatility: Volatility = Volatility.IMMUTABLE
     sequences: tuple[RelationName, ...] = ()
+
+
+def sequence_call(name: RelationName) -> str:
+    """How the text of an expression draws from a sequence before it is bound. Within a literal the quotes would be
+    doubled, so this is found in a text only where it is meant.
+
+    >>> sequence_call(RelationName("s", "it's"))
+    'nextval(\'"s"."it\'\'s"\')'
+    """
+    parts = [part for part in (name.schema, name.name) if part is not None]
+    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+    return "nextval('" + quoted.replace("'", "''") + "')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +238,7 @@ class ColumnDefinition:
 @dataclass(frozen=True, slots=True)
 class KeyDefinition:
     """A PRIMARY KEY or UNIQUE constraint; `name` None: it is named after its columns. With `using_index` it takes over
-    that index, and its columns."""
+    that index, and its columns. `primary` tells the two apart where both may stand: in ALTER TABLE."""
 
     columns: tuple[str, ...]
     name: str | None = None

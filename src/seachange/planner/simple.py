@@ -13,6 +13,7 @@ from seachange.model.statements import (
     CreateIndex,
     CreateTable,
     DdlStatement,
+    DropColumn,
     DropExpression,
     DropIdentity,
     DropIndex,
@@ -30,7 +31,6 @@ from seachange.model.statements import (
 _UNKNOWN = (
     ExpressionDefinition,
     IdentityDefinition,
-    UserType,
     SetExpression,
     DropExpression,
     AddIdentity,
@@ -41,7 +41,7 @@ _UNKNOWN = (
     AlterPrimaryKey,
 )
 # Fields whose being set asks for more than one step.
-_UNKNOWN_FIELDS = ("serial", "not_valid", "using_index", "keys", "concurrently")
+_UNKNOWN_FIELDS = ("serial", "not_valid", "using_index", "primary", "keys", "concurrently")
 
 
 def refuse_complex(statement: DdlStatement) -> TableStatement:
@@ -53,6 +53,10 @@ def refuse_complex(statement: DdlStatement) -> TableStatement:
 
 
 def _look_into(value: Any) -> None:
+    if isinstance(value, UserType):
+        raise errors.UndefinedObject(kind="type", name=value.name)
+    if isinstance(value, DropColumn) and value.cascade:
+        _refuse("cascade")
     if isinstance(value, _UNKNOWN):
         _refuse(type(value).__name__)
     if isinstance(value, tuple):

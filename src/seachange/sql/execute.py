@@ -64,10 +64,7 @@ def prepare(text: str) -> tuple[Prepared, ...]:
 def _prepare(text: str) -> tuple[Prepared, ...]:
     if "\x00" in text:
         raise errors.CharacterNotInRepertoire()
-    try:
-        return tuple(Prepared(parsed) for parsed in parse_script(text))
-    except RecursionError:
-        raise errors.StatementTooComplex() from None
+    return tuple(Prepared(parsed) for parsed in parse_script(text))
 
 
 _prepare_kept = lru_cache(maxsize=_PREPARED_MAX)(_prepare)

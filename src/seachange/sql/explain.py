@@ -23,6 +23,8 @@ _FILE = re.compile(r"\S+\.parquet")
 
 
 def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
+    if statement.ddl is not None:
+        raise errors.FeatureNotSupported(feature="EXPLAIN (DDL)", instead="EXPLAIN of a query works.")
     (parsed, *more) = parse_script(statement.query)
     if more or not isinstance(parsed, TreeStatement):
         raise errors.SyntaxProblem(detail="EXPLAIN takes one query")

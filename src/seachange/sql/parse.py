@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError
 
 from seachange import errors
 from seachange.model.statements import Statement
-from seachange.sql.ddl.index import read_create_index, read_drop_index
-from seachange.sql.ddl.table import read_alter_table, read_create_table, read_drop_table
+from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
 from seachange.sql.prepared import (
     read_close,
     read_deallocate,
@@ -35,7 +32,8 @@ from seachange.sql.session import (
     read_show,
     read_start,
 )
-from seachange.sql.tokens import DIALECT, RawStatement, Reader, split_script
+from seachange.sql.tokens import Kind, RawStatement, Reader, split_script
+from seachange.sql.tree import parse_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,59 +78,40 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     (("move",), read_move),
     (("close",), read_close),
     (("explain",), read_explain),
-    (("create", "table"), read_create_table),
-    (("drop", "table"), read_drop_table),
-    (("alter", "table"), read_alter_table),
-    (("create", "index"), lambda reader: read_create_index(reader, unique=False)),
-    (("create", "unique", "index"), lambda reader: read_create_index(reader, unique=True)),
-    (("drop", "index"), read_drop_index),
+    *DDL_READERS,
 )
 
 # First words of statements that PostgreSQL or DuckDB know and that are refused here, with what works instead.
 _REFUSED: dict[str, str] = {
-    **dict.fromkeys(("alter", "analyze", "checkpoint", "cluster", "comment", "create", "do", "drop"), ""),
-    **dict.fromkeys(("grant", "lock", "merge", "reindex", "revoke", "security", "vacuum"), ""),
-    **dict.fromkeys(("listen", "notify", "unlisten", "call", "refresh", "reassign"), ""),
+    **dict.fromkeys(("analyze", "checkpoint", "cluster", "lock", "merge", "reindex", "security", "vacuum"), ""),
+    **dict.fromkeys(("comment", "grant", "revoke"), ""),
+    **dict.fromkeys(("listen", "notify", "unlisten", "refresh", "reassign"), ""),
+    **dict.fromkeys(("call", "do"), "There are no procedures: send the statements themselves."),
     **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),
     **dict.fromkeys(("describe", "summarize"), "EXPLAIN works."),
     "copy": "Use INSERT ... SELECT.",
-    "truncate": "Use DELETE FROM.",
 }
 
 
 def parse_script(script: str) -> tuple[Parsed, ...]:
-    return tuple(parse_statement(raw) for raw in split_script(script))
+    try:
+        return tuple(parse_statement(raw) for raw in split_script(script))
+    except RecursionError:
+        raise errors.StatementTooComplex() from None
 
 
 def parse_statement(raw: RawStatement) -> Parsed:
     first = raw.words[0].text if raw.words else ""
     if first in _TREE_WORDS or first == "(":
-        return TreeStatement(raw.text, _parse_tree(raw))
+        return TreeStatement(raw.text, parse_tree(raw))
     reader = Reader(raw.words, raw.text)
     for words, read in _READERS:
         if reader.take(*words):
             statement = read(reader)
             reader.expect_end()
             return statement
+    refuse_ddl(reader)
     if first in _REFUSED:
-        form = " ".join(word.text.upper() for word in raw.words[:2])
+        form = " ".join(word.text.upper() for word in raw.words[:2] if word.kind is Kind.WORD)
         raise errors.FeatureNotSupported(feature=form, instead=_REFUSED[first])
     raise reader.problem()
-
-
-def _parse_tree(raw: RawStatement) -> exp.Expr:
-    # sqlglot knows GLOB as an operator only and would stumble over DuckDB's function before the guard sees it.
-    if any(w.text == "glob" and n.text == "(" for w, n in pairwise(raw.words)):
-        raise errors.InsufficientPrivilege(detail="function glob may not be called")
-    try:
-        trees = DIALECT.parser().parse(list(raw.tokens), raw.text)
-    except ParseError as error:
-        first = error.errors[0] if error.errors else {}
-        near = first.get("highlight") or first.get("end_context") or ""
-        detail = f'at or near "{near}"' if near else "at end of input"
-        raise errors.SyntaxProblem(detail=detail) from None
-    except SqlglotError as error:
-        raise errors.SyntaxProblem(detail=str(error).splitlines()[0]) from None
-    if len(trees) != 1 or trees[0] is None:
-        raise errors.SyntaxProblem(detail="not a statement")
-    return trees[0]

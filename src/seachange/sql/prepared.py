@@ -5,6 +5,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.statements import (
     CloseCursor,
+    DdlExplanation,
     Deallocate,
     DeclareCursor,
     Discard,
@@ -14,23 +15,23 @@ from seachange.model.statements import (
     PrepareStatement,
 )
 from seachange.model.types import SqlType
-from seachange.sql.ddl.names import read_type
+from seachange.sql.ddl.names import read_list, read_type
 from seachange.sql.tokens import Kind, Reader
 
 _DISCARDED = ("all", "plans", "sequences", "temp", "temporary")
+# What may stand after DDL in EXPLAIN (DDL, ...).
+_DDL_EXPLANATIONS = {kind.value: kind for kind in DdlExplanation if kind is not DdlExplanation.STAGES}
 _BACKWARDS = ("prior", "first", "last", "absolute", "relative", "backward")
 
 
 def read_prepare(reader: Reader) -> PrepareStatement:
     name = reader.name()
-    types: list[SqlType] = []
+    types: tuple[SqlType, ...] = ()
     if reader.take_symbol("("):
-        types.append(read_type(reader))
-        while reader.take_symbol(","):
-            types.append(read_type(reader))
+        types = read_list(reader, read_type)
         reader.expect_symbol(")")
     reader.expect("as")
-    return PrepareStatement(name, tuple(types), reader.rest())
+    return PrepareStatement(name, types, reader.rest())
 
 
 def read_execute(reader: Reader) -> ExecutePrepared:
@@ -99,25 +100,32 @@ def read_discard(reader: Reader) -> Discard:
 
 
 def read_explain(reader: Reader) -> Explain:
-    analyze = False
     if reader.take_symbol("("):
-        while True:
-            analyze |= _read_explain_option(reader)
-            if not reader.take_symbol(","):
-                break
+        options = read_list(reader, _read_explain_option)
         reader.expect_symbol(")")
-    else:
-        analyze = reader.take("analyze")
-        reader.take("verbose")
+        asked = [name for name, on in options if on]
+        if "ddl" in asked:
+            return Explain(reader.rest(), ddl=_ddl_explanation(asked))
+        return Explain(reader.rest(), "analyze" in asked)
+    analyze = reader.take("analyze")
+    reader.take("verbose")
     return Explain(reader.rest(), analyze)
 
 
-def _read_explain_option(reader: Reader) -> bool:
-    """Whether it asks for the query to be run; what else there is to say is always said."""
+def _ddl_explanation(asked: list[str]) -> DdlExplanation:
+    others = [name for name in asked if name != "ddl"]
+    unknown = [name for name in others if name not in _DDL_EXPLANATIONS]
+    if asked[0] != "ddl" or unknown or len(others) > 1:
+        raise errors.SyntaxProblem(detail="after EXPLAIN (DDL stands one of VERBOSE, DEPS, VIZ and SHAPE, or nothing")
+    return _DDL_EXPLANATIONS[others[0]] if others else DdlExplanation.STAGES
+
+
+def _read_explain_option(reader: Reader) -> tuple[str, bool]:
+    """An option, and whether it is on; what is not asked for is said too."""
     option = reader.name()
     off = reader.take_any("off", "false") is not None
     if not off and not reader.take_any("on", "true", "text"):
         word = reader.peek()
         if word is not None and word.kind is not Kind.SYMBOL:
             raise errors.FeatureNotSupported(feature=f"EXPLAIN ({option} {word.text})", instead="")
-    return option == "analyze" and not off
+    return option, not off

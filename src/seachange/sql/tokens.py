@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -33,6 +34,9 @@ _STRINGS = frozenset(
         TokenType.UNICODE_STRING,
     }
 )
+
+
+_EXPLAIN_DDL = ("explain", "(", "ddl")
 
 
 class Kind(Enum):
@@ -69,12 +73,17 @@ def split_script(script: str) -> tuple[RawStatement, ...]:
     statements: list[RawStatement] = []
     current: list[Token] = []
     for token in [*tokens, None]:
-        if token is not None and token.token_type is not TokenType.SEMICOLON:
+        if token is not None and (token.token_type is not TokenType.SEMICOLON or _takes_all(current)):
             current.append(token)
         elif current:
             statements.append(_raw(text, tuple(current)))
             current = []
     return tuple(statements)
+
+
+def _takes_all(tokens: list[Token]) -> bool:
+    """EXPLAIN (DDL ...) is about all statements up to the end of the text."""
+    return tuple(token.text.lower() for token in tokens[: len(_EXPLAIN_DDL)]) == _EXPLAIN_DDL
 
 
 def is_complete(script: str) -> bool:
@@ -109,6 +118,21 @@ def _words(token: Token, start: int, end: int) -> Iterator[Word]:
             yield Word(Kind.WORD, part, start, end)
     else:
         yield Word(Kind.SYMBOL, token.text, start, end)
+
+
+# What a phrase does not end within, and what ends it.
+_NESTING: dict[tuple[Kind, str], int] = {
+    **{(Kind.SYMBOL, opening): 1 for opening in "([{"},
+    **{(Kind.SYMBOL, closing): -1 for closing in ")]}"},
+    (Kind.WORD, "case"): 1,
+    (Kind.WORD, "end"): -1,
+}
+# More digits than these are no number of any type that is read as one.
+_DIGITS = re.compile("[0-9]{1,40}")
+
+
+def _closes(word: Word) -> bool:
+    return word.kind is Kind.SYMBOL and word.text in (",", ")", ";")
 
 
 class Reader:
@@ -179,16 +203,44 @@ class Reader:
         if not self.take_symbol(symbol):
             raise self.problem()
 
+    def phrase(self, stops: frozenset[str] = frozenset()) -> Reader:
+        """The words up to a comma, a closing parenthesis or one of `stops`, outside of brackets and CASE: a reader of
+        their own. The first word always belongs to them."""
+        start, depth = self._position, 0
+        while (word := self.peek()) is not None:
+            first = self._position == start
+            if depth == 0 and (_closes(word) or (not first and word.kind is Kind.WORD and word.text in stops)):
+                break
+            depth += _NESTING.get((word.kind, word.text), 0)
+            self._position += 1
+        if self._position == start:
+            raise self.problem()
+        return Reader(self._words[start : self._position], self.text)
+
+    @property
+    def source(self) -> str:
+        """The text of all words of this reader."""
+        return self.text[self._words[0].start : self._words[-1].end]
+
     def name(self) -> str:
         word = self.peek()
         if word is None or word.kind not in (Kind.NAME, Kind.WORD):
+            raise self.problem()
+        if not word.text:
+            raise errors.SyntaxProblem(detail="a name in quotes is empty")
+        self._position += 1
+        return word.text
+
+    def string(self) -> str:
+        word = self.peek()
+        if word is None or word.kind is not Kind.STRING:
             raise self.problem()
         self._position += 1
         return word.text
 
     def integer(self) -> int:
         word = self.peek()
-        if word is None or word.kind is not Kind.NUMBER or not word.text.isdigit():
+        if word is None or word.kind is not Kind.NUMBER or _DIGITS.fullmatch(word.text) is None:
             raise self.problem()
         self._position += 1
         return int(word.text)

@@ -1,162 +1,172 @@
-"""Column definitions and the ALTER TABLE actions on columns."""
+"""Column definitions: a name, a type, and what is declared on the column."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from seachange import errors
 from seachange.model.statements import (
-    AddColumn,
-    AddConstraint,
-    AlterAction,
-    AlterColumnType,
     ColumnDefinition,
-    Constant,
-    DropColumn,
-    DropConstraint,
-    DropNotNull,
-    RenameColumn,
-    RenameTable,
-    SetDefault,
-    SetNotNull,
+    ColumnType,
+    Default,
+    ExpressionDefinition,
+    IdentityDefinition,
 )
-from seachange.sql.ddl.constraint import (
-    TABLE_CONSTRAINTS,
-    Constraints,
-    read_column_constraint,
-    read_table_constraint,
-)
-from seachange.sql.ddl.names import read_constant, read_type
+from seachange.model.types import Kind, SqlType
+from seachange.sql.ddl.constraint import Constraints, read_column_constraint
+from seachange.sql.ddl.default import read_default
+from seachange.sql.ddl.expression import GENERATED, compile_expression
+from seachange.sql.ddl.names import read_column_type
+from seachange.sql.ddl.sequence import INTEGERS, read_identity_options
 from seachange.sql.tokens import Reader
 
-# Column constraints that exist in PostgreSQL and not here yet.
-_UNSUPPORTED: dict[str, str] = {
-    "generated": "a generated column",
-    "collate": "COLLATE",
+_SERIALS: dict[str, Kind] = {
+    "smallserial": Kind.SMALLINT,
+    "serial2": Kind.SMALLINT,
+    "serial": Kind.INTEGER,
+    "serial4": Kind.INTEGER,
+    "bigserial": Kind.BIGINT,
+    "serial8": Kind.BIGINT,
 }
+# The words that may follow a default; within one they stand only in parentheses or CASE.
+_AFTER_DEFAULT = frozenset(
+    [
+        "not",
+        "null",
+        "default",
+        "unique",
+        "primary",
+        "check",
+        "references",
+        "constraint",
+        "generated",
+        "collate",
+        "deferrable",
+        "initially",
+        "storage",
+        "compression",
+    ]
+)
+_UNSUPPORTED: dict[str, tuple[str, str]] = {
+    "collate": ("COLLATE", "Leave it out: texts compare by their characters' codes."),
+    "storage": ("STORAGE", "Leave it out."),
+    "compression": ("COMPRESSION", "Leave it out."),
+}
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A column while its definition is read."""
+
+    name: str
+    type: ColumnType
+    serial: bool = False
+    nullable: bool | None = None
+    default: Default | None = None
+    generated: ExpressionDefinition | None = None
+    identity: IdentityDefinition | None = None
+
+    def set_nullable(self, nullable: bool) -> None:
+        if self.nullable is not None and self.nullable != nullable:
+            raise errors.SyntaxProblem(detail=f'conflicting NULL and NOT NULL for column "{self.name}"')
+        self.nullable = nullable
+
+    def expect_no_value(self) -> None:
+        """One thing says what a new row has in the column."""
+        if self.serial or self.default is not None or self.generated is not None or self.identity is not None:
+            detail = f'more than one default, identity or generation expression for column "{self.name}"'
+            raise errors.SyntaxProblem(detail=detail)
+
+    def finish(self) -> ColumnDefinition:
+        return ColumnDefinition(
+            self.name, self.type, self.nullable is not False, self.default, self.generated, self.identity, self.serial
+        )
 
 
 def read_column(reader: Reader, constraints: Constraints) -> ColumnDefinition:
     """A column definition; the constraints that were declared on it are added to those of the table."""
     name = reader.name()
-    type_ = read_type(reader)
-    nullable: bool | None = None
-    default: Constant | None = None
+    draft = _read_serial(reader, name) or _Draft(name, read_column_type(reader))
     keys_before = len(constraints.primary)
     while True:
         label = reader.name() if reader.take("constraint") else None
-        if reader.take("not", "null"):
-            nullable = _agree(nullable, False, name)
-        elif reader.take("null"):
-            nullable = _agree(nullable, True, name)
-        elif reader.take("default"):
-            default = read_constant(reader)
-        elif not read_column_constraint(reader, name, label, constraints):
+        if not _read_property(reader, draft) and not read_column_constraint(reader, name, label, constraints):
+            if label is not None:
+                raise reader.problem()
             break
-    refuse_unsupported(reader)
-    is_key = len(constraints.primary) > keys_before
-    return ColumnDefinition(name, type_, nullable is not False and not is_key, default)
+    _refuse_unsupported(reader)
+    if len(constraints.primary) > keys_before:
+        draft.nullable = False
+    return draft.finish()
 
 
-def _agree(before: bool | None, now: bool, name: str) -> bool:
-    if before is not None and before != now:
-        raise errors.SyntaxProblem(detail=f'conflicting NULL and NOT NULL for column "{name}"')
-    return now
+def _read_serial(reader: Reader, name: str) -> _Draft | None:
+    word = reader.take_any(*_SERIALS)
+    return None if word is None else _Draft(name, SqlType(_SERIALS[word]), serial=True, nullable=False)
 
 
-def _take_cascade(reader: Reader) -> bool:
-    return reader.take_any("cascade", "restrict") == "cascade"
-
-
-def refuse_unsupported(reader: Reader) -> None:
-    for word, feature in _UNSUPPORTED.items():
-        if reader.at(word):
-            raise errors.FeatureNotSupported(feature=feature, instead="")
-
-
-def read_action(reader: Reader) -> AlterAction:
-    for words, read in _ACTIONS:
+def _read_property(reader: Reader, draft: _Draft) -> bool:
+    for words, read in _PROPERTIES:
         if reader.take(*words):
-            return read(reader)
-    word = reader.peek()
-    feature = f"ALTER TABLE ... {word.text.upper()}" if word is not None else "an empty ALTER TABLE"
-    raise errors.FeatureNotSupported(
-        feature=feature, instead="ADD, DROP, RENAME and ALTER COLUMN, ADD and DROP CONSTRAINT, and RENAME TO, work."
+            read(reader, draft)
+            return True
+    return False
+
+
+def _not_null(reader: Reader, draft: _Draft) -> None:
+    draft.set_nullable(False)
+
+
+def _null(reader: Reader, draft: _Draft) -> None:
+    draft.set_nullable(True)
+
+
+def _default(reader: Reader, draft: _Draft) -> None:
+    draft.expect_no_value()
+    draft.default = read_default(reader, _AFTER_DEFAULT)
+
+
+def _generated(reader: Reader, draft: _Draft) -> None:
+    draft.expect_no_value()
+    always = read_always(reader)
+    reader.expect("as")
+    if reader.take("identity"):
+        draft.identity = _read_identity(reader, draft, always)
+        draft.set_nullable(False)
+        return
+    draft.generated = compile_expression(reader.parenthesized(), GENERATED)
+    if not always:
+        raise errors.SyntaxProblem(detail=f'generated column "{draft.name}" must be GENERATED ALWAYS')
+    if not reader.take("stored"):
+        raise errors.FeatureNotSupported(feature="a virtual generated column", instead="Write STORED after it.")
+
+
+def _read_identity(reader: Reader, draft: _Draft, always: bool) -> IdentityDefinition:
+    if isinstance(draft.type, SqlType) and draft.type.kind in INTEGERS:
+        return IdentityDefinition(always, read_identity_options(reader))
+    raise errors.InvalidParameterValue(
+        detail=f'identity column "{draft.name}" must be of type smallint, integer or bigint'
     )
 
 
-def _add(reader: Reader) -> AlterAction:
-    constraints = Constraints()
-    if any(reader.at(word) for word in TABLE_CONSTRAINTS):
-        return _add_constraint(reader, constraints)
-    reader.take("column")
-    if_not_exists = reader.take("if", "not", "exists")
-    column = read_column(reader, constraints)
-    if constraints.primary or constraints.unique:
-        raise errors.FeatureNotSupported(feature="ADD COLUMN with a key", instead="Add the column without one.")
-    return AddColumn(column, if_not_exists, tuple(constraints.rules))
+def read_always(reader: Reader) -> bool:
+    """After GENERATED: ALWAYS, or BY DEFAULT."""
+    if reader.take("always"):
+        return True
+    reader.expect("by", "default")
+    return False
 
 
-def _add_constraint(reader: Reader, constraints: Constraints) -> AlterAction:
-    read_table_constraint(reader, constraints)
-    if constraints.primary:
-        raise errors.FeatureNotSupported(feature="ADD PRIMARY KEY", instead="Declare it in CREATE TABLE.")
-    if reader.at("not", "valid") or reader.at("using", "index"):
-        raise errors.FeatureNotSupported(feature="an option of ADD CONSTRAINT", instead="")
-    return AddConstraint((*constraints.unique, *constraints.rules)[0])
-
-
-def _drop(reader: Reader) -> AlterAction:
-    if reader.take("constraint"):
-        if_exists = reader.take("if", "exists")
-        return DropConstraint(reader.name(), if_exists, _take_cascade(reader))
-    reader.take("column")
-    if_exists = reader.take("if", "exists")
-    name = reader.name()
-    if _take_cascade(reader):
-        raise errors.FeatureNotSupported(feature="DROP COLUMN ... CASCADE", instead="")
-    return DropColumn(name, if_exists)
-
-
-def _rename_to(reader: Reader) -> AlterAction:
-    return RenameTable(reader.name())
-
-
-def _rename(reader: Reader) -> AlterAction:
-    if reader.at("constraint"):
-        raise errors.FeatureNotSupported(feature="ALTER TABLE ... RENAME CONSTRAINT", instead="")
-    reader.take("column")
-    name = reader.name()
-    reader.expect("to")
-    return RenameColumn(name, reader.name())
-
-
-def _alter(reader: Reader) -> AlterAction:
-    reader.take("column")
-    name = reader.name()
-    if reader.take("set", "data", "type") or reader.take("type"):
-        type_ = read_type(reader)
-        if reader.at("using") or reader.at("collate"):
-            raise errors.FeatureNotSupported(feature="ALTER COLUMN TYPE ... USING", instead="")
-        return AlterColumnType(name, type_)
-    if reader.take("set", "default"):
-        return SetDefault(name, read_constant(reader))
-    if reader.take("drop", "default"):
-        return SetDefault(name, None)
-    if reader.take("set", "not", "null"):
-        return SetNotNull(name)
-    if reader.take("drop", "not", "null"):
-        return DropNotNull(name)
-    raise errors.FeatureNotSupported(
-        feature="this form of ALTER COLUMN",
-        instead="TYPE, SET / DROP DEFAULT and SET / DROP NOT NULL work.",
-    )
-
-
-_ACTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader], AlterAction]], ...] = (
-    (("add",), _add),
-    (("drop",), _drop),
-    (("rename", "to"), _rename_to),
-    (("rename",), _rename),
-    (("alter",), _alter),
+_PROPERTIES: tuple[tuple[tuple[str, ...], Callable[[Reader, _Draft], None]], ...] = (
+    (("not", "null"), _not_null),
+    (("null",), _null),
+    (("default",), _default),
+    (("generated",), _generated),
 )
+
+
+def _refuse_unsupported(reader: Reader) -> None:
+    for word, (feature, instead) in _UNSUPPORTED.items():
+        if reader.at(word):
+            raise errors.FeatureNotSupported(feature=feature, instead=instead)

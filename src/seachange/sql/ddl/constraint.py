@@ -10,7 +10,7 @@ from seachange.model.constraint import Action
 from seachange.model.statements import ForeignKeyDefinition, KeyDefinition, RuleDefinition
 from seachange.sql.ddl.check import read_check
 from seachange.sql.ddl.names import read_relation
-from seachange.sql.tokens import Reader
+from seachange.sql.tokens import Kind, Reader, Word
 
 _ACTIONS: tuple[tuple[tuple[str, ...], Action], ...] = (
     (("no", "action"), Action.NO_ACTION),
@@ -18,6 +18,17 @@ _ACTIONS: tuple[tuple[tuple[str, ...], Action], ...] = (
     (("cascade",), Action.CASCADE),
     (("set", "null"), Action.SET_NULL),
     (("set", "default"), Action.SET_DEFAULT),
+)
+_USING_INDEX: tuple[tuple[str, ...], ...] = (("unique", "using", "index"), ("primary", "key", "using", "index"))
+# What PostgreSQL knows of constraints and we do not, and what to do instead.
+_REFUSED_OPTIONS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("deferrable",), "Only foreign keys can be deferred."),
+    (("initially", "deferred"), "Only foreign keys can be deferred."),
+    (("include",), "CREATE UNIQUE INDEX ... INCLUDE works."),
+    (("with",), "Leave it out."),
+    (("using",), "Leave it out; in ALTER TABLE ... ADD, USING INDEX works."),
+    (("not", "enforced"), "Leave it out, or leave the constraint out."),
+    (("enforced",), "Leave it out: it always is."),
 )
 # With which words a constraint of a table, as opposed to one of a column, begins.
 TABLE_CONSTRAINTS = ("constraint", "primary", "unique", "check", "foreign", "exclude", "like")
@@ -35,28 +46,57 @@ class Constraints:
 def read_table_constraint(reader: Reader, found: Constraints) -> None:
     name = reader.name() if reader.take("constraint") else None
     if reader.take("primary", "key"):
-        found.primary.append(KeyDefinition(reader.names(), name))
+        found.primary.append(_read_key(reader, KeyDefinition((), name, primary=True)))
     elif reader.take("unique"):
-        distinct = read_nulls_distinct(reader)
-        found.unique.append(KeyDefinition(reader.names(), name, distinct))
+        found.unique.append(_read_key(reader, KeyDefinition((), name)))
     elif reader.take("check"):
         found.rules.append(read_check(reader, name))
+        _refuse_options(reader)
     elif reader.take("foreign", "key"):
         columns = reader.names()
         reader.expect("references")
         found.rules.append(_read_references(reader, columns, name))
-    elif reader.at("like") or reader.at("exclude"):
-        raise errors.FeatureNotSupported(feature="LIKE or EXCLUDE in CREATE TABLE", instead="")
+        _refuse_options(reader)
     else:
-        raise reader.problem()
+        raise _refuse_constraint(reader)
+
+
+def read_added_constraint(reader: Reader) -> RuleDefinition | KeyDefinition:
+    """A constraint as ALTER TABLE ADD has it: it may be NOT VALID, or take over an index."""
+    found = Constraints()
+    key = _take_index(reader)
+    if key is not None:
+        return key
+    read_table_constraint(reader, found)
+    declared: list[RuleDefinition | KeyDefinition] = [*found.primary, *found.unique, *found.rules]
+    (constraint,) = declared
+    if not reader.take("not", "valid"):
+        return constraint
+    if isinstance(constraint, KeyDefinition):
+        raise errors.FeatureNotSupported(feature="a key that is NOT VALID", instead="Leave NOT VALID out.")
+    return replace(constraint, not_valid=True)
+
+
+def _take_index(reader: Reader) -> KeyDefinition | None:
+    """[CONSTRAINT name] {UNIQUE | PRIMARY KEY} USING INDEX index, or nothing taken."""
+    named = 2 if reader.at("constraint") else 0
+    for words in _USING_INDEX:
+        if all(reader.peek(named + i) == Word(Kind.WORD, word) for i, word in enumerate(words)):
+            name = reader.name() if reader.take("constraint") else None
+            reader.expect(*words)
+            key = KeyDefinition((), name, primary=words[0] == "primary", using_index=reader.name())
+            return _read_key_options(reader, key)
+    return None
 
 
 def read_column_constraint(reader: Reader, column: str, name: str | None, found: Constraints) -> bool:
     """False if what follows is no constraint of a column."""
     if reader.take("primary", "key"):
-        found.primary.append(KeyDefinition((column,), name))
+        key = KeyDefinition((column,), name, primary=True)
+        found.primary.append(_read_key_options(reader, key))
     elif reader.take("unique"):
-        found.unique.append(KeyDefinition((column,), name, read_nulls_distinct(reader)))
+        key = KeyDefinition((column,), name, read_nulls_distinct(reader))
+        found.unique.append(_read_key_options(reader, key))
     elif reader.take("check"):
         found.rules.append(read_check(reader, name))
     elif reader.take("references"):
@@ -64,6 +104,38 @@ def read_column_constraint(reader: Reader, column: str, name: str | None, found:
     else:
         return False
     return True
+
+
+def _read_key(reader: Reader, key: KeyDefinition) -> KeyDefinition:
+    distinct = key.primary or read_nulls_distinct(reader)
+    return _read_key_options(reader, replace(key, columns=reader.names(), nulls_distinct=distinct))
+
+
+def _read_key_options(reader: Reader, key: KeyDefinition) -> KeyDefinition:
+    """What follows a key: only what is so anyway."""
+    while reader.take("not", "deferrable") or reader.take("initially", "immediate"):
+        pass
+    _refuse_options(reader)
+    return key
+
+
+def _refuse_options(reader: Reader) -> None:
+    for words, instead in _REFUSED_OPTIONS:
+        if reader.at(*words):
+            raise errors.FeatureNotSupported(feature=f"{' '.join(words).upper()} in a constraint", instead=instead)
+
+
+def _refuse_constraint(reader: Reader) -> errors.Error:
+    if reader.at("like"):
+        return errors.FeatureNotSupported(feature="LIKE in CREATE TABLE", instead="List the columns.")
+    if reader.at("exclude"):
+        return errors.FeatureNotSupported(feature="an EXCLUDE constraint", instead="UNIQUE works.")
+    if reader.at("not", "null"):
+        return errors.FeatureNotSupported(
+            feature="NOT NULL as a constraint of a table",
+            instead="Write it after the column, or use ALTER COLUMN ... SET NOT NULL.",
+        )
+    return reader.problem()
 
 
 def read_nulls_distinct(reader: Reader) -> bool:
@@ -85,6 +157,8 @@ def _read_references(reader: Reader, columns: tuple[str, ...], name: str | None)
 def _read_option(reader: Reader, key: ForeignKeyDefinition) -> ForeignKeyDefinition | None:
     if reader.take("match"):
         if not reader.take("simple"):
+            if not reader.take_any("full", "partial"):
+                raise reader.problem()
             raise errors.FeatureNotSupported(feature="MATCH FULL or PARTIAL", instead="MATCH SIMPLE works.")
         return key
     for words, read in _OPTIONS:
@@ -97,7 +171,7 @@ def _read_action(reader: Reader) -> Action:
     for words, action in _ACTIONS:
         if reader.take(*words):
             if reader.take_symbol("("):
-                raise errors.FeatureNotSupported(feature=f"a list of columns after {action}", instead="")
+                raise errors.FeatureNotSupported(feature=f"a list of columns after {action}", instead="Leave it out.")
             return action
     raise reader.problem()
 

@@ -1,19 +1,26 @@
-"""CREATE INDEX and DROP INDEX."""
+"""CREATE INDEX, DROP INDEX and ALTER INDEX."""
 
 from __future__ import annotations
 
 from seachange import errors
+from seachange.model.object_statements import ObjectKind, RenameObject
 from seachange.model.statements import CreateIndex, DropIndex
 from seachange.sql.ddl.constraint import read_nulls_distinct
-from seachange.sql.ddl.names import read_relation
+from seachange.sql.ddl.names import read_relation, read_relations
+from seachange.sql.ddl.object import take_cascade
 from seachange.sql.tokens import Reader
 
 
-def read_create_index(reader: Reader, unique: bool) -> CreateIndex:
-    if reader.at("concurrently"):
-        raise errors.FeatureNotSupported(
-            feature="CREATE INDEX CONCURRENTLY", instead="CREATE INDEX works on an empty table."
-        )
+def read_create_index(reader: Reader) -> CreateIndex:
+    return _read_create(reader, unique=False)
+
+
+def read_create_unique_index(reader: Reader) -> CreateIndex:
+    return _read_create(reader, unique=True)
+
+
+def _read_create(reader: Reader, unique: bool) -> CreateIndex:
+    concurrently = reader.take("concurrently")
     if_not_exists = reader.take("if", "not", "exists")
     name = None if reader.at("on") else reader.name()
     reader.expect("on")
@@ -28,7 +35,7 @@ def read_create_index(reader: Reader, unique: bool) -> CreateIndex:
         raise errors.FeatureNotSupported(feature="a partial index", instead="")
     if not reader.at_end:
         raise errors.FeatureNotSupported(feature="an option of CREATE INDEX", instead="")
-    return CreateIndex(table, columns, name, unique, include, if_not_exists, distinct)
+    return CreateIndex(table, columns, name, unique, include, if_not_exists, distinct, concurrently)
 
 
 def _read_columns(reader: Reader) -> tuple[str, ...]:
@@ -53,12 +60,22 @@ def _read_key_column(reader: Reader) -> str:
 
 
 def read_drop_index(reader: Reader) -> DropIndex:
-    if reader.at("concurrently"):
-        raise errors.FeatureNotSupported(feature="DROP INDEX CONCURRENTLY", instead="Use DROP INDEX.")
+    concurrently = reader.take("concurrently")
     if_exists = reader.take("if", "exists")
-    indexes = [read_relation(reader)]
-    while reader.take_symbol(","):
-        indexes.append(read_relation(reader))
-    reader.take_any("cascade", "restrict")
-    reader.expect_end()
-    return DropIndex(tuple(indexes), if_exists)
+    indexes = read_relations(reader)
+    cascade = take_cascade(reader)
+    if concurrently and (cascade or len(indexes) > 1):
+        raise errors.FeatureNotSupported(
+            feature="DROP INDEX CONCURRENTLY with several indexes or CASCADE", instead="Drop one at a time."
+        )
+    return DropIndex(indexes, if_exists, cascade, concurrently)
+
+
+def read_alter_index(reader: Reader) -> RenameObject:
+    if_exists = reader.take("if", "exists")
+    name = read_relation(reader)
+    if reader.take("rename", "to"):
+        return RenameObject(ObjectKind.INDEX, name, reader.name(), if_exists)
+    if any(reader.at(word) for word in ("set", "reset", "attach", "alter", "depends", "no")):
+        raise errors.FeatureNotSupported(feature="this form of ALTER INDEX", instead="RENAME TO works.")
+    raise reader.problem()

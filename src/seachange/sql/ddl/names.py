@@ -1,10 +1,13 @@
-"""Names, types and constants, as they stand in DDL."""
+"""Names and types, as they stand in DDL."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from seachange import errors
 from seachange.model.relation import RelationName
-from seachange.model.statements import Constant
+from seachange.model.statements import ColumnType, UserType
 from seachange.model.types import (
     KIND_BY_ALIAS,
     NUMERIC_DEFAULT,
@@ -12,7 +15,6 @@ from seachange.model.types import (
     Kind,
     SqlType,
 )
-from seachange.sql import tokens
 from seachange.sql.tokens import Reader
 
 # Types of more than one word, longest first.
@@ -26,46 +28,92 @@ _ZONES: tuple[tuple[tuple[str, ...], bool], ...] = (
 )
 # What people write instead, and what to write here.
 _OTHER_TYPES: dict[str, str] = {
-    "serial": "Use bigint and give the values.",
-    "bigserial": "Use bigint and give the values.",
-    "smallserial": "Use smallint and give the values.",
     "char": "Use text or varchar(n).",
     "character": "Use text or varchar(n).",
     "json": "Use text.",
     "jsonb": "Use text.",
     "interval": "Use bigint for a number of microseconds.",
     "money": "Use numeric(18,2).",
+    "oid": "Use bigint.",
+    "bit": "Use text or bytea.",
+    **dict.fromkeys(["cidr", "citext", "hstore", "inet", "macaddr", "name", "tsquery", "tsvector", "xml"], "Use text."),
+    **dict.fromkeys(
+        ["box", "circle", "line", "lseg", "path", "point", "polygon"], "Use columns of type double precision."
+    ),
+    **dict.fromkeys(["daterange", "int4range", "int8range", "numrange", "tsrange", "tstzrange"], "Use two columns."),
 }
+_BUILT_IN_SCHEMA = "pg_catalog"
+_Item = TypeVar("_Item")
+
+
+def read_list(reader: Reader, read: Callable[[Reader], _Item]) -> tuple[_Item, ...]:
+    """One or more items with commas between them."""
+    found = [read(reader)]
+    while reader.take_symbol(","):
+        found.append(read(reader))
+    return tuple(found)
 
 
 def read_relation(reader: Reader) -> RelationName:
     first = reader.name()
     if not reader.take_symbol("."):
         return RelationName(None, first)
-    return RelationName(first, reader.name())
+    name = RelationName(first, reader.name())
+    if reader.at_symbol("."):
+        raise errors.FeatureNotSupported(feature="the name of a database before a name", instead="Leave it out.")
+    return name
+
+
+def read_relations(reader: Reader) -> tuple[RelationName, ...]:
+    return read_list(reader, read_relation)
+
+
+def read_column_path(reader: Reader) -> tuple[RelationName, str]:
+    """A column after its table: t.a or s.t.a."""
+    parts = [reader.name()]
+    while reader.take_symbol(".") and len(parts) < 3:
+        parts.append(reader.name())
+    if len(parts) == 1:
+        raise errors.SyntaxProblem(detail=f'"{parts[0]}" is no column with the name of its table before it')
+    schema = parts[0] if len(parts) == 3 else None
+    return RelationName(schema, parts[-2]), parts[-1]
 
 
 def read_type(reader: Reader) -> SqlType:
+    """A type that needs no catalog."""
+    found = read_column_type(reader)
+    if isinstance(found, UserType):
+        raise errors.UndefinedObject(kind="type", name=found.name)
+    return found
+
+
+def read_column_type(reader: Reader) -> ColumnType:
     kind = _read_kind(reader)
     modifiers = _read_modifiers(reader)
-    if kind in _TIME_KINDS:
+    if isinstance(kind, Kind) and kind in _TIME_KINDS:
         kind = _with_zone(reader, kind)
-    if reader.take_symbol("["):
+    if reader.at_symbol("[") or reader.at("array"):
         raise errors.FeatureNotSupported(feature="an array column", instead="Use text.")
-    return _with_modifiers(kind, modifiers)
+    if isinstance(kind, Kind):
+        return _with_modifiers(kind, modifiers)
+    if modifiers:
+        raise errors.SyntaxProblem(detail=f'type modifier is not allowed for type "{kind.name}"')
+    return kind
 
 
-def _read_kind(reader: Reader) -> Kind:
+def _read_kind(reader: Reader) -> Kind | UserType:
     for words in _LONG_TYPES:
         if reader.take(*words):
             return KIND_BY_ALIAS[" ".join(words)]
-    name = reader.name()
-    kind = KIND_BY_ALIAS.get(name)
-    if kind is not None:
-        return kind
+    found = read_relation(reader)
+    if found.schema not in (None, _BUILT_IN_SCHEMA):
+        return UserType(found)
+    name = found.name
+    if name in KIND_BY_ALIAS:
+        return KIND_BY_ALIAS[name]
     if name in _OTHER_TYPES:
         raise errors.FeatureNotSupported(feature=f"type {name}", instead=_OTHER_TYPES[name])
-    raise errors.UndefinedObject(kind="type", name=name)
+    return UserType(found)
 
 
 def _read_modifiers(reader: Reader) -> tuple[int, ...]:
@@ -107,37 +155,3 @@ def _with_modifiers(kind: Kind, modifiers: tuple[int, ...]) -> SqlType:
         case _:
             feature = f"type {kind} with modifiers {modifiers}"
             raise errors.FeatureNotSupported(feature=feature, instead="")
-
-
-def read_constant(reader: Reader) -> Constant:
-    """A literal, perhaps signed, in parentheses or with a cast."""
-    if reader.take_symbol("("):
-        constant = read_constant(reader)
-        reader.expect_symbol(")")
-    else:
-        constant = _read_literal(reader)
-    while reader.take_symbol("::"):
-        read_type(reader)
-    return constant
-
-
-def _read_literal(reader: Reader) -> Constant:
-    sign = "-" if reader.take_symbol("-") else ""
-    if not sign:
-        reader.take_symbol("+")
-    word = reader.next()
-    if word.kind is tokens.Kind.NUMBER:
-        return Constant(sign + word.text)
-    if not sign and word.kind is tokens.Kind.STRING:
-        return Constant(word.text, quoted=True)
-    if not sign and word.kind is tokens.Kind.WORD:
-        if word.text == "null":
-            return Constant(None)
-        if word.text in ("true", "false"):
-            return Constant(word.text)
-        literal = reader.peek() if word.text in KIND_BY_ALIAS else None
-        if literal is not None and literal.kind is tokens.Kind.STRING:
-            return Constant(reader.next().text, quoted=True)
-    raise errors.FeatureNotSupported(
-        feature=f'a default that is not a constant ("{word.text}")', instead="Give a literal."
-    )

@@ -1,82 +1,106 @@
-"""CREATE TABLE, DROP TABLE, ALTER TABLE."""
+"""CREATE TABLE, DROP TABLE, TRUNCATE, UNDROP TABLE."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from seachange import errors
-from seachange.model.statements import (
-    AlterTable,
-    ColumnDefinition,
-    CreateTable,
-    DropTable,
-    KeyDefinition,
-    RenameColumn,
-    RenameTable,
-)
-from seachange.sql.ddl.column import read_action, read_column
+from seachange.model.object_statements import TruncateTables, UndropTable
+from seachange.model.relation import RelationName
+from seachange.model.statements import ColumnDefinition, CreateTable, DropTable, KeyDefinition
+from seachange.sql.ddl.column import read_column
 from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_table_constraint
-from seachange.sql.ddl.names import read_relation
+from seachange.sql.ddl.names import read_list, read_relation, read_relations
+from seachange.sql.ddl.object import take_cascade
 from seachange.sql.tokens import Reader
+
+# How a table can be created in PostgreSQL and not here, and what to do instead.
+_FORMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (("as",), "CREATE TABLE AS", "Create the table, then INSERT ... SELECT."),
+    (("partition",), "a partitioned table", "Create a table without partitions."),
+    (("inherits",), "a table that inherits", "List all columns."),
+    (("of",), "a table of a type", "List the columns."),
+    (("with",), "an option after the list of columns", "Leave it out."),
+    (("without",), "an option after the list of columns", "Leave it out."),
+    (("using",), "a table access method", "Leave it out."),
+    (("tablespace",), "a tablespace", "Leave it out."),
+    (("on", "commit"), "a temporary table", "Create a table, and drop it afterwards."),
+)
 
 
 def read_create_table(reader: Reader) -> CreateTable:
     if_not_exists = reader.take("if", "not", "exists")
     table = read_relation(reader)
-    if not reader.take_symbol("("):
-        raise errors.FeatureNotSupported(
-            feature="CREATE TABLE without a list of columns", instead="Create it, then INSERT ... SELECT."
-        )
-    columns: list[ColumnDefinition] = []
-    constraints = Constraints()
-    while True:
-        if any(reader.at(word) for word in TABLE_CONSTRAINTS):
-            read_table_constraint(reader, constraints)
-        else:
-            columns.append(read_column(reader, constraints))
-        if not reader.take_symbol(","):
-            break
-    reader.expect_symbol(")")
+    if not reader.at_symbol("("):
+        raise _refuse_form(reader)
+    columns, constraints = _read_elements(reader)
     if not reader.at_end:
-        raise errors.FeatureNotSupported(feature="an option after the list of columns", instead="")
+        raise _refuse_form(reader)
     primary = constraints.primary
     if len(primary) > 1:
         raise errors.InvalidTableDefinition(name=table, detail="more than one primary key")
     return CreateTable(
         table,
-        _key_columns_not_null(tuple(columns), primary),
-        primary[0] if primary else None,
+        _key_columns_not_null(columns, primary),
+        replace(primary[0], primary=False) if primary else None,
         tuple(constraints.unique),
         if_not_exists,
         tuple(constraints.rules),
     )
 
 
+def _read_elements(reader: Reader) -> tuple[list[ColumnDefinition], Constraints]:
+    columns: list[ColumnDefinition] = []
+    constraints = Constraints()
+    reader.expect_symbol("(")
+    if reader.take_symbol(")"):
+        return columns, constraints
+    while True:
+        if any(reader.at(word) for word in TABLE_CONSTRAINTS) or reader.at("not", "null"):
+            read_table_constraint(reader, constraints)
+        else:
+            columns.append(read_column(reader, constraints))
+        if not reader.take_symbol(","):
+            break
+    reader.expect_symbol(")")
+    return columns, constraints
+
+
+def _refuse_form(reader: Reader) -> errors.Error:
+    for words, feature, instead in _FORMS:
+        if reader.at(*words):
+            return errors.FeatureNotSupported(feature=feature, instead=instead)
+    return reader.problem()
+
+
 def _key_columns_not_null(
-    columns: tuple[ColumnDefinition, ...], primary: list[KeyDefinition]
+    columns: list[ColumnDefinition], primary: list[KeyDefinition]
 ) -> tuple[ColumnDefinition, ...]:
     key = {name for definition in primary for name in definition.columns}
-    return tuple(ColumnDefinition(c.name, c.type, c.nullable and c.name not in key, c.default) for c in columns)
+    return tuple(replace(c, nullable=c.nullable and c.name not in key) for c in columns)
 
 
 def read_drop_table(reader: Reader) -> DropTable:
     if_exists = reader.take("if", "exists")
-    tables = [read_relation(reader)]
-    while reader.take_symbol(","):
-        tables.append(read_relation(reader))
-    cascade = reader.take_any("cascade", "restrict") == "cascade"
-    reader.expect_end()
-    return DropTable(tuple(tables), if_exists, cascade)
+    tables = read_relations(reader)
+    return DropTable(tables, if_exists, take_cascade(reader))
 
 
-def read_alter_table(reader: Reader) -> AlterTable:
-    if reader.at("concurrently"):
-        raise errors.FeatureNotSupported(feature="ALTER TABLE CONCURRENTLY", instead="Use ALTER TABLE.")
-    if_exists = reader.take("if", "exists")
+def read_truncate(reader: Reader) -> TruncateTables:
+    reader.take("table")
+    tables = read_list(reader, _read_truncated)
+    restart = reader.take("restart", "identity")
+    if not restart:
+        reader.take("continue", "identity")
+    return TruncateTables(tables, take_cascade(reader), restart)
+
+
+def _read_truncated(reader: Reader) -> RelationName:
     reader.take("only")
     table = read_relation(reader)
-    actions = [read_action(reader)]
-    while reader.take_symbol(","):
-        actions.append(read_action(reader))
-    reader.expect_end()
-    if len(actions) > 1 and any(isinstance(a, RenameTable | RenameColumn) for a in actions):
-        raise errors.SyntaxProblem(detail="RENAME stands alone in ALTER TABLE")
-    return AlterTable(table, tuple(actions), if_exists)
+    reader.take_symbol("*")
+    return table
+
+
+def read_undrop_table(reader: Reader) -> UndropTable:
+    return UndropTable(read_relation(reader))

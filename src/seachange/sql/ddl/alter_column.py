@@ -1,0 +1,130 @@
+"""ALTER TABLE ... ALTER COLUMN: what can be changed of one column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from seachange import errors
+from seachange.model.statements import (
+    AddIdentity,
+    AlterAction,
+    AlterColumnType,
+    DropExpression,
+    DropIdentity,
+    DropNotNull,
+    IdentityDefinition,
+    SetDefault,
+    SetExpression,
+    SetIdentity,
+    SetNotNull,
+)
+from seachange.sql.ddl.column import read_always
+from seachange.sql.ddl.default import read_default
+from seachange.sql.ddl.expression import GENERATED, TRANSFORM, compile_expression
+from seachange.sql.ddl.names import read_column_type
+from seachange.sql.ddl.sequence import OptionReader, read_identity_options
+from seachange.sql.tokens import Reader
+
+_UNSUPPORTED: tuple[tuple[str, ...], ...] = (
+    ("set", "statistics"),
+    ("set", "storage"),
+    ("set", "compression"),
+    ("reset",),
+)
+
+
+def read_alter_column(reader: Reader) -> AlterAction:
+    name = reader.name()
+    for words, read in _FORMS:
+        if reader.take(*words):
+            return read(reader, name)
+    if reader.at("set") or reader.at("restart"):
+        return _set_identity(reader, name)
+    if reader.at("reset"):
+        raise _unsupported(reader)
+    raise reader.problem()
+
+
+def _unsupported(reader: Reader) -> errors.Error:
+    return errors.FeatureNotSupported(
+        feature="this form of ALTER COLUMN",
+        instead="TYPE, DEFAULT, NOT NULL, EXPRESSION, GENERATED and IDENTITY can be changed.",
+    )
+
+
+def _type(reader: Reader, name: str) -> AlterAction:
+    type_ = read_column_type(reader)
+    if reader.at("collate"):
+        raise errors.FeatureNotSupported(feature="COLLATE", instead="Leave it out.")
+    if not reader.take("using"):
+        return AlterColumnType(name, type_)
+    return AlterColumnType(name, type_, compile_expression(reader.phrase().source, TRANSFORM))
+
+
+def _set_default(reader: Reader, name: str) -> AlterAction:
+    return SetDefault(name, read_default(reader))
+
+
+def _drop_default(reader: Reader, name: str) -> AlterAction:
+    return SetDefault(name, None)
+
+
+def _set_not_null(reader: Reader, name: str) -> AlterAction:
+    return SetNotNull(name)
+
+
+def _drop_not_null(reader: Reader, name: str) -> AlterAction:
+    return DropNotNull(name)
+
+
+def _set_expression(reader: Reader, name: str) -> AlterAction:
+    return SetExpression(name, compile_expression(reader.parenthesized(), GENERATED))
+
+
+def _drop_expression(reader: Reader, name: str) -> AlterAction:
+    return DropExpression(name, reader.take("if", "exists"))
+
+
+def _add_identity(reader: Reader, name: str) -> AlterAction:
+    always = read_always(reader)
+    reader.expect("as", "identity")
+    return AddIdentity(name, IdentityDefinition(always, read_identity_options(reader)))
+
+
+def _drop_identity(reader: Reader, name: str) -> AlterAction:
+    return DropIdentity(name, reader.take("if", "exists"))
+
+
+def _set_identity(reader: Reader, name: str) -> AlterAction:
+    """SET GENERATED, SET of options and RESTART, in any number and order."""
+    options = OptionReader(reader, restarts=True)
+    always: bool | None = None
+    while True:
+        if reader.take("set", "generated"):
+            if always is not None:
+                raise errors.SyntaxProblem(detail="conflicting or redundant options of a sequence: generated")
+            always = read_always(reader)
+        elif reader.at("set") or reader.at("restart"):
+            if any(reader.at(*words) for words in _UNSUPPORTED) or not _take_option(reader, options):
+                raise _unsupported(reader)
+        else:
+            return SetIdentity(name, always, options.options)
+
+
+def _take_option(reader: Reader, options: OptionReader) -> bool:
+    reader.take("set")
+    return options.take()
+
+
+_FORMS: tuple[tuple[tuple[str, ...], Callable[[Reader, str], AlterAction]], ...] = (
+    (("set", "data", "type"), _type),
+    (("type",), _type),
+    (("set", "default"), _set_default),
+    (("drop", "default"), _drop_default),
+    (("set", "not", "null"), _set_not_null),
+    (("drop", "not", "null"), _drop_not_null),
+    (("set", "expression", "as"), _set_expression),
+    (("drop", "expression"), _drop_expression),
+    (("add", "generated"), _add_identity),
+    (("drop", "identity"), _drop_identity),
+)

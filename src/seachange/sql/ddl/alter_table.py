@@ -1,0 +1,142 @@
+"""ALTER TABLE: its actions on the table, its columns as a whole and its constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from seachange import errors
+from seachange.model.object_statements import ChangeOwner, MoveObject, ObjectKind
+from seachange.model.statements import (
+    AddColumn,
+    AddConstraint,
+    AlterAction,
+    AlterPrimaryKey,
+    AlterTable,
+    DropColumn,
+    DropConstraint,
+    RenameColumn,
+    RenameConstraint,
+    RenameTable,
+    ValidateConstraint,
+)
+from seachange.sql.ddl.alter_column import read_alter_column
+from seachange.sql.ddl.column import read_column
+from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_added_constraint
+from seachange.sql.ddl.names import read_list, read_relation
+from seachange.sql.ddl.object import take_cascade, take_move_or_owner
+from seachange.sql.tokens import Reader
+
+_ALONE = (RenameTable, RenameColumn, RenameConstraint)
+# What PostgreSQL's ALTER TABLE knows besides; SET and RESET of storage parameters among them.
+_UNSUPPORTED = frozenset(
+    [
+        "enable",
+        "disable",
+        "force",
+        "no",
+        "cluster",
+        "set",
+        "reset",
+        "inherit",
+        "of",
+        "not",
+        "replica",
+        "attach",
+        "detach",
+    ]
+)
+
+
+def read_alter_table(reader: Reader) -> AlterTable | MoveObject | ChangeOwner:
+    concurrently = reader.take("concurrently")
+    if_exists = reader.take("if", "exists")
+    reader.take("only")
+    table = read_relation(reader)
+    whole = take_move_or_owner(reader, ObjectKind.TABLE, table, if_exists)
+    if whole is not None:
+        if concurrently or reader.at_symbol(","):
+            raise errors.FeatureNotSupported(
+                feature="SET SCHEMA or OWNER TO with CONCURRENTLY or another action",
+                instead="Use a statement of its own.",
+            )
+        return whole
+    actions = read_list(reader, _read_action)
+    reader.expect_end()
+    if len(actions) > 1 and any(isinstance(action, _ALONE) for action in actions):
+        raise errors.SyntaxProblem(detail="RENAME stands alone in ALTER TABLE")
+    return AlterTable(table, actions, if_exists, concurrently)
+
+
+def _read_action(reader: Reader) -> AlterAction:
+    for words, read in _ACTIONS:
+        if reader.take(*words):
+            return read(reader)
+    word = reader.peek()
+    if word is not None and word.text in _UNSUPPORTED:
+        raise errors.FeatureNotSupported(
+            feature=f"ALTER TABLE ... {word.text.upper()}",
+            instead="ADD, DROP, ALTER, RENAME, VALIDATE CONSTRAINT, SET SCHEMA and OWNER TO work.",
+        )
+    raise reader.problem()
+
+
+def _add(reader: Reader) -> AlterAction:
+    if any(reader.at(word) for word in TABLE_CONSTRAINTS) or reader.at("not", "null"):
+        return AddConstraint(read_added_constraint(reader))
+    reader.take("column")
+    if_not_exists = reader.take("if", "not", "exists")
+    constraints = Constraints()
+    column = read_column(reader, constraints)
+    keys = (*constraints.primary, *constraints.unique)
+    return AddColumn(column, if_not_exists, tuple(constraints.rules), keys)
+
+
+def _drop(reader: Reader) -> AlterAction:
+    if reader.take("constraint"):
+        if_exists = reader.take("if", "exists")
+        return DropConstraint(reader.name(), if_exists, take_cascade(reader))
+    reader.take("column")
+    if_exists = reader.take("if", "exists")
+    return DropColumn(reader.name(), if_exists, take_cascade(reader))
+
+
+def _rename_to(reader: Reader) -> AlterAction:
+    return RenameTable(reader.name())
+
+
+def _rename(reader: Reader) -> AlterAction:
+    made = RenameConstraint if reader.take("constraint") else RenameColumn
+    if made is RenameColumn:
+        reader.take("column")
+    name = reader.name()
+    reader.expect("to")
+    return made(name, reader.name())
+
+
+def _validate(reader: Reader) -> AlterAction:
+    return ValidateConstraint(reader.name())
+
+
+def _alter_primary_key(reader: Reader) -> AlterAction:
+    reader.expect("using", "columns")
+    return AlterPrimaryKey(reader.names())
+
+
+def _alter(reader: Reader) -> AlterAction:
+    if reader.at("constraint"):
+        raise errors.FeatureNotSupported(
+            feature="ALTER TABLE ... ALTER CONSTRAINT", instead="Drop the constraint and add it again."
+        )
+    reader.take("column")
+    return read_alter_column(reader)
+
+
+_ACTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader], AlterAction]], ...] = (
+    (("add",), _add),
+    (("drop",), _drop),
+    (("rename", "to"), _rename_to),
+    (("rename",), _rename),
+    (("validate", "constraint"), _validate),
+    (("alter", "primary", "key"), _alter_primary_key),
+    (("alter",), _alter),
+)

@@ -1,0 +1,68 @@
+"""Defaults of columns: a constant where the text is one, else an expression."""
+
+from __future__ import annotations
+
+from seachange.model.statements import Constant, Default
+from seachange.model.types import KIND_BY_ALIAS
+from seachange.sql.ddl.expression import DEFAULT, compile_expression
+from seachange.sql.ddl.names import read_column_type
+from seachange.sql.tokens import Kind, Reader
+
+_WORDS: dict[str, Constant] = {"null": Constant(None), "true": Constant("true"), "false": Constant("false")}
+# Of a table of type names, those of one word: they may stand before a literal.
+_TYPED = frozenset(alias for alias in KIND_BY_ALIAS if " " not in alias)
+
+
+def read_default(reader: Reader, stops: frozenset[str] = frozenset()) -> Default:
+    """`stops` are the words that may follow."""
+    phrase = reader.phrase(stops)
+    text = phrase.source
+    constant = _take_constant(phrase)
+    if constant is not None and phrase.at_end:
+        return constant
+    return compile_expression(text, DEFAULT)
+
+
+def _take_constant(reader: Reader) -> Constant | None:
+    """A literal, perhaps signed, in parentheses or with a cast."""
+    opened = 0
+    while reader.take_symbol("("):
+        opened += 1
+    constant = _take_literal(reader)
+    if constant is None:
+        return None
+    _skip_casts(reader)
+    for _ in range(opened):
+        if not reader.take_symbol(")"):
+            return None
+        _skip_casts(reader)
+    return constant
+
+
+def _skip_casts(reader: Reader) -> None:
+    """The value is read as one of the column's type in any case."""
+    while reader.take_symbol("::"):
+        read_column_type(reader)
+
+
+def _take_literal(reader: Reader) -> Constant | None:
+    sign = "-" if reader.take_symbol("-") else ""
+    signed = bool(sign) or reader.take_symbol("+")
+    word = reader.peek()
+    if word is None:
+        return None
+    if word.kind is Kind.NUMBER:
+        return Constant(sign + reader.next().text)
+    if signed:
+        return None
+    if word.kind is Kind.STRING:
+        return Constant(reader.next().text, quoted=True)
+    if word.kind is not Kind.WORD:
+        return None
+    if word.text in _WORDS:
+        return _WORDS[reader.next().text]
+    following = reader.peek(1)
+    if word.text in _TYPED and following is not None and following.kind is Kind.STRING:
+        reader.next()
+        return Constant(reader.next().text, quoted=True)
+    return None

@@ -1,0 +1,155 @@
+"""Expressions in DDL: what each use of one may contain, and their DuckDB text with gaps for the columns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from seachange import errors
+from seachange.model.relation import RelationName
+from seachange.model.statements import ExpressionDefinition, Volatility, sequence_call
+from seachange.sql.ddl.names import read_relation
+from seachange.sql.ddl.volatility import ORDER, most_volatile
+from seachange.sql.functions import TABLE_FUNCTIONS
+from seachange.sql.guard import function_name
+from seachange.sql.target import folded
+from seachange.sql.template import compile_template
+from seachange.sql.tokens import DIALECT, Reader, split_script
+
+# Stands in generated text around the number of a column or sequence; no expression may contain it.
+_GAP = "\x01"
+_COLUMN_GAPS = re.compile(f'"{_GAP}c([0-9]+){_GAP}"')
+_SEQUENCE_GAPS = re.compile(f'"{_GAP}s([0-9]+){_GAP}"')
+_CONTROL = re.compile("[\x00\x01]")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Where an expression stands: `name` as PostgreSQL's messages have it, and what is allowed there."""
+
+    name: str
+    columns: bool
+    volatility: Volatility
+    # Whether a function that is too volatile makes the object invalid, rather than being something we cannot do.
+    invalid: bool = False
+
+
+CHECK = Use("check constraints", columns=True, volatility=Volatility.IMMUTABLE)
+DEFAULT = Use("DEFAULT expressions", columns=False, volatility=Volatility.VOLATILE)
+GENERATED = Use("column generation expressions", columns=True, volatility=Volatility.IMMUTABLE, invalid=True)
+TRANSFORM = Use("transform expressions", columns=True, volatility=Volatility.VOLATILE)
+
+
+def compile_expression(text: str, use: Use) -> ExpressionDefinition:
+    if _CONTROL.search(text):
+        raise errors.SyntaxProblem(detail=f"control characters are not allowed in {use.name}")
+    try:
+        # The root is replaced like any other node, since there is always one above it.
+        select = exp.Select(expressions=[_parse(text, use)])
+        _refuse_constructs(select.expressions[0], use)
+        volatility = _check_volatility(select.expressions[0], use)
+        sequences = _cut_sequences(select)
+        columns = _cut_columns(select, use)
+        template = compile_template(select)
+    except RecursionError:
+        raise errors.StatementTooComplex() from None
+    if template.session_values:
+        raise errors.FeatureNotSupported(
+            feature=f"the user or database of the session in {use.name}", instead="Give the value in the statement."
+        )
+    # DuckDB's text may use the columns in another order than the user's, or one of them twice.
+    parts = _COLUMN_GAPS.split(template.pieces[0].removeprefix("SELECT "))
+    pieces = [_SEQUENCE_GAPS.sub(lambda gap: sequence_call(sequences[int(gap[1])]), part) for part in parts[0::2]]
+    used = tuple(columns[int(number)] for number in parts[1::2])
+    return ExpressionDefinition(tuple(pieces), used, volatility, tuple(dict.fromkeys(sequences)))
+
+
+def _parse(text: str, use: Use) -> exp.Expr:
+    """The expression in exactly one pair of parentheses, so that it can stand anywhere."""
+    try:
+        trees = DIALECT.parse(f"SELECT (\n{text}\n)")
+    except SqlglotError as error:
+        raise errors.SyntaxProblem(detail=f"in {use.name}: {str(error).splitlines()[0]}") from None
+    tree = trees[0]
+    if len(trees) != 1 or not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
+        raise errors.SyntaxProblem(detail=f"in {use.name}: one expression is expected")
+    found: exp.Expr = tree.expressions[0]
+    while isinstance(found, exp.Paren) and isinstance(found.this, exp.Paren):
+        found = found.this
+    if not isinstance(found, exp.Paren | exp.Query):
+        raise errors.SyntaxProblem(detail=f"in {use.name}: one expression is expected")
+    return found.pop()
+
+
+def _refuse_constructs(tree: exp.Expr, use: Use) -> None:
+    """What has no value of one row alone: the errors are PostgreSQL's."""
+    if tree.find(exp.Query):
+        raise errors.FeatureNotSupported(feature=f"a subquery in {use.name}", instead="")
+    if tree.find(exp.Window):
+        raise errors.WindowingProblem(detail=f"window functions are not allowed in {use.name}")
+    if tree.find(exp.AggFunc):
+        raise errors.GroupingProblem(detail=f"aggregate functions are not allowed in {use.name}")
+    if tree.find(exp.Parameter, exp.Placeholder):
+        raise errors.SyntaxProblem(detail=f"parameters are not allowed in {use.name}")
+    if tree.find(exp.Alias, exp.Star):
+        raise errors.SyntaxProblem(detail=f"in {use.name}: one expression is expected")
+    for call in tree.find_all(exp.Func):
+        if function_name(call) in TABLE_FUNCTIONS:
+            raise errors.FeatureNotSupported(feature=f"a set-returning function in {use.name}", instead="")
+
+
+def _check_volatility(tree: exp.Expr, use: Use) -> Volatility:
+    found, function = most_volatile(tree)
+    if ORDER.index(found) <= ORDER.index(use.volatility):
+        return found
+    if use.invalid:
+        detail = f"functions in {use.name} must be immutable, and {function} is {found}"
+        raise errors.InvalidObjectDefinition(detail=detail)
+    raise errors.FeatureNotSupported(
+        feature=f"function {function} in {use.name}", instead="Use functions of the row's values only."
+    )
+
+
+def _cut_columns(select: exp.Expr, use: Use) -> list[str]:
+    columns: list[str] = []
+    for column in list(select.find_all(exp.Column)):
+        if column.name.startswith(_GAP):
+            continue
+        if not use.columns:
+            raise errors.FeatureNotSupported(
+                feature=f'column "{column.name}" in {use.name}', instead="Use a generated column."
+            )
+        if column.table:
+            raise errors.FeatureNotSupported(
+                feature=f"a column with the name of its table in {use.name}", instead="Leave out the table."
+            )
+        columns.append(folded(column.this))
+        column.replace(exp.column(f"{_GAP}c{len(columns) - 1}{_GAP}", quoted=True))
+    return columns
+
+
+def _cut_sequences(select: exp.Expr) -> list[RelationName]:
+    """DuckDB has a function of this name, on sequences of its own: ours is put in after the text has been checked."""
+    sequences: list[RelationName] = []
+    for call in [c for c in select.find_all(exp.Anonymous) if c.name.lower() == "nextval"]:
+        sequences.append(_read_sequence(call))
+        call.replace(exp.column(f"{_GAP}s{len(sequences) - 1}{_GAP}", quoted=True))
+    return sequences
+
+
+def _read_sequence(call: exp.Anonymous) -> RelationName:
+    arguments = [a.this if isinstance(a, exp.Cast) else a for a in call.expressions]
+    if len(arguments) != 1 or not isinstance(arguments[0], exp.Literal) or not arguments[0].is_string:
+        raise errors.FeatureNotSupported(
+            feature="nextval of anything but a name", instead="Write nextval('name of the sequence')."
+        )
+    statements = split_script(arguments[0].name)
+    if len(statements) != 1:
+        raise errors.SyntaxProblem(detail="nextval takes the name of a sequence")
+    reader = Reader(statements[0].words, statements[0].text)
+    name = read_relation(reader)
+    reader.expect_end()
+    return name

@@ -1,0 +1,60 @@
+"""The DDL statements by their first words, and the refusal of those that do not exist here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from seachange import errors
+from seachange.model.statements import DdlStatement
+from seachange.sql.ddl.alter_table import read_alter_table
+from seachange.sql.ddl.index import read_alter_index, read_create_index, read_create_unique_index, read_drop_index
+from seachange.sql.ddl.table import read_create_table, read_drop_table, read_truncate, read_undrop_table
+from seachange.sql.tokens import Kind, Reader
+
+DDL_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], DdlStatement]], ...] = (
+    (("create", "table"), read_create_table),
+    (("drop", "table"), read_drop_table),
+    (("alter", "table"), read_alter_table),
+    (("truncate",), read_truncate),
+    (("undrop", "table"), read_undrop_table),
+    (("create", "index"), read_create_index),
+    (("create", "unique", "index"), read_create_unique_index),
+    (("alter", "index"), read_alter_index),
+    (("drop", "index"), read_drop_index),
+)
+
+_VERBS = ("create", "alter", "drop")
+_MODIFIERS = ("or", "replace", "on", "constraint", "event", "global", "local")
+_FUNCTIONS = "There are no functions: compute in queries, or use a generated column."
+_TRIGGERS = "There are no triggers: use constraints, defaults or generated columns."
+# What may stand after CREATE, ALTER and DROP in PostgreSQL, and what to do instead.
+_REFUSED: dict[str, str] = {
+    **dict.fromkeys(("function", "procedure", "routine", "aggregate", "language", "transform"), _FUNCTIONS),
+    **dict.fromkeys(("trigger", "rule"), _TRIGGERS),
+    **dict.fromkeys(("operator", "cast", "conversion", "collation", "text"), "The built-in ones are all there are."),
+    **dict.fromkeys(("foreign", "server", "publication", "subscription"), "Load the data with INSERT or COPY."),
+    **dict.fromkeys(("temp", "temporary", "unlogged"), "Create a table, and drop it afterwards."),
+    "extension": "There are no extensions: leave the statement out.",
+    "domain": "Use the type itself, with a CHECK on each column.",
+    "policy": "Use views, and privileges on them.",
+    "materialized": "Use a view, or a table that is filled by INSERT ... SELECT.",
+    "recursive": "Write WITH RECURSIVE in the query of the view.",
+    "tablespace": "All data is in the database's folder.",
+    "access": "There are no access methods to choose from.",
+    "statistics": "Statistics are kept without being asked for.",
+    **dict.fromkeys(("role", "user", "group", "default", "owned", "large", "system"), ""),
+    **dict.fromkeys(("view", "type", "sequence", "schema", "database"), ""),
+}
+
+
+def refuse_ddl(reader: Reader) -> None:
+    """Answers what PostgreSQL knows and we do not; returns if it is not DDL, or if PostgreSQL would not know it."""
+    verb = reader.take_any(*_VERBS)
+    if verb is None:
+        return
+    while reader.take_any(*_MODIFIERS):
+        pass
+    word = reader.peek()
+    if word is None or word.kind is not Kind.WORD or word.text not in _REFUSED:
+        raise reader.problem()
+    raise errors.FeatureNotSupported(feature=f"{verb.upper()} {word.text.upper()}", instead=_REFUSED[word.text])

@@ -1,0 +1,163 @@
+"""CREATE and ALTER SEQUENCE, and the options that identity columns share with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from seachange import errors
+from seachange.model.object_statements import AlterSequence, CreateSequence, SequenceOptions, SequenceOwner
+from seachange.model.relation import RelationName
+from seachange.model.types import Kind, SqlType
+from seachange.sql.ddl.names import read_column_path, read_relation, read_type
+from seachange.sql.tokens import Kind as WordKind
+from seachange.sql.tokens import Reader
+
+INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
+_BIGINT_MIN, _BIGINT_MAX = -(2**63), 2**63 - 1
+_UNSUPPORTED = ("logged", "unlogged")
+
+
+def _read_number(reader: Reader) -> int:
+    negative = reader.take_symbol("-")
+    if not negative:
+        reader.take_symbol("+")
+    value = -reader.integer() if negative else reader.integer()
+    if not _BIGINT_MIN <= value <= _BIGINT_MAX:
+        raise errors.NumericValueOutOfRange(value=value, type="bigint")
+    return value
+
+
+def _read_increment(reader: Reader) -> int:
+    reader.take("by")
+    return _read_number(reader)
+
+
+def _read_start(reader: Reader) -> int:
+    reader.take("with")
+    return _read_number(reader)
+
+
+def _read_sequence_type(reader: Reader) -> SqlType:
+    found = read_type(reader)
+    if found.kind not in INTEGERS:
+        raise errors.InvalidParameterValue(detail=f"sequence type must be smallint, integer or bigint, not {found}")
+    return found
+
+
+def _yes(reader: Reader) -> bool:
+    return True
+
+
+def _no(reader: Reader) -> bool:
+    return False
+
+
+# The words of an option, the field that it sets and how its value is read. The first that fits is taken.
+_OPTIONS: tuple[tuple[tuple[str, ...], str, Callable[[Reader], Any]], ...] = (
+    (("as",), "type", _read_sequence_type),
+    (("increment",), "increment", _read_increment),
+    (("minvalue",), "minimum", _read_number),
+    (("no", "minvalue"), "no_minimum", _yes),
+    (("maxvalue",), "maximum", _read_number),
+    (("no", "maxvalue"), "no_maximum", _yes),
+    (("start",), "start", _read_start),
+    (("cache",), "cache", _read_number),
+    (("cycle",), "cycle", _yes),
+    (("no", "cycle"), "cycle", _no),
+)
+# Two fields that say the same thing in different ways.
+_ONE_OF: dict[str, str] = {
+    "minimum": "no_minimum",
+    "no_minimum": "minimum",
+    "maximum": "no_maximum",
+    "no_maximum": "maximum",
+    "restart": "restart_at_start",
+    "restart_at_start": "restart",
+}
+
+
+class OptionReader:
+    """Collects options, each at most once. `restarts`: whether RESTART is one of them, as it is in ALTER."""
+
+    def __init__(self, reader: Reader, restarts: bool) -> None:
+        self._reader = reader
+        self._restarts = restarts
+        self._found: dict[str, Any] = {}
+
+    @property
+    def options(self) -> SequenceOptions:
+        return SequenceOptions(**self._found)
+
+    def take(self) -> bool:
+        reader = self._reader
+        for words, name, read in _OPTIONS:
+            if reader.take(*words):
+                self._set(name, read(reader))
+                return True
+        if self._restarts and reader.take("restart"):
+            self._take_restart()
+            return True
+        if reader.at("sequence", "name") or any(reader.at(word) for word in _UNSUPPORTED):
+            word = reader.next().text.upper()
+            raise errors.FeatureNotSupported(feature=f"{word} as an option of a sequence", instead="Leave it out.")
+        return False
+
+    def _take_restart(self) -> None:
+        following = self._reader.peek()
+        given = following is not None and (following.kind is WordKind.NUMBER or following.text in ("with", "+", "-"))
+        if given:
+            self._set("restart", _read_start(self._reader))
+        else:
+            self._set("restart_at_start", True)
+
+    def _set(self, name: str, value: object) -> None:
+        if name in self._found or _ONE_OF.get(name) in self._found:
+            raise errors.SyntaxProblem(detail=f"conflicting or redundant options of a sequence: {name}")
+        self._found[name] = value
+
+
+def read_identity_options(reader: Reader) -> SequenceOptions:
+    """The options in parentheses, if there are any."""
+    found = OptionReader(reader, restarts=False)
+    if reader.take_symbol("("):
+        if not found.take():
+            raise reader.problem()
+        while found.take():
+            pass
+        reader.expect_symbol(")")
+    return found.options
+
+
+def _read_owner(reader: Reader) -> SequenceOwner:
+    following = reader.peek(1)
+    if reader.at("none") and (following is None or following.text != "."):
+        reader.next()
+        return SequenceOwner(None, None)
+    return SequenceOwner(*read_column_path(reader))
+
+
+def _read_options(reader: Reader, restarts: bool) -> tuple[SequenceOptions, SequenceOwner | None]:
+    found = OptionReader(reader, restarts)
+    owner: SequenceOwner | None = None
+    while not reader.at_end:
+        if reader.take("owned", "by"):
+            if owner is not None:
+                raise errors.SyntaxProblem(detail="conflicting or redundant options of a sequence: owned by")
+            owner = _read_owner(reader)
+        elif not found.take():
+            raise reader.problem()
+    return found.options, owner
+
+
+def read_create_sequence(reader: Reader) -> CreateSequence:
+    if_not_exists = reader.take("if", "not", "exists")
+    name = read_relation(reader)
+    return CreateSequence(name, *_read_options(reader, restarts=False), if_not_exists)
+
+
+def read_sequence_change(reader: Reader, name: RelationName, if_exists: bool) -> AlterSequence:
+    """What follows the name in ALTER SEQUENCE, if it is about options."""
+    if reader.at_end:
+        raise reader.problem()
+    return AlterSequence(name, *_read_options(reader, restarts=True), if_exists)

@@ -1,0 +1,29 @@
+"""Queries and DML as sqlglot's trees."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+
+from seachange import errors
+from seachange.sql.tokens import DIALECT, RawStatement
+
+
+def parse_tree(raw: RawStatement) -> exp.Expr:
+    # sqlglot knows GLOB as an operator only and would stumble over DuckDB's function before the guard sees it.
+    if any(w.text == "glob" and n.text == "(" for w, n in pairwise(raw.words)):
+        raise errors.InsufficientPrivilege(detail="function glob may not be called")
+    try:
+        trees = DIALECT.parser().parse(list(raw.tokens), raw.text)
+    except ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        near = first.get("highlight") or first.get("end_context") or ""
+        detail = f'at or near "{near}"' if near else "at end of input"
+        raise errors.SyntaxProblem(detail=detail) from None
+    except SqlglotError as error:
+        raise errors.SyntaxProblem(detail=str(error).splitlines()[0]) from None
+    if len(trees) != 1 or trees[0] is None:
+        raise errors.SyntaxProblem(detail="not a statement")
+    return trees[0]
