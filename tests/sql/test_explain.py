@@ -5,6 +5,8 @@ import pytest
 from seachange import errors
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
+from seachange.model.statements import Begin, DdlExplanation, Explain
+from seachange.sql.parse import parse_script
 
 
 @pytest.fixture
@@ -98,3 +100,30 @@ def test_tags(session):
         ("discard temporary", "DISCARD TEMP"),
     ]
     assert [(text, session.execute(text).tag) for text, _ in tags] == tags
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("explain (ddl) drop table t", Explain("drop table t", ddl=DdlExplanation.STAGES)),
+        ("explain (ddl, verbose) drop table t", Explain("drop table t", ddl=DdlExplanation.VERBOSE)),
+        ("explain (ddl, deps) drop table t", Explain("drop table t", ddl=DdlExplanation.DEPENDENCIES)),
+        ("explain (ddl, viz) drop table t", Explain("drop table t", ddl=DdlExplanation.PICTURE)),
+        ("EXPLAIN (DDL, SHAPE) DROP TABLE t", Explain("DROP TABLE t", ddl=DdlExplanation.SHAPE)),
+        ("explain (analyze, verbose) select 1", Explain("select 1", analyze=True)),
+    ],
+)
+def test_options(text, statement):
+    assert parse_script(text) == (statement,)
+
+
+def test_ddl_is_explained_up_to_the_end_of_the_text():
+    first, second = parse_script("begin; explain (ddl) alter table t add a int; drop table 'x;' ; ")
+    assert first == Begin()
+    assert second == Explain("alter table t add a int; drop table 'x;' ;", ddl=DdlExplanation.STAGES)
+
+
+@pytest.mark.parametrize("options", ["ddl, viz, deps", "ddl, analyze", "ddl, oops", "verbose, ddl"])
+def test_options_that_do_not_go_together(options):
+    with pytest.raises(errors.SyntaxProblem):
+        parse_script(f"explain ({options}) drop table t")

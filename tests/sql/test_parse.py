@@ -202,7 +202,6 @@ def test_type(spelling, type_):
         ("create index i on t (lower(a))", "0A000"),
         ("create index i on t (a) where a > 1", "0A000"),
         ("alter table t enable trigger all", "0A000"),
-        ("create view v as select 1", "0A000"),
         ("copy t to 'file'", "0A000"),
         ("attach 'file.db'", "0A000"),
         ("pragma version", "0A000"),

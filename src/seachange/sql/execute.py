@@ -10,17 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 from seachange import errors
-from seachange.model.statements import (
-    AlterTable,
-    CreateIndex,
-    CreateTable,
-    DdlStatement,
-    DropIndex,
-    DropTable,
-    Explain,
-)
+from seachange.model.statements import DdlStatement, Explain
 from seachange.planner.one_step import ids_needed, plan_statement
 from seachange.sql.ddl.check import verify_checks
+from seachange.sql.ddl.tags import command_tag
 from seachange.sql.dml import compile_plan
 from seachange.sql.duck import DuckSession
 from seachange.sql.explain import run_explain
@@ -29,13 +22,6 @@ from seachange.sql.plan import Plan
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result
 
-_DDL_TAGS: dict[type, str] = {
-    CreateTable: "CREATE TABLE",
-    DropTable: "DROP TABLE",
-    CreateIndex: "CREATE INDEX",
-    DropIndex: "DROP INDEX",
-    AlterTable: "ALTER TABLE",
-}
 _PREPARED_MAX = 2048
 # Longer texts hold data rather than a form of statement that comes again: they are not kept.
 _KEPT_CHARS_MAX = 10_000
@@ -49,12 +35,18 @@ class Prepared:
     def __init__(self, parsed: Parsed) -> None:
         self.parsed = parsed
         self.plan: Plan | None = None
-        self.command = parsed.command if isinstance(parsed, TreeStatement) else _DDL_TAGS.get(type(parsed), "")
+        self.command = _command(parsed)
 
     @property
     def writes(self) -> bool:
         locks = isinstance(self.parsed, TreeStatement) and bool(self.parsed.tree.args.get("locks"))
         return locks or (bool(self.command) and self.command != "SELECT")
+
+
+def _command(parsed: Parsed) -> str:
+    if isinstance(parsed, TreeStatement):
+        return parsed.command
+    return command_tag(parsed) if isinstance(parsed, DdlStatement) else ""
 
 
 def prepare(text: str) -> tuple[Prepared, ...]:
@@ -119,4 +111,4 @@ def _run_ddl(statement: DdlStatement, port: TransactionPort, duck: DuckSession, 
             verify_checks(change.before, change.after, duck)
         port.publish(change.before, change.after)
     notices.extend(plan.notices)
-    return Result(_DDL_TAGS[type(statement)])
+    return Result(command_tag(statement))

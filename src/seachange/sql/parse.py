@@ -84,7 +84,6 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
 # First words of statements that PostgreSQL or DuckDB know and that are refused here, with what works instead.
 _REFUSED: dict[str, str] = {
     **dict.fromkeys(("analyze", "checkpoint", "cluster", "lock", "merge", "reindex", "security", "vacuum"), ""),
-    **dict.fromkeys(("comment", "grant", "revoke"), ""),
     **dict.fromkeys(("listen", "notify", "unlisten", "refresh", "reassign"), ""),
     **dict.fromkeys(("call", "do"), "There are no procedures: send the statements themselves."),
     **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),

@@ -83,7 +83,7 @@ def parameter_name(number: int) -> str:
 def compile_template(tree: exp.Expr) -> Template:
     """Takes ownership of the tree."""
     check_tree(tree)
-    tree = _fold_names(tree)
+    tree = fold_names(tree)
     names = output_names(tree)
     for transform in _PASSES:
         tree = transform(tree)
@@ -100,7 +100,7 @@ def compile_template(tree: exp.Expr) -> Template:
     return Template(tuple(pieces[0::2]), in_order, tuple(parameters), names, cte_names, session_values)
 
 
-def _fold_names(tree: exp.Expr) -> exp.Expr:
+def fold_names(tree: exp.Expr) -> exp.Expr:
     for node in tree.find_all(exp.Identifier):
         if not node.quoted:
             node.set("this", node.name.lower())

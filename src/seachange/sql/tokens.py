@@ -161,6 +161,9 @@ class Reader:
     def at(self, *words: str) -> bool:
         return all(self.peek(i) == Word(Kind.WORD, w) for i, w in enumerate(words))
 
+    def ends_with(self, *words: str) -> bool:
+        return self._words[-len(words) :] == tuple(Word(Kind.WORD, word) for word in words)
+
     def take(self, *words: str) -> bool:
         if not self.at(*words):
             return False

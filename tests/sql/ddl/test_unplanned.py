@@ -37,6 +37,13 @@ def session(tmp_path_factory):
         ("create index concurrently i on t (a)", "0A000"),
         ("truncate t", "0A000"),
         ("undrop table u", "0A000"),
+        ("create view v as select * from t", "0A000"),
+        ("create type m as enum ('a')", "0A000"),
+        ("create sequence q", "0A000"),
+        ("create schema s", "0A000"),
+        ("drop view v", "0A000"),
+        ("comment on table t is 'x'", "0A000"),
+        ("grant select on t to r", "0A000"),
         ("explain (ddl) alter table t add b int; drop table t", "0A000"),
     ],
 )
@@ -44,4 +51,9 @@ def test_refused(session, text, code):
     with pytest.raises(Error) as caught:
         session.execute(text)
     assert caught.value.sqlstate == code
+    session.execute("begin read only")
+    with pytest.raises(Error) as caught:
+        session.execute(text)
+    session.execute("rollback")
+    assert caught.value.sqlstate == "25006" or text.startswith("explain")
     assert [c.name for c in session.execute("select * from t").columns] == ["id", "a"]

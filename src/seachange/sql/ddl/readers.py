@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from seachange import errors
+from seachange.model.object_statements import ObjectKind
 from seachange.model.statements import DdlStatement
 from seachange.sql.ddl.alter_table import read_alter_table
+from seachange.sql.ddl.comment import read_comment
+from seachange.sql.ddl.enum_type import read_alter_type, read_create_type
 from seachange.sql.ddl.index import read_alter_index, read_create_index, read_create_unique_index, read_drop_index
+from seachange.sql.ddl.object import read_drop_objects
+from seachange.sql.ddl.privilege import read_grant, read_revoke
+from seachange.sql.ddl.schema import read_alter_database, read_alter_schema, read_create_database, read_create_schema
+from seachange.sql.ddl.sequence import read_alter_sequence, read_create_sequence
 from seachange.sql.ddl.table import read_create_table, read_drop_table, read_truncate, read_undrop_table
+from seachange.sql.ddl.view import read_alter_view, read_create_view, read_replace_view
 from seachange.sql.tokens import Kind, Reader
 
 DDL_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], DdlStatement]], ...] = (
@@ -21,6 +30,25 @@ DDL_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], DdlStatement]], ...
     (("create", "unique", "index"), read_create_unique_index),
     (("alter", "index"), read_alter_index),
     (("drop", "index"), read_drop_index),
+    (("create", "sequence"), read_create_sequence),
+    (("alter", "sequence"), read_alter_sequence),
+    (("drop", "sequence"), partial(read_drop_objects, kind=ObjectKind.SEQUENCE)),
+    (("create", "type"), read_create_type),
+    (("alter", "type"), read_alter_type),
+    (("drop", "type"), partial(read_drop_objects, kind=ObjectKind.TYPE)),
+    (("create", "view"), read_create_view),
+    (("create", "or", "replace", "view"), read_replace_view),
+    (("alter", "view"), read_alter_view),
+    (("drop", "view"), partial(read_drop_objects, kind=ObjectKind.VIEW)),
+    (("create", "schema"), read_create_schema),
+    (("alter", "schema"), read_alter_schema),
+    (("drop", "schema"), partial(read_drop_objects, kind=ObjectKind.SCHEMA)),
+    (("create", "database"), read_create_database),
+    (("alter", "database"), read_alter_database),
+    (("drop", "database"), partial(read_drop_objects, kind=ObjectKind.DATABASE)),
+    (("comment",), read_comment),
+    (("grant",), read_grant),
+    (("revoke",), read_revoke),
 )
 
 _VERBS = ("create", "alter", "drop")
@@ -42,8 +70,8 @@ _REFUSED: dict[str, str] = {
     "tablespace": "All data is in the database's folder.",
     "access": "There are no access methods to choose from.",
     "statistics": "Statistics are kept without being asked for.",
-    **dict.fromkeys(("role", "user", "group", "default", "owned", "large", "system"), ""),
-    **dict.fromkeys(("view", "type", "sequence", "schema", "database"), ""),
+    **dict.fromkeys(("role", "user", "group", "default", "owned"), "Use the role that owns the database."),
+    **dict.fromkeys(("large", "system"), "Leave the statement out."),
 }
 
 

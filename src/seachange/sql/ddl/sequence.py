@@ -1,4 +1,4 @@
-"""CREATE and ALTER SEQUENCE, and the options that identity columns share with them."""
+"""CREATE SEQUENCE and ALTER SEQUENCE, and the options that identity columns share with them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from seachange import errors
-from seachange.model.object_statements import AlterSequence, CreateSequence, SequenceOptions, SequenceOwner
-from seachange.model.relation import RelationName
+from seachange.model.object_statements import (
+    AlterSequence,
+    ChangeOwner,
+    CreateSequence,
+    MoveObject,
+    ObjectKind,
+    RenameObject,
+    SequenceOptions,
+    SequenceOwner,
+)
 from seachange.model.types import Kind, SqlType
 from seachange.sql.ddl.names import read_column_path, read_relation, read_type
+from seachange.sql.ddl.object import take_change
 from seachange.sql.tokens import Kind as WordKind
 from seachange.sql.tokens import Reader
 
@@ -156,8 +165,16 @@ def read_create_sequence(reader: Reader) -> CreateSequence:
     return CreateSequence(name, *_read_options(reader, restarts=False), if_not_exists)
 
 
-def read_sequence_change(reader: Reader, name: RelationName, if_exists: bool) -> AlterSequence:
-    """What follows the name in ALTER SEQUENCE, if it is about options."""
+def read_alter_sequence(reader: Reader) -> AlterSequence | RenameObject | MoveObject | ChangeOwner:
+    if_exists = reader.take("if", "exists")
+    name = read_relation(reader)
+    change = take_change(reader, ObjectKind.SEQUENCE, name, if_exists)
+    if change is not None:
+        return change
     if reader.at_end:
         raise reader.problem()
+    if reader.at("set"):
+        raise errors.FeatureNotSupported(
+            feature="this form of ALTER SEQUENCE", instead="The options, RENAME TO, SET SCHEMA and OWNER TO work."
+        )
     return AlterSequence(name, *_read_options(reader, restarts=True), if_exists)

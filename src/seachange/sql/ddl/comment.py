@@ -1,0 +1,72 @@
+"""COMMENT ON."""
+
+from __future__ import annotations
+
+from seachange import errors
+from seachange.model.object_statements import CommentOn, ObjectKind
+from seachange.sql.ddl.names import read_column_path, read_relation
+from seachange.sql.ddl.object import read_object_name
+from seachange.sql.tokens import Reader
+
+# What else can have a comment in PostgreSQL.
+_OTHERS = frozenset(
+    [
+        "access",
+        "aggregate",
+        "cast",
+        "collation",
+        "conversion",
+        "domain",
+        "event",
+        "extension",
+        "foreign",
+        "function",
+        "language",
+        "large",
+        "materialized",
+        "operator",
+        "policy",
+        "procedure",
+        "procedural",
+        "publication",
+        "role",
+        "routine",
+        "rule",
+        "server",
+        "statistics",
+        "subscription",
+        "tablespace",
+        "text",
+        "transform",
+        "trigger",
+    ]
+)
+
+
+def read_comment(reader: Reader) -> CommentOn:
+    reader.expect("on")
+    kind = _read_kind(reader)
+    part: str | None = None
+    match kind:
+        case ObjectKind.COLUMN:
+            name, part = read_column_path(reader)
+        case ObjectKind.CONSTRAINT:
+            part = reader.name()
+            reader.expect("on")
+            name = read_relation(reader)
+        case _:
+            name = read_object_name(reader, kind)
+    reader.expect("is")
+    return CommentOn(kind, name, part, None if reader.take("null") else reader.string())
+
+
+def _read_kind(reader: Reader) -> ObjectKind:
+    word = reader.take_any(*ObjectKind)
+    if word is not None:
+        return ObjectKind(word)
+    following = reader.peek()
+    if following is not None and following.text in _OTHERS:
+        raise errors.FeatureNotSupported(
+            feature=f"COMMENT ON {following.text.upper()}", instead="There are no such objects: leave it out."
+        )
+    raise reader.problem()

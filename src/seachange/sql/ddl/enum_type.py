@@ -1,0 +1,80 @@
+"""CREATE TYPE ... AS ENUM and ALTER TYPE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from seachange import errors
+from seachange.model.object_statements import (
+    AddEnumValue,
+    ChangeOwner,
+    CreateEnum,
+    DropEnumValue,
+    MoveObject,
+    ObjectKind,
+    RenameEnumValue,
+    RenameObject,
+)
+from seachange.model.relation import RelationName
+from seachange.sql.ddl.names import read_list, read_relation
+from seachange.sql.ddl.object import take_change
+from seachange.sql.tokens import Reader
+
+ValueChange = AddEnumValue | RenameEnumValue | DropEnumValue
+
+
+def read_create_type(reader: Reader) -> CreateEnum:
+    name = read_relation(reader)
+    if not reader.take("as", "enum"):
+        raise _refuse(reader, "CREATE TYPE", ("as", "("), "CREATE TYPE ... AS ENUM works.")
+    reader.expect_symbol("(")
+    if reader.take_symbol(")"):
+        return CreateEnum(name, ())
+    values = read_list(reader, Reader.string)
+    reader.expect_symbol(")")
+    return CreateEnum(name, values)
+
+
+def read_alter_type(reader: Reader) -> ValueChange | RenameObject | MoveObject | ChangeOwner:
+    name = read_relation(reader)
+    change = take_change(reader, ObjectKind.TYPE, name)
+    if change is not None:
+        return change
+    for words, read in _VALUES:
+        if reader.take(*words):
+            return read(reader, name)
+    instead = "ADD, RENAME and DROP VALUE, RENAME TO, SET SCHEMA and OWNER TO work."
+    raise _refuse(reader, "ALTER TYPE", ("add", "alter", "drop", "rename", "set"), instead)
+
+
+def _refuse(reader: Reader, statement: str, known: tuple[str, ...], instead: str) -> errors.Error:
+    """`known` are the words that PostgreSQL would go on from; at the end of the text it would be a base type."""
+    word = reader.peek()
+    if word is not None and word.text not in known:
+        return reader.problem()
+    return errors.FeatureNotSupported(feature=f"this form of {statement}", instead=instead)
+
+
+def _add_value(reader: Reader, name: RelationName) -> ValueChange:
+    if_not_exists = reader.take("if", "not", "exists")
+    value = reader.string()
+    before = reader.string() if reader.take("before") else None
+    after = reader.string() if before is None and reader.take("after") else None
+    return AddEnumValue(name, value, before, after, if_not_exists)
+
+
+def _rename_value(reader: Reader, name: RelationName) -> ValueChange:
+    value = reader.string()
+    reader.expect("to")
+    return RenameEnumValue(name, value, reader.string())
+
+
+def _drop_value(reader: Reader, name: RelationName) -> ValueChange:
+    return DropEnumValue(name, reader.string())
+
+
+_VALUES: tuple[tuple[tuple[str, ...], Callable[[Reader, RelationName], ValueChange]], ...] = (
+    (("add", "value"), _add_value),
+    (("rename", "value"), _rename_value),
+    (("drop", "value"), _drop_value),
+)

@@ -1,0 +1,137 @@
+"""GRANT and REVOKE of privileges on objects."""
+
+from __future__ import annotations
+
+from seachange import errors
+from seachange.model.object_statements import Grant, ObjectKind
+from seachange.model.relation import RelationName
+from seachange.sql.ddl.names import read_list
+from seachange.sql.ddl.object import read_object_name, read_role, take_cascade
+from seachange.sql.tokens import Reader
+
+ALL = ("ALL",)
+PRIVILEGES: dict[ObjectKind, frozenset[str]] = {
+    ObjectKind.TABLE: frozenset(["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"]),
+    ObjectKind.SEQUENCE: frozenset(["USAGE", "SELECT", "UPDATE"]),
+    ObjectKind.SCHEMA: frozenset(["CREATE", "USAGE"]),
+    ObjectKind.DATABASE: frozenset(["CREATE", "CONNECT", "TEMPORARY"]),
+    ObjectKind.TYPE: frozenset({"USAGE"}),
+}
+_KNOWN = frozenset().union(*PRIVILEGES.values())
+_SPELLINGS: dict[str, str] = {"TEMP": "TEMPORARY"}
+# Words of privileges that PostgreSQL knows on what does not exist here.
+_OTHER_PRIVILEGES = frozenset({"EXECUTE", "SET", "ALTER", "MAINTAIN"})
+_OTHER_KINDS = frozenset(
+    ["domain", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace"]
+)
+_AFTER_NAME = (",", ".", "to", "from")
+_PLURALS: dict[str, ObjectKind] = {"tables": ObjectKind.TABLE, "sequences": ObjectKind.SEQUENCE}
+
+
+def read_grant(reader: Reader) -> Grant:
+    privileges, kind, names, all_in_schema = _read_objects(reader)
+    reader.expect("to")
+    roles = read_list(reader, _read_grantee)
+    grant_option = reader.take("with", "grant", "option")
+    _refuse_grantor(reader)
+    return Grant(privileges, kind, names, roles, grant_option, all_in_schema=all_in_schema)
+
+
+def read_revoke(reader: Reader) -> Grant:
+    grant_option = reader.take("grant", "option", "for")
+    privileges, kind, names, all_in_schema = _read_objects(reader)
+    reader.expect("from")
+    roles = read_list(reader, _read_grantee)
+    _refuse_grantor(reader)
+    cascade = take_cascade(reader)
+    return Grant(
+        privileges, kind, names, roles, grant_option, revoke=True, cascade=cascade, all_in_schema=all_in_schema
+    )
+
+
+def _read_objects(reader: Reader) -> tuple[tuple[str, ...], ObjectKind, tuple[RelationName, ...], bool]:
+    if reader.take("all"):
+        reader.take("privileges")
+        privileges: tuple[str, ...] = ALL
+    else:
+        privileges = read_list(reader, _read_privilege)
+    if not reader.take("on"):
+        raise _refuse_membership(reader)
+    _check_words(privileges)
+    kind, names, all_in_schema = _read_names(reader)
+    for privilege in privileges:
+        if privileges != ALL and privilege not in PRIVILEGES[kind]:
+            raise errors.InvalidGrant(privilege=privilege, kind=kind)
+    return tuple(dict.fromkeys(privileges)), kind, names, all_in_schema
+
+
+def _read_privilege(reader: Reader) -> str:
+    word = reader.name().upper()
+    if reader.at_symbol("("):
+        raise errors.FeatureNotSupported(
+            feature="a privilege on columns", instead="Grant it on the table, or on a view of these columns."
+        )
+    return _SPELLINGS.get(word, word)
+
+
+def _refuse_membership(reader: Reader) -> errors.Error:
+    if reader.at("to") or reader.at("from"):
+        return errors.FeatureNotSupported(
+            feature="membership in a role", instead="Grant the privileges to each role: GRANT ... ON ... TO ..."
+        )
+    return reader.problem()
+
+
+def _check_words(privileges: tuple[str, ...]) -> None:
+    for privilege in privileges:
+        if privilege in _OTHER_PRIVILEGES:
+            raise errors.FeatureNotSupported(feature=f"privilege {privilege}", instead="Leave it out.")
+        if privileges != ALL and privilege not in _KNOWN:
+            raise errors.SyntaxProblem(detail=f'unrecognized privilege type "{privilege.lower()}"')
+
+
+def _read_names(reader: Reader) -> tuple[ObjectKind, tuple[RelationName, ...], bool]:
+    if reader.take("all"):
+        return (*_read_all(reader), True)
+    following = reader.peek()
+    more = reader.peek(1)
+    # The word of a kind may be the name of a table too, unless a name follows it.
+    is_kind = more is not None and more.text not in _AFTER_NAME
+    if is_kind and following is not None and following.text in _OTHER_KINDS:
+        raise errors.FeatureNotSupported(
+            feature=f"a privilege on a {following.text}", instead="There are no such objects: leave it out."
+        )
+    word = reader.take_any(*PRIVILEGES) if is_kind else None
+    kind = ObjectKind(word) if word is not None else ObjectKind.TABLE
+    names = [read_object_name(reader, kind)]
+    while reader.take_symbol(","):
+        names.append(read_object_name(reader, kind))
+    return kind, tuple(names), False
+
+
+def _read_all(reader: Reader) -> tuple[ObjectKind, tuple[RelationName, ...]]:
+    plural = reader.take_any(*_PLURALS)
+    if plural is None:
+        if reader.take_any("functions", "procedures", "routines"):
+            raise errors.FeatureNotSupported(
+                feature="a privilege on functions", instead="There are none: leave it out."
+            )
+        raise reader.problem()
+    reader.expect("in", "schema")
+    return _PLURALS[plural], read_list(reader, _read_schema)
+
+
+def _read_schema(reader: Reader) -> RelationName:
+    return read_object_name(reader, ObjectKind.SCHEMA)
+
+
+def _read_grantee(reader: Reader) -> str:
+    following = reader.peek(1)
+    if following is not None and following.text not in (",", "with", "granted", "cascade", "restrict"):
+        reader.take("group")
+    return read_role(reader)
+
+
+def _refuse_grantor(reader: Reader) -> None:
+    if reader.at("granted", "by"):
+        raise errors.FeatureNotSupported(feature="GRANTED BY", instead="Leave it out.")

@@ -1,0 +1,98 @@
+"""CREATE and ALTER of schemas and databases."""
+
+from __future__ import annotations
+
+from seachange import errors
+from seachange.model.object_statements import (
+    ChangeOwner,
+    CreateDatabase,
+    CreateSchema,
+    MoveObject,
+    ObjectKind,
+    RenameObject,
+)
+from seachange.sql.ddl.object import read_object_name, read_role, take_change
+from seachange.sql.tokens import Reader
+
+# What a new database is anyway: such options may stand there.
+_ENCODINGS = frozenset({"utf8", "utf-8", "unicode", "default"})
+_TEMPLATES = frozenset({"template0", "template1", "default"})
+_SCHEMA_ELEMENTS = ("create", "grant")
+
+
+def read_create_schema(reader: Reader) -> CreateSchema:
+    if_not_exists = reader.take("if", "not", "exists")
+    name = None if reader.at("authorization") else reader.name()
+    owner = read_role(reader) if reader.take("authorization") else None
+    if any(reader.at(word) for word in _SCHEMA_ELEMENTS):
+        raise errors.FeatureNotSupported(
+            feature="CREATE SCHEMA with statements in it", instead="Send them on their own, after CREATE SCHEMA."
+        )
+    named = name if name is not None else owner
+    assert named is not None
+    return CreateSchema(named, if_not_exists, owner)
+
+
+def read_create_database(reader: Reader) -> CreateDatabase:
+    name = reader.name()
+    reader.take("with")
+    owner: str | None = None
+    while not reader.at_end:
+        option = reader.take_any("owner", "encoding", "template")
+        if option is None:
+            raise _refuse_option(reader)
+        reader.take_symbol("=")
+        if option == "owner":
+            owner = read_role(reader)
+            continue
+        value = reader.next().text
+        if value.lower() not in (_ENCODINGS if option == "encoding" else _TEMPLATES):
+            raise errors.FeatureNotSupported(
+                feature=f"{option.upper()} {value} of a database", instead="Leave it out: text is UTF-8."
+            )
+    return CreateDatabase(name, owner)
+
+
+def _refuse_option(reader: Reader) -> errors.Error:
+    word = reader.peek()
+    assert word is not None
+    if word.text in _DATABASE_OPTIONS:
+        return errors.FeatureNotSupported(feature=f"{word.text.upper()} of a database", instead="Leave it out.")
+    return reader.problem()
+
+
+_DATABASE_OPTIONS = frozenset(
+    [
+        "strategy",
+        "locale",
+        "lc_collate",
+        "lc_ctype",
+        "icu_locale",
+        "icu_rules",
+        "builtin_locale",
+        "locale_provider",
+        "collation_version",
+        "tablespace",
+        "allow_connections",
+        "connection",
+        "is_template",
+        "oid",
+    ]
+)
+
+
+def read_alter_schema(reader: Reader) -> RenameObject | MoveObject | ChangeOwner:
+    return _read_change(reader, ObjectKind.SCHEMA)
+
+
+def read_alter_database(reader: Reader) -> RenameObject | MoveObject | ChangeOwner:
+    return _read_change(reader, ObjectKind.DATABASE)
+
+
+def _read_change(reader: Reader, kind: ObjectKind) -> RenameObject | MoveObject | ChangeOwner:
+    change = take_change(reader, kind, read_object_name(reader, kind))
+    if change is not None:
+        return change
+    if any(reader.at(word) for word in ("set", "reset", "with", "refresh", *_DATABASE_OPTIONS)):
+        raise errors.FeatureNotSupported(feature=f"this form of ALTER {kind.upper()}", instead="RENAME TO works.")
+    raise reader.problem()

@@ -1,0 +1,56 @@
+"""The command tags of DDL statements, as PostgreSQL answers with them."""
+
+from __future__ import annotations
+
+from seachange.model.object_statements import (
+    AddEnumValue,
+    AlterSequence,
+    ChangeOwner,
+    CommentOn,
+    CreateDatabase,
+    CreateEnum,
+    CreateSchema,
+    CreateSequence,
+    CreateView,
+    DropEnumValue,
+    DropObjects,
+    Grant,
+    MoveObject,
+    RenameEnumValue,
+    RenameObject,
+    TruncateTables,
+    UndropTable,
+)
+from seachange.model.statements import AlterTable, CreateIndex, CreateTable, DdlStatement, DropIndex, DropTable
+
+_TAGS: dict[type, str] = {
+    CreateTable: "CREATE TABLE",
+    DropTable: "DROP TABLE",
+    AlterTable: "ALTER TABLE",
+    TruncateTables: "TRUNCATE TABLE",
+    UndropTable: "UNDROP TABLE",
+    CreateIndex: "CREATE INDEX",
+    DropIndex: "DROP INDEX",
+    CreateDatabase: "CREATE DATABASE",
+    CreateSchema: "CREATE SCHEMA",
+    CreateSequence: "CREATE SEQUENCE",
+    AlterSequence: "ALTER SEQUENCE",
+    CreateEnum: "CREATE TYPE",
+    AddEnumValue: "ALTER TYPE",
+    RenameEnumValue: "ALTER TYPE",
+    DropEnumValue: "ALTER TYPE",
+    CreateView: "CREATE VIEW",
+    CommentOn: "COMMENT",
+}
+
+
+def command_tag(statement: DdlStatement) -> str:
+    match statement:
+        case DropObjects(kind=kind):
+            return f"DROP {kind.upper()}"
+        case RenameObject(kind=kind) | MoveObject(kind=kind) | ChangeOwner(kind=kind):
+            return f"ALTER {kind.upper()}"
+        case Grant(revoke=revoke):
+            return "REVOKE" if revoke else "GRANT"
+        case _:
+            return _TAGS[type(statement)]

@@ -1,0 +1,71 @@
+"""CREATE VIEW and ALTER VIEW, and what the query of a view reads."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.object_statements import (
+    ChangeOwner,
+    CreateView,
+    MoveObject,
+    ObjectKind,
+    RenameObject,
+)
+from seachange.sql.ddl.names import read_relation
+from seachange.sql.ddl.object import take_change
+from seachange.sql.ddl.view_reads import columns_used, relations_read
+from seachange.sql.guard import check_tree
+from seachange.sql.template import fold_names
+from seachange.sql.tokens import Reader, split_script
+from seachange.sql.tree import parse_tree
+
+_QUERY_WORDS = ("select", "with", "values", "table")
+
+
+def read_create_view(reader: Reader) -> CreateView:
+    return _read_create(reader, or_replace=False)
+
+
+def read_replace_view(reader: Reader) -> CreateView:
+    return _read_create(reader, or_replace=True)
+
+
+def _read_create(reader: Reader, or_replace: bool) -> CreateView:
+    name = read_relation(reader)
+    columns = reader.names() if reader.at_symbol("(") else ()
+    if reader.at("with"):
+        raise errors.FeatureNotSupported(feature="an option of a view", instead="Leave it out.")
+    reader.expect("as")
+    if reader.ends_with("check", "option"):
+        raise errors.FeatureNotSupported(feature="WITH CHECK OPTION", instead="Leave it out: views are read only.")
+    if not reader.at_symbol("(") and not any(reader.at(word) for word in _QUERY_WORDS):
+        raise reader.problem()
+    query = reader.rest()
+    tree = _parse_query(query)
+    return CreateView(name, query, relations_read(tree), columns_used(tree), columns, or_replace)
+
+
+def _parse_query(query: str) -> exp.Expr:
+    (raw,) = split_script(query)
+    tree = parse_tree(raw)
+    if not isinstance(tree, exp.Query | exp.Values):
+        raise errors.SyntaxProblem(detail="a view is made of a query")
+    if tree.find(exp.Parameter, exp.Placeholder):
+        raise errors.SyntaxProblem(detail="a view takes no parameters")
+    check_tree(tree)
+    return fold_names(tree)
+
+
+def read_alter_view(reader: Reader) -> RenameObject | MoveObject | ChangeOwner:
+    if_exists = reader.take("if", "exists")
+    name = read_relation(reader)
+    change = take_change(reader, ObjectKind.VIEW, name, if_exists)
+    if change is not None:
+        return change
+    if any(reader.at(word) for word in ("alter", "rename", "set", "reset")):
+        raise errors.FeatureNotSupported(
+            feature="this form of ALTER VIEW",
+            instead="RENAME TO, SET SCHEMA, OWNER TO and CREATE OR REPLACE VIEW work.",
+        )
+    raise reader.problem()

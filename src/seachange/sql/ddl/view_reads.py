@@ -1,0 +1,120 @@
+"""The relations and columns that a query reads, as far as can be told without knowing the relations.
+
+Names in the tree are folded. Where a name leaves several meanings open all of them count: a dependency too many is
+found out with the catalog, one too few is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from seachange.model.relation import RelationName
+from seachange.sql.scope import is_cte_reference
+
+Used = tuple[RelationName | None, str | None]
+
+
+def relations_read(tree: exp.Expr) -> tuple[RelationName, ...]:
+    found = [_relation(table) for table in tree.find_all(exp.Table, bfs=False)]
+    return tuple(dict.fromkeys(relation for relation in found if relation is not None))
+
+
+def columns_used(tree: exp.Expr) -> tuple[Used, ...]:
+    used: dict[Used, None] = {}
+    for node in tree.find_all(exp.Column, exp.Star, exp.Join, exp.Table, bfs=False):
+        used.update(dict.fromkeys(_used_by(node)))
+    return tuple(used)
+
+
+def _used_by(node: exp.Expr) -> Iterator[Used]:
+    match node:
+        case exp.Column():
+            yield from _used_by_column(node)
+        case exp.Star() if isinstance(node.parent, exp.Select):
+            yield from _stars(node.parent)
+        case exp.Join() if isinstance(node.parent, exp.Select):
+            # The columns of a natural join are known to the catalog only.
+            if node.method:
+                yield from _stars(node.parent)
+            yield from ((None, name.name) for name in node.args.get("using") or ())
+        case exp.Table() if _is_renamed(node):
+            yield (_relation(node), None)
+
+
+def _used_by_column(column: exp.Column) -> Iterator[Used]:
+    name = None if isinstance(column.this, exp.Star) else column.name
+    scopes = list(_scopes(column))
+    if column.table:
+        source = next((s for scope in scopes for s in _sources(scope) if s.alias_or_name == column.table), None)
+        if source is None:
+            yield (None, name)
+        elif _relation(source) is not None and not _is_renamed(source):
+            yield (_relation(source), name)
+        return
+    sources = [source for scope in scopes for source in _sources(scope)]
+    # A table where a value stands is all of its columns.
+    rows = [source for source in sources if _is_row(source, column)]
+    yield from ((_relation(source), None) for source in rows)
+    if len(sources) != 1 or rows or _is_renamed(sources[0]) or _names_output(scopes[-1], column):
+        yield (None, name)
+    elif _relation(sources[0]) is not None:
+        yield (_relation(sources[0]), name)
+
+
+def _relation(source: exp.Expr | None) -> RelationName | None:
+    """None for what is no relation of the catalog: a subquery, a WITH query, a function."""
+    if not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier) or is_cte_reference(source):
+        return None
+    return RelationName(source.db or None, source.name)
+
+
+def _is_renamed(source: exp.Expr | None) -> bool:
+    """Whether its columns have other names here, given by their order."""
+    alias = source.args.get("alias") if source is not None and _relation(source) is not None else None
+    return isinstance(alias, exp.TableAlias) and bool(alias.columns)
+
+
+def _is_row(source: exp.Expr, column: exp.Column) -> bool:
+    return source.alias_or_name == column.name and _relation(source) is not None
+
+
+def _names_output(select: exp.Select, column: exp.Column) -> bool:
+    """ORDER BY and GROUP BY may mean a column of the result."""
+    return any(isinstance(e, exp.Alias) and e.alias == column.name for e in select.expressions)
+
+
+def _stars(select: exp.Select) -> Iterator[Used]:
+    yield from ((_relation(source), None) for source in _sources(select) if _relation(source) is not None)
+
+
+def _scopes(node: exp.Expr) -> Iterator[exp.Select]:
+    """The queries whose tables an expression sees, from the inside out."""
+    below, above = node, node.parent
+    while above is not None:
+        if isinstance(above, exp.Select):
+            yield above
+        # A query in the place of a table does not see the tables beside it, nor does a WITH query.
+        if isinstance(above, exp.CTE) or (_is_query(below) and isinstance(above, exp.From | exp.Join)):
+            return
+        below, above = above, above.parent
+
+
+def _is_query(source: exp.Expr) -> bool:
+    """As opposed to joins in parentheses."""
+    return isinstance(source, exp.Subquery) and isinstance(source.this, exp.Query | exp.Values)
+
+
+def _sources(select: exp.Select) -> Iterator[exp.Expr]:
+    from_ = select.args.get("from_")
+    pending: list[exp.Expr] = [from_.this] if from_ is not None else []
+    pending += select.args.get("laterals") or ()
+    pending += [join.this for join in select.args.get("joins") or ()]
+    while pending:
+        source = pending.pop(0)
+        pending += [join.this for join in source.args.get("joins") or ()]
+        if isinstance(source, exp.Paren | exp.Subquery) and not _is_query(source):
+            pending.append(source.this)
+        else:
+            yield source
