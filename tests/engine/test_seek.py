@@ -51,6 +51,16 @@ def test_an_index_that_stores_all_columns_is_scanned_instead(filled):
     assert access(filled, Above(N, 3, True), columns=frozenset({"n", "id"})) == words
 
 
+def test_rows_that_are_inline_and_in_a_file_count_once_or_are_too_many(node):
+    """Of a file no more entries are read than may be found; which of them are inline too is known only afterwards."""
+    create(node, indexes=INDEXES)
+    bulk(node, *((i, "v", i) for i in range(15)))
+    session = Session(node)
+    session.execute("update t set v = 'w' where n < 8")
+    assert sorted(session.execute("select id from t where n >= 0").rows) == [(i,) for i in range(15)]
+    session.close()
+
+
 def test_without_an_index(node):
     create(node)
     assert access(node, Among(N, (1,))) == "full scan: no index on the columns of the conditions"

@@ -53,6 +53,17 @@ def test_the_access_to_each_table(session):
     assert "Access to u: look-up: u_v by v gives 2 rows\n" in text
 
 
+def test_few_rows_of_an_index_need_no_plan(session):
+    session.execute("create table u (id int primary key, v text)")
+    session.execute("create index u_v on u (v)")
+    session.execute("insert into u values (1, 'a'), (2, 'a'), (3, 'b')")
+    (_, access, plan) = explained(session, "explain select id from u where v = $1", ["a"]).splitlines()
+    assert access == "Access to u: look-up: u_v by v gives 2 rows"
+    assert plan == "The rows found are the answer: nothing is left for DuckDB to do"
+    assert len(explained(session, "explain analyze select id from u where v = 'a'").splitlines()) > 3
+    assert len(explained(session, "explain select id from u where v = 'a' order by id").splitlines()) > 3
+
+
 def test_the_plan_is_duckdbs_and_names_no_file(session, tmp_path):
     text = explained(session, "explain analyze select sum(n) from t group by id % 7")
     assert "group" in text.lower()

@@ -31,6 +31,9 @@ def session(tmp_path):
     session.execute("insert into t values (1, 10, 'a', 1.5), (2, null, 'b', null)")
     session.execute("create table pairs (a text, b int, v int, primary key (b, a))")
     session.execute("insert into pairs values ('x', 1, 5)")
+    session.execute("create table marked (id int primary key, mark text unique, v int)")
+    session.execute("create index on marked (v)")
+    session.execute("insert into marked values (1, 'm1', 5), (2, 'm2', 5), (3, 'm3', 6), (4, null, null)")
     yield session
     session.close()
     node.close()
@@ -54,6 +57,18 @@ FAST = [
     ("select s from t where id = 9", [], []),
     ("select v from pairs where a = 'x' and b = $1", [1], [(5,)]),
     ("select v from pairs where b = 1 and a = $1", ["y"], []),
+    # Through an index, or by a part of the key.
+    ("select v from pairs where b = 1", [], [(5,)]),
+    ("select s from t where id = 1 and n = 10", [], [("a",)]),
+    ("select s from t where id = 1 and n = 11", [], []),
+    ("select S as X from t where ID in ($1, 7, null, 2) and 'a' < t.s", [1], [("b",)]),
+    ("select id from t where id between 2 and $1", [9], [(2,)]),
+    ("select id from t where id >= 2 and id < 3", [], [(2,)]),
+    ("select * from marked where mark = 'm1'", [], [(1, "m1", 5)]),
+    ("select id from marked where mark = $1", ["none"], []),
+    ("select id from marked where mark = $1", [None], []),
+    ("select mark, id from marked where v = 5 and mark >= 'm2'", [], [("m2", 2)]),
+    ("select mark from marked where v > 4 and v <= 6 and mark in ('m1', 'm3')", [], [("m1",), ("m3",)]),
 ]
 
 
@@ -110,12 +125,15 @@ def test_delete(session):
         ("select s from t where id = $1", [1.5], []),
         ("select s from t where id = 1.5", [], []),
         ("select s from t where id = $1", [Decimal("2")], [("b",)]),
-        ("select s from t where id = 1 and n = 10", [], [("a",)]),
         ("select s from t where id = 1 or id = 2 order by id", [], [("a",), ("b",)]),
         ("select upper(s) from t where id = 1", [], [("A",)]),
         ("select s from t where id = 1 limit 0", [], []),
         ("select s from t where id = n", [], []),
-        ("select v from pairs where b = 1", [], [(5,)]),
+        ("select s from t where n = 10", [], [("a",)]),
+        ("select s from t where id = 1 and s like 'a%'", [], [("a",)]),
+        ("select s from t where id = 1 and id + 1 = 2", [], [("a",)]),
+        ("select s from t where id in (1, 1.5)", [], [("a",)]),
+        ("select s, 1 from t where id > 1", [], [("b", 1)]),
     ],
 )
 def test_left_to_duckdb(session, text, values, expected):

@@ -10,7 +10,7 @@ from seachange.model.condition import Above, Among, Below, Condition, IsNull, St
 from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId
 from seachange.model.states import State
-from seachange.storage.keys import AFTER, FIRST_VALUE, NULL, text_prefix
+from seachange.storage.keys import AFTER, FIRST_VALUE, NULL, KeyCodec, text_prefix
 
 # More combinations of the values of IN lists than this are not looked up one by one.
 _RANGES_MAX = 256
@@ -32,10 +32,14 @@ class KeyPath:
         return f"{self.plan.index.name} by {', '.join(self.columns)}"
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all columns of the index's own key are equal to constants."""
+        return self.exact >= len(self.plan.index.key)
+
+    @property
     def rank(self) -> tuple[bool, int, int, bool]:
         """The higher, the fewer rows it leads to, as far as can be told: a whole unique key, then equal columns."""
-        whole = self.plan.index.unique and self.exact >= len(self.plan.index.key)
-        return whole, self.exact, len(self.columns), self.plan.is_primary
+        return self.plan.index.unique and self.is_whole, self.exact, len(self.columns), self.plan.is_primary
 
 
 def choose_path(table: Table, plan: WritePlan, conditions: Sequence[Condition]) -> KeyPath | None:
@@ -60,21 +64,21 @@ def _path(
         prefixes = [prefix + value for prefix in prefixes for value in values]
         exact += 1
     following = bounds.get(key[exact], ()) if exact < len(key) else ()
-    low, high = _bounds(plan, exact, following) if following else (b"", AFTER)
+    low, high = narrow(plan.codec, exact, following) if following else (b"", AFTER)
     names = tuple(table.column_by_id[c].name for c in key[: exact + bool(following)])
     return KeyPath(plan, tuple((prefix + low, prefix + high) for prefix in prefixes), names, exact)
 
 
-def _bounds(plan: EntryPlan, position: int, conditions: Sequence[Condition]) -> KeyRange:
+def narrow(codec: KeyCodec, position: int, conditions: Sequence[Condition]) -> KeyRange:
     """The narrowest range of one column's encoded values, and whatever follows them; NULL meets no condition."""
     low, high = FIRST_VALUE, NULL
     for condition in conditions:
         match condition:
             case Above(_, value, inclusive):
-                encoded = plan.codec.encode_at(position, value)
+                encoded = codec.encode_at(position, value)
                 low = max(low, encoded if inclusive else encoded + AFTER)
             case Below(_, value, inclusive):
-                encoded = plan.codec.encode_at(position, value)
+                encoded = codec.encode_at(position, value)
                 high = min(high, encoded + AFTER if inclusive else encoded)
             case StartsWith(_, value):
                 low, high = max(low, text_prefix(value)), min(high, text_prefix(value) + AFTER)

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from seachange.engine.keyrange import KeyPath, choose_path
+from seachange.engine.rowmatch import keep_matching
 from seachange.engine.writeplan import EntryPlan
-from seachange.model.condition import Condition
+from seachange.model.condition import Among, Condition
 from seachange.model.descriptor import Column, Table
 from seachange.model.ids import LayoutId
+from seachange.model.isolation import Isolation
 from seachange.storage.arrow import column_name, schema_of
 from seachange.storage.image import SnapshotParts
 from seachange.storage.projection import compile_row
@@ -49,16 +51,56 @@ def choose_access(txn: Transaction, table: Table, columns: Sequence[Column], con
     path = choose_path(table, txn.parts.write_plan(table), conditions)
     if path is None or not columns:
         return Access("no index on the columns of the conditions")
-    stored = {column_id for column_id, _ in path.plan.columns}
-    covers = all(column.id in stored for column in columns)
-    rows = find_rows(txn, table, path, columns, covers)
+    is_covered = covers(path, columns)
+    rows = find_rows(txn, table, path, columns, is_covered)
     if rows is not None:
         return Access(f"{path} gives {len(rows)} rows", path, rows)
-    return Access(f"{path} gives too many rows", path, covers=covers and not path.plan.is_primary)
+    return Access(f"{path} gives too many rows", path, covers=is_covered and not path.plan.is_primary)
+
+
+def select_rows(
+    txn: Transaction, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]
+) -> list[Row] | None:
+    """Exactly the rows that meet the conditions, as `columns`; None if no index leads to few rows."""
+    path = choose_path(table, txn.parts.write_plan(table), conditions)
+    if path is None:
+        return None
+    needed = _needed(table, columns, conditions)
+    if txn.isolation is Isolation.SERIALIZABLE:
+        rows = _find_serializable(txn, table, path, needed, conditions)
+    else:
+        rows = find_rows(txn, table, path, needed, covers(path, needed))
+    return None if rows is None else [row[: len(columns)] for row in keep_matching(rows, needed, conditions)]
+
+
+def _needed(table: Table, columns: Sequence[Column], conditions: Sequence[Condition]) -> list[Column]:
+    """The columns, then others that have to be looked at."""
+    known = {column.id for column in columns}
+    others = dict.fromkeys(c.column for c in conditions if c.column not in known)
+    return [*columns, *(table.column_by_id[c] for c in others)]
+
+
+def _find_serializable(
+    txn: Transaction, table: Table, path: KeyPath, columns: Sequence[Column], conditions: Sequence[Condition]
+) -> list[Row] | None:
+    """What is read is noted, found or not: a unique key as such, anything else as the whole table."""
+    among = {c.column: c.values for c in conditions if isinstance(c, Among)}
+    index = path.plan.index
+    if index.unique and path.is_whole and all(len(among[c]) == 1 for c in index.key):
+        row = txn.find_unique(table, index, tuple([among[c][0] for c in index.key]))
+        places = [table.columns.index(column) for column in columns]
+        return [] if row is None else [tuple([row[place] for place in places])]
+    txn.reads.add_scan(table.primary.id)
+    return find_rows(txn, table, path, columns, covers(path, columns))
+
+
+def covers(path: KeyPath, columns: Sequence[Column]) -> bool:
+    stored = {column_id for column_id, _ in path.plan.columns}
+    return all(column.id in stored for column in columns)
 
 
 def find_rows(
-    txn: Transaction, table: Table, path: KeyPath, columns: Sequence[Column], covers: bool
+    txn: Transaction, table: Table, path: KeyPath, columns: Sequence[Column], is_covered: bool
 ) -> list[Row] | None:
     """The rows in the path's ranges as `columns`, in no order; None if they are too many."""
     count_max = _count_max(txn, table)
@@ -70,7 +112,7 @@ def find_rows(
         entries += found
         if len(entries) > count_max:
             return None
-    if covers:
+    if is_covered:
         return list(_project(table, path.plan, columns, entries))
     return list(_fetch(txn, table, path, columns, entries))
 

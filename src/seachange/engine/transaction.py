@@ -24,7 +24,7 @@ from seachange.engine.lookup import find_primary_key
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
-from seachange.engine.seek import choose_access, rows_as_parts
+from seachange.engine.seek import choose_access, rows_as_parts, select_rows
 from seachange.engine.submit import commit_transaction
 from seachange.engine.writeplan import WritePlan
 from seachange.engine.writes import RowWriter
@@ -196,6 +196,13 @@ class Transaction:
         return replace(
             self._scan_index(table, table.primary, wanted, name, whole), access=f"full scan: {access.reason}"
         )
+
+    def select(self, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]) -> Sequence[Row] | None:
+        if not self.parts.seeks:
+            return None
+        self._use(table)
+        with self._reading():
+            return select_rows(self, table, columns, conditions)
 
     def describe(self, table: Table) -> ScanFacts:
         parts, own = self.index_parts(table, table.primary), self._overlay(table.primary)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.sql.change import Delete, Update
 from seachange.sql.duck import DuckSession
-from seachange.sql.fast import KeySelect, compile_key_select, simple_target
+from seachange.sql.fast import IndexSelect, KeySelect, compile_fast_select, compile_key_select, simple_target
 from seachange.sql.insert import InsertRows
 from seachange.sql.insert_select import InsertSelect
 from seachange.sql.locking import LockingSelect
@@ -78,6 +78,13 @@ def select_key_table(tree: exp.Expr, port: TransactionPort) -> str | None:
     return target.name
 
 
+def selects_by_index(tree: exp.Expr, port: TransactionPort, values: Sequence[Any]) -> bool:
+    """Whether a query is answered from few rows found through an index, without DuckDB."""
+    target = simple_target(tree)
+    fast = compile_fast_select(tree, target, target.resolve(port)) if target is not None else None
+    return isinstance(fast, IndexSelect) and fast.run(port, values) is not None
+
+
 def _select_values(tree: exp.Values) -> exp.Select:
     """VALUES as a statement is a query over itself, with the names that PostgreSQL gives."""
     values = tree.copy()
@@ -103,9 +110,9 @@ class Select:
         self._template: Template = compile_template(tree.copy())
         self._expected = max(self._template.parameters, default=0)
         self._target: Target | None = simple_target(tree)
-        self._by_key: KeySelect | None = None
+        self._by_key: KeySelect | IndexSelect | None = None
         if self._target is not None:
-            self._by_key = compile_key_select(tree, self._target, self._target.resolve(port))
+            self._by_key = compile_fast_select(tree, self._target, self._target.resolve(port))
 
     def is_current(self, port: TransactionPort) -> bool:
         # The general form names no version of any table.

@@ -11,7 +11,7 @@ from seachange import errors
 from seachange.model.scan import ScanFacts
 from seachange.model.statements import Explain
 from seachange.model.types import TEXT
-from seachange.sql.dml import compile_select, select_key_table
+from seachange.sql.dml import compile_select, select_key_table, selects_by_index
 from seachange.sql.duck import DuckSession
 from seachange.sql.parse import TreeStatement, parse_script
 from seachange.sql.port import TransactionPort
@@ -19,6 +19,7 @@ from seachange.sql.query import bind_query, check_parameter_count, scan_tables
 from seachange.sql.result import Result, table_column
 from seachange.sql.template import Template
 
+_NO_PLAN = "The rows found are the answer: nothing is left for DuckDB to do"
 _FILE = re.compile(r"\S+\.parquet")
 
 
@@ -37,7 +38,10 @@ def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, va
     lines += _table_lines(template, port)
     if by_key is None or statement.analyze:
         lines += _access_lines(template, port, values)
-        lines += _plan_lines(template, statement.analyze, port, duck, values)
+        if selects_by_index(parsed.tree, port, values) and not statement.analyze:
+            lines.append(_NO_PLAN)
+        else:
+            lines += _plan_lines(template, statement.analyze, port, duck, values)
     return Result("EXPLAIN", (table_column("QUERY PLAN", TEXT),), [(line,) for line in lines], len(lines))
 
 

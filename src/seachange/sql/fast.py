@@ -1,4 +1,4 @@
-"""SELECT by full primary key, without DuckDB."""
+"""SELECT by full primary key, or of few rows through an index, without DuckDB."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from seachange.model.descriptor import Column, Table
 from seachange.sql.keys import KeyReader, NotByKey, match_key, plain_column
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, table_column
+from seachange.sql.seek import Demand, bind_demands, read_whole_condition
 from seachange.sql.target import Target, folded, read_target
 
 _SELECT_ARGS = frozenset({"expressions", "from_", "where"})
@@ -39,6 +40,24 @@ class KeySelect:
         return Result("SELECT 1", self._columns, [tuple([row[p] for p in self._positions])], 1)
 
 
+class IndexSelect:
+    """`SELECT columns FROM t WHERE column = operand AND ...`: few rows through an index."""
+
+    def __init__(self, table: Table, demands: Sequence[Demand], columns: Sequence[tuple[Column, str]]) -> None:
+        self.table = table
+        self._demands = demands
+        self._stored = [column for column, _ in columns]
+        self._columns = tuple(table_column(name, column.type) for column, name in columns)
+
+    def run(self, port: TransactionPort, values: Sequence[Any]) -> Result | None:
+        """None if the general plan has to look."""
+        conditions = bind_demands(self._demands, self.table, values)
+        if len(conditions) != len(self._demands):
+            return None
+        rows = port.select(self.table, self._stored, conditions)
+        return None if rows is None else Result(f"SELECT {len(rows)}", self._columns, rows, len(rows))
+
+
 def simple_target(tree: exp.Expr) -> Target | None:
     """The one table of a SELECT that has nothing but a list, a table and a condition."""
     if not isinstance(tree, exp.Select) or _has_others(tree, _SELECT_ARGS):
@@ -57,12 +76,24 @@ def _has_others(node: exp.Expr, allowed: frozenset[str]) -> bool:
     return any(value and key not in allowed for key, value in node.args.items())
 
 
+def compile_fast_select(tree: exp.Expr, target: Target, table: Table) -> KeySelect | IndexSelect | None:
+    return compile_key_select(tree, target, table) or compile_index_select(tree, target, table)
+
+
 def compile_key_select(tree: exp.Expr, target: Target, table: Table) -> KeySelect | None:
     operands = match_key(tree.args.get("where"), table, target)
     columns = _read_columns(tree, target, table)
     if operands is None or columns is None:
         return None
     return KeySelect(table, KeyReader(table, operands), columns)
+
+
+def compile_index_select(tree: exp.Expr, target: Target, table: Table) -> IndexSelect | None:
+    demands = read_whole_condition(tree.args["where"].this, target)
+    columns = _read_columns(tree, target, table)
+    if not demands or not columns or any(demand.column not in table.column_by_name for demand in demands):
+        return None
+    return IndexSelect(table, demands, columns)
 
 
 def _read_columns(tree: exp.Expr, target: Target, table: Table) -> list[tuple[Column, str]] | None:

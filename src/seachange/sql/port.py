@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from seachange.model.condition import Condition
-from seachange.model.descriptor import Index, Table
+from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import IndexId
 from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.scan import Scan, ScanFacts
@@ -47,6 +47,9 @@ class TransactionPort(Protocol):
     def find_unique(self, table: Table, index: Index, key: Row) -> Row | None:
         """The row with this key in a unique index, the primary one or another; NULLs are only in keys of an index that
         takes them for the same."""
+
+    def select(self, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]) -> Sequence[Row] | None:
+        """Exactly the rows that meet the conditions, as `columns`, in no order; None if no index leads to few."""
 
     def lock_rows(
         self, table: Table, keys: Sequence[Row], strength: LockStrength, policy: LockPolicy

@@ -18,8 +18,9 @@ from seachange import errors
 from seachange.model.condition import Above, Among, Below, Condition, IsNull, StartsWith
 from seachange.model.descriptor import Column, Table
 from seachange.model.types import Kind
-from seachange.sql.keys import NOTHING, NotByKey, key_converter
+from seachange.sql.keys import NOTHING, NotByKey, key_converter, plain_column
 from seachange.sql.operands import Argument, Given, read_operand
+from seachange.sql.target import Target, folded
 
 # The meta entry of a table under which its demands are noted.
 DEMANDS = "demands"
@@ -149,7 +150,21 @@ def _demand(column: exp.Expr, comparison: Comparison, values: Sequence[exp.Expr]
     if isinstance(column, exp.Column) and isinstance(column.this, exp.Identifier):
         given = tuple(operand for operand in operands if isinstance(operand, Given | Argument))
         if given and len(given) == len(values):
-            yield column.table.lower(), Demand(column.name, comparison, given)
+            yield column.table.lower(), Demand(folded(column.this), comparison, given)
+
+
+def read_whole_condition(where: exp.Expr, target: Target) -> tuple[Demand, ...] | None:
+    """What a condition demands of a table, if that is all that the condition says."""
+    if any(plain_column(column, target) is None for column in where.find_all(exp.Column)):
+        return None
+    found: list[Demand] = []
+    for term in _terms(where):
+        demands = [demand for _, demand in _read_term(term)]
+        # A pattern says more than how the text starts.
+        if isinstance(term, exp.Like) or len(demands) != (2 if isinstance(term, exp.Between) else 1):
+            return None
+        found += demands
+    return tuple(found)
 
 
 def bind_demands(demands: Iterable[Demand], table: Table, values: Sequence[Any]) -> tuple[Condition, ...]:

@@ -283,7 +283,11 @@ class IndexImage:
         found: list[Found] = []
         for state in files:
             reader = self._warehouse.reader(state.segment, self.shape.key())
-            hits = reader.find_between(low, high, count_max - len(keys) - len(found))
+            left = count_max - len(keys) - len(found)
+            hits = reader.find_between(low, high, left)
+            if len(hits) > left:
+                # There may be more, and those that are there may be known already.
+                return None
             for position, row in hits:
                 key = row[: self.shape.key_width]
                 encoded = self._codec.encode(key)
@@ -291,8 +295,6 @@ class IndexImage:
                     keys[encoded] = key
                 elif state.gone.get(position, FOREVER) > self.base:
                     found.append(Found(row, state.segment.layout_id))
-            if len(keys) + len(found) > count_max:
-                return None
         return found + [hit for key in keys.values() if (hit := self.get(key, snapshot)) is not None]
 
     def _inline_key(self, encoded: bytes) -> Key | None:
