@@ -68,7 +68,7 @@ def terms(draw: st.DrawFn, prefix: str = "") -> Clause:
     column = draw(st.sampled_from(COLUMNS))
     value = st.one_of(VALUES[column], VALUES[column], VALUES[column], ODD.get(column, st.none()))
     name = prefix + column
-    match draw(st.integers(0, 6)):
+    match draw(st.integers(0, 7)):
         case 0:
             values = draw(st.lists(value, min_size=1, max_size=4))
             return f"{name} in ({', '.join('?' for _ in values)})", values
@@ -77,6 +77,8 @@ def terms(draw: st.DrawFn, prefix: str = "") -> Clause:
         case 2:
             verb = draw(st.sampled_from(["like", "like", "not like"]))
             return f"{prefix}b {verb} ?", [draw(text) + draw(st.sampled_from(["%", "_", "", "%b%"]))]
+        case 4:
+            return f"{name} is null", []
         case 3:
             return f"? = {name}", [draw(value)]
         case _:

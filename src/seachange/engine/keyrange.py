@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.condition import Above, Among, Below, Condition, IsNull, StartsWith
@@ -21,12 +22,13 @@ KeyRange = tuple[bytes, bytes]
 @dataclass(frozen=True, slots=True)
 class KeyPath:
     """`ranges` of the encoded keys of an index, each [low, high); `columns` are the names of the key's columns that
-    they are made from."""
+    they are made from, the first `exact` of which are equal to constants, or NULL (`has_nulls`)."""
 
     plan: EntryPlan
     ranges: tuple[KeyRange, ...]
     columns: tuple[str, ...]
     exact: int
+    has_nulls: bool = False
 
     def __str__(self) -> str:
         return f"{self.plan.index.name} by {', '.join(self.columns)}"
@@ -34,7 +36,7 @@ class KeyPath:
     @property
     def is_whole(self) -> bool:
         """Whether all columns of the index's own key are equal to constants."""
-        return self.exact >= len(self.plan.index.key)
+        return self.exact >= len(self.plan.index.key) and not self.has_nulls
 
     @property
     def rank(self) -> tuple[bool, int, int, bool]:
@@ -43,7 +45,8 @@ class KeyPath:
 
 
 def choose_path(table: Table, plan: WritePlan, conditions: Sequence[Condition]) -> KeyPath | None:
-    among = {c.column: c for c in conditions if isinstance(c, Among)}
+    among = {c.column: c.values for c in conditions if isinstance(c, Among)}
+    among |= {c.column: (None,) for c in conditions if isinstance(c, IsNull)}
     bounds: dict[ColumnId, list[Condition]] = {}
     for condition in conditions:
         if isinstance(condition, Above | Below | StartsWith):
@@ -53,23 +56,27 @@ def choose_path(table: Table, plan: WritePlan, conditions: Sequence[Condition]) 
 
 
 def _path(
-    table: Table, plan: EntryPlan, among: Mapping[ColumnId, Among], bounds: Mapping[ColumnId, Sequence[Condition]]
+    table: Table,
+    plan: EntryPlan,
+    among: Mapping[ColumnId, Sequence[Any]],
+    bounds: Mapping[ColumnId, Sequence[Condition]],
 ) -> KeyPath:
     key = table.entry_key(plan.index)
     prefixes, exact = [b""], 0
     while exact < len(key) and key[exact] in among:
-        values = {plan.codec.encode_at(exact, value) for value in among[key[exact]].values}
+        values = {plan.codec.encode_at(exact, value) for value in among[key[exact]]}
         if len(prefixes) * len(values) > _RANGES_MAX:
             break
         prefixes = [prefix + value for prefix in prefixes for value in values]
         exact += 1
     following = bounds.get(key[exact], ()) if exact < len(key) else ()
-    low, high = narrow(plan.codec, exact, following) if following else (b"", AFTER)
+    low, high = _bounds(plan.codec, exact, following) if following else (b"", AFTER)
     names = tuple(table.column_by_id[c].name for c in key[: exact + bool(following)])
-    return KeyPath(plan, tuple((prefix + low, prefix + high) for prefix in prefixes), names, exact)
+    has_nulls = any(None in among[c] for c in key[:exact])
+    return KeyPath(plan, tuple((prefix + low, prefix + high) for prefix in prefixes), names, exact, has_nulls)
 
 
-def narrow(codec: KeyCodec, position: int, conditions: Sequence[Condition]) -> KeyRange:
+def _bounds(codec: KeyCodec, position: int, conditions: Sequence[Condition]) -> KeyRange:
     """The narrowest range of one column's encoded values, and whatever follows them; NULL meets no condition."""
     low, high = FIRST_VALUE, NULL
     for condition in conditions:

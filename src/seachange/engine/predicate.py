@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from seachange.model.condition import Above, Among, Below, Condition, IsNull, StartsWith
-from seachange.model.descriptor import Table
+from seachange.model.descriptor import Column
 from seachange.storage.keys import KeyCodec
 
 Row = tuple[Any, ...]
@@ -18,11 +18,11 @@ Question = Callable[[Any], bool]
 Predicate = Callable[[Row], bool]
 
 
-def compile_predicate(table: Table, conditions: Sequence[Condition]) -> Predicate:
-    """Whether a row of the table meets all conditions. One on a column that rows do not have is taken to be met."""
-    positions = {column.id: i for i, column in enumerate(table.columns)}
+def compile_predicate(columns: Sequence[Column], conditions: Sequence[Condition]) -> Predicate:
+    """Whether a row of these columns meets all conditions. One on a column that rows do not have is taken to be met."""
+    positions = {column.id: i for i, column in enumerate(columns)}
     known = [condition for condition in conditions if condition.column in positions]
-    terms = [(positions[c.column], _compile(c, table)) for c in known]
+    terms = [(positions[c.column], _compile(c, columns[positions[c.column]])) for c in known]
 
     def meets(row: Row) -> bool:
         return all(question(row[position]) for position, question in terms)
@@ -30,8 +30,8 @@ def compile_predicate(table: Table, conditions: Sequence[Condition]) -> Predicat
     return meets
 
 
-def _compile(condition: Condition, table: Table) -> Question:
-    codec = KeyCodec([table.column_by_id[condition.column].type])
+def _compile(condition: Condition, column: Column) -> Question:
+    codec = KeyCodec([column.type])
 
     def encode(value: Any) -> bytes:
         return codec.encode_at(0, value)

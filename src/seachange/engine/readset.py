@@ -56,7 +56,7 @@ class ReadSet:
         reads = self.conditional.setdefault(index_id, TableReads(table))
         wanted = tuple(conditions)
         if wanted and wanted not in reads.predicates:
-            reads.predicates[wanted] = compile_predicate(table, wanted)
+            reads.predicates[wanted] = compile_predicate(table.columns, wanted)
         # A transaction that changes a table's shape asks in two versions of it: not worth telling apart.
         if not wanted or reads.table is not table or len(reads.predicates) > _PREDICATES_MAX:
             del self.conditional[index_id]

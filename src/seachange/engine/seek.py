@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from seachange.engine.keyrange import KeyPath, choose_path
-from seachange.engine.rowmatch import keep_matching
+from seachange.engine.predicate import compile_predicate
 from seachange.engine.writeplan import EntryPlan
 from seachange.model.condition import Among, Condition
 from seachange.model.descriptor import Column, Table
@@ -70,7 +70,10 @@ def select_rows(
         rows = _find_serializable(txn, table, path, needed, conditions)
     else:
         rows = find_rows(txn, table, path, needed, covers(path, needed))
-    return None if rows is None else [row[: len(columns)] for row in keep_matching(rows, needed, conditions)]
+    if rows is None:
+        return None
+    meets = compile_predicate(needed, conditions)
+    return [row[: len(columns)] for row in rows if meets(row)]
 
 
 def _needed(table: Table, columns: Sequence[Column], conditions: Sequence[Condition]) -> list[Column]:
@@ -83,14 +86,14 @@ def _needed(table: Table, columns: Sequence[Column], conditions: Sequence[Condit
 def _find_serializable(
     txn: Transaction, table: Table, path: KeyPath, columns: Sequence[Column], conditions: Sequence[Condition]
 ) -> list[Row] | None:
-    """What is read is noted, found or not: a unique key as such, anything else as the whole table."""
+    """What is read is noted, found or not: a unique key as such, anything else by its conditions."""
     among = {c.column: c.values for c in conditions if isinstance(c, Among)}
     index = path.plan.index
     if index.unique and path.is_whole and all(len(among[c]) == 1 for c in index.key):
         row = txn.find_unique(table, index, tuple([among[c][0] for c in index.key]))
         places = [table.columns.index(column) for column in columns]
         return [] if row is None else [tuple([row[place] for place in places])]
-    txn.reads.add_scan(table.primary.id)
+    txn.note_scan(table, conditions)
     return find_rows(txn, table, path, columns, covers(path, columns))
 
 

@@ -133,7 +133,7 @@ def _read_term(term: exp.Expr) -> Iterator[tuple[str, Demand]]:
             yield from _demand(term.this, Comparison.BELOW_OR_EQUAL, [term.args["high"]])
         case exp.Is() if isinstance(term.expression, exp.Null) and not term.args.get("negate"):
             if isinstance(column := term.this.unnest(), exp.Column) and isinstance(column.this, exp.Identifier):
-                yield column.table.lower(), Demand(column.name, Comparison.IS_NULL, ())
+                yield column.table.lower(), Demand(folded(column.this), Comparison.IS_NULL, ())
         case exp.Like() if not term.args.get("negate"):
             yield from _demand(term.this, Comparison.LIKE, [term.expression])
         case exp.EQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
