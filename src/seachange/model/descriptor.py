@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from seachange.model.access import Access
 from seachange.model.constraint import Check, ForeignKey
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, LayoutId, TableId
@@ -17,11 +18,20 @@ from seachange.model.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """GENERATED AS IDENTITY: values come from a sequence, always or by default."""
+
+    sequence_id: DescriptorId
+    always: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column. `default` is bound canonical SQL text, evaluated at write time; `frozen` is the text form of the
     value that rows read which were written before the column existed. `not_null` is the state of the NOT NULL
     constraint of a column that is not nullable. A column `generated` from others is stored with the row or, if
-    `virtual`, only in the indexes that have it as a key."""
+    `virtual`, only in the indexes that have it as a key. A column with a `conversion` is to take the place of another,
+    from whose values it is computed. `default_sequences` are those that the default draws from."""
 
     id: ColumnId
     name: str
@@ -34,6 +44,9 @@ class Column:
     not_null: State = State.PUBLIC
     generated: Expression | None = None
     virtual: bool = False
+    conversion: Expression | None = None
+    identity: Identity | None = None
+    default_sequences: tuple[DescriptorId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +94,9 @@ class Table:
     checks: tuple[Check, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     next_constraint_id: ConstraintId = ConstraintId(1)  # noqa: RUF009 - a number
+    # The primary index that is being built to take the place of `primary`.
+    next_primary: Index | None = None
+    access: Access = Access()  # noqa: RUF009 - a value
 
     @property
     def indexes(self) -> tuple[Index, ...]:

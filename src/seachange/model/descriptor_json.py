@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from seachange.model.access_json import decode_access, encode_access
 from seachange.model.constraint_json import decode_check, decode_foreign_key, encode_check, encode_foreign_key
-from seachange.model.descriptor import Column, Index, Layout, Table
+from seachange.model.descriptor import Column, Identity, Index, Layout, Table
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, LayoutId
 from seachange.model.states import State
@@ -29,6 +30,8 @@ def encode_table(table: Table) -> str:
             "checks": [encode_check(c) for c in table.checks],
             "foreign_keys": [encode_foreign_key(k) for k in table.foreign_keys],
             "next_constraint_id": table.next_constraint_id,
+            "next_primary": _index(table.next_primary) if table.next_primary is not None else None,
+            "access": encode_access(table.access),
         },
         separators=(",", ":"),
     )
@@ -54,15 +57,17 @@ def decode_table(text: str) -> Table:
         checks=tuple(decode_check(c) for c in body.get("checks", ())),
         foreign_keys=tuple(decode_foreign_key(k) for k in body.get("foreign_keys", ())),
         next_constraint_id=ConstraintId(body.get("next_constraint_id", 1)),
+        next_primary=_read_index(body["next_primary"]) if body.get("next_primary") else None,
+        access=decode_access(body.get("access")),
     )
 
 
 def _type(type_: SqlType) -> list[Any]:
-    return [type_.kind.value, type_.precision, type_.scale, type_.length]
+    return [type_.kind.value, type_.precision, type_.scale, type_.length, type_.enum]
 
 
 def _read_type(body: list[Any]) -> SqlType:
-    return SqlType(Kind(body[0]), body[1], body[2], body[3])
+    return SqlType(Kind(body[0]), *body[1:])
 
 
 def _column(column: Column) -> dict[str, Any]:
@@ -78,6 +83,9 @@ def _column(column: Column) -> dict[str, Any]:
         "not_null": column.not_null.value,
         "generated": _expression(column.generated),
         "virtual": column.virtual,
+        "conversion": _expression(column.conversion),
+        "identity": [column.identity.sequence_id, column.identity.always] if column.identity else None,
+        "default_sequences": list(column.default_sequences),
     }
 
 
@@ -95,6 +103,9 @@ def _read_column(body: dict[str, Any]) -> Column:
         not_null=State(body.get("not_null", State.PUBLIC)),
         generated=_read_expression(body.get("generated")),
         virtual=body.get("virtual", False),
+        conversion=_read_expression(body.get("conversion")),
+        identity=Identity(DescriptorId(body["identity"][0]), body["identity"][1]) if body.get("identity") else None,
+        default_sequences=tuple(DescriptorId(i) for i in body.get("default_sequences", ())),
     )
 
 

@@ -1,7 +1,11 @@
-"""The states of a schema element."""
+"""The states of a schema element, and what each lets a statement do.
+
+`BEHAVIOUR` is the one place that says it: writes execute it, the planner plans with it, the model checker proves it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -12,3 +16,31 @@ class State(StrEnum):
     ENFORCED = "ENFORCED"
     VALIDATING = "VALIDATING"
     PUBLIC = "PUBLIC"
+
+
+class Checking(StrEnum):
+    """What becomes of a row that violates a constraint, or that has no value of a column's new type."""
+
+    NONE = "nothing"
+    RECORDED = "recorded, and fails the change"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """`removes`: entries of old row versions are taken out; `writes`: entries (values, keys) of new ones are put in."""
+
+    reads: bool
+    removes: bool
+    writes: bool
+    checks: Checking
+
+
+BEHAVIOUR: dict[State, Behaviour] = {
+    State.ABSENT: Behaviour(reads=False, removes=False, writes=False, checks=Checking.NONE),
+    State.DELETE_ONLY: Behaviour(reads=False, removes=True, writes=False, checks=Checking.NONE),
+    State.WRITE_ONLY: Behaviour(reads=False, removes=True, writes=True, checks=Checking.NONE),
+    State.ENFORCED: Behaviour(reads=False, removes=True, writes=True, checks=Checking.REFUSED),
+    State.VALIDATING: Behaviour(reads=False, removes=True, writes=True, checks=Checking.RECORDED),
+    State.PUBLIC: Behaviour(reads=True, removes=True, writes=True, checks=Checking.REFUSED),
+}

@@ -63,12 +63,14 @@ NUMERIC_DEFAULT = (38, 18)
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A kind with its modifiers: (precision, scale) of a numeric, length of a varchar (0: none)."""
+    """A kind with its modifiers: (precision, scale) of a numeric, length of a varchar (0: none). The values of an enum
+    are kept as text; `enum` is the id of its descriptor (0: none)."""
 
     kind: Kind
     precision: int = 0
     scale: int = 0
     length: int = 0
+    enum: int = 0
 
     def __str__(self) -> str:
         if self.kind is Kind.NUMERIC:

@@ -1,0 +1,90 @@
+"""Descriptors of the objects that are not tables: one version each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seachange.model.access import Access
+from seachange.model.descriptor import Table
+from seachange.model.ids import ColumnId, DescriptorId, TableId
+from seachange.model.types import SqlType
+
+DEFAULT_DATABASE = "seachange"
+DEFAULT_SCHEMA = "public"
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    id: DescriptorId
+    version: int
+    name: str
+    access: Access = Access()  # noqa: RUF009 - a value
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    id: DescriptorId
+    version: int
+    name: str
+    database: str = DEFAULT_DATABASE
+    access: Access = Access()  # noqa: RUF009 - a value
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """`owner` is the column with which it is dropped. `run` is raised when it starts over, at `restart`."""
+
+    id: DescriptorId
+    version: int
+    schema: str
+    name: str
+    type: SqlType
+    increment: int
+    minimum: int
+    maximum: int
+    start: int
+    cache: int = 1
+    cycle: bool = False
+    owner: tuple[TableId, ColumnId] | None = None
+    restart: int | None = None
+    run: int = 0
+    database: str = DEFAULT_DATABASE
+    access: Access = Access()  # noqa: RUF009 - a value
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of an enum; `rank` orders them."""
+
+    id: int
+    rank: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType:
+    id: DescriptorId
+    version: int
+    schema: str
+    name: str
+    values: tuple[Value, ...]
+    next_value_id: int  # ids are never reused
+    database: str = DEFAULT_DATABASE
+    access: Access = Access()  # noqa: RUF009 - a value
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    id: DescriptorId
+    version: int
+    schema: str
+    name: str
+    query: str
+    columns: tuple[str, ...]
+    relation_ids: tuple[DescriptorId, ...]
+    column_uses: tuple[tuple[TableId, ColumnId], ...]
+    database: str = DEFAULT_DATABASE
+    access: Access = Access()  # noqa: RUF009 - a value
+
+
+Descriptor = Table | Database | Schema | Sequence | EnumType | View

@@ -1,0 +1,69 @@
+"""What the planner knows of a database: its descriptors at one moment, and how large the tables are.
+
+**Invariant:** a value. A change makes another one (`apply_ops`); nothing here reads a clock, a file or a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from seachange.model.descriptor import Table
+from seachange.model.elements import Element, descriptor_of
+from seachange.model.ids import DescriptorId, TableId
+from seachange.model.objects import Descriptor
+from seachange.model.ops import Op, SetState
+from seachange.model.states import State
+from seachange.planner.object_parts import compose, decompose
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """What is stored of a table: its primary index. `rows` is exact only where it is 0."""
+
+    rows: int = 0
+    bytes: int = 0
+    files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """`sizes` lacks tables of which nothing is known; `dropped` are tables whose data is still kept."""
+
+    descriptors: Mapping[DescriptorId, Descriptor] = field(default_factory=dict)
+    sizes: Mapping[TableId, TableSize] = field(default_factory=dict)
+    dropped: tuple[Table, ...] = ()
+
+    def is_empty(self, table_id: TableId) -> bool:
+        size = self.sizes.get(table_id)
+        return size is not None and size.rows == 0
+
+
+def apply_ops(catalog: Catalog, ops: Iterable[Op]) -> Catalog:
+    """The catalog after a stage: every descriptor that the ops touch has its next version."""
+    changes: dict[DescriptorId, list[SetState]] = {}
+    for op in ops:
+        if isinstance(op, SetState):
+            changes.setdefault(descriptor_of(op.element), []).append(op)
+    descriptors = dict(catalog.descriptors)
+    dropped = list(catalog.dropped)
+    for id_, mutations in changes.items():
+        before = descriptors.pop(id_, None)
+        after = change_descriptor(before, mutations)
+        if after is not None:
+            descriptors[id_] = after
+        elif isinstance(before, Table):
+            dropped.append(before)
+    return Catalog(descriptors, catalog.sizes, tuple(dropped))
+
+
+def change_descriptor(before: Descriptor | None, mutations: Iterable[SetState]) -> Descriptor | None:
+    """The next version of one descriptor. Changes are made to what it is now, so that a change under way and a comment
+    made meanwhile do not undo each other."""
+    parts: dict[Element, State] = decompose(before) if before is not None else {}
+    for mutation in mutations:
+        # Taken out first: the element that is put in may know more, of which comparisons know nothing.
+        parts.pop(mutation.element, None)
+        if mutation.state is not State.ABSENT:
+            parts[mutation.element] = mutation.state
+    return compose(before, parts)

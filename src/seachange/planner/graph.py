@@ -1,0 +1,230 @@
+"""The graph of a change: a node for each status that a target arrives at, edges for what has to be done before.
+
+Nodes of one target follow each other (op edges); rules join nodes of different targets (dependency edges).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from seachange.model import elements
+from seachange.model.elements import Element, descriptor_of
+from seachange.model.ops import OpType
+from seachange.model.targets import GOAL_STATUS, Goal, Status, Target
+from seachange.planner.lifecycles.lifecycle import Step
+from seachange.planner.rules.release import Release
+from seachange.planner.rules.rule import Adding, At, Dropping, Moment, Order, Rule
+
+# Fields that hold several values; a join on one of them agrees if one value does.
+_MANY = frozenset({"column_ids", "rebuilt_ids", "sequence_ids", "relation_ids", "column_uses"})
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The step of target number `target` from status `origin`. `skipped` says why its work is not needed."""
+
+    target: int
+    origin: Status
+    step: Step
+    skipped: str = ""
+
+    @property
+    def status(self) -> Status:
+        return self.step.to
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    first: int
+    then: int
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """`paths` are the numbers of each target's nodes in order; `required` and `companions` the dependencies by node."""
+
+    targets: tuple[Target, ...]
+    nodes: tuple[Node, ...]
+    paths: tuple[tuple[int, ...], ...]
+    dependencies: tuple[Dependency, ...]
+    # Dependencies of which the node is `then`; and those that tie it to another in one stage, from either side.
+    required: tuple[tuple[Dependency, ...], ...]
+    companions: tuple[tuple[int, ...], ...]
+
+
+def path_of(target: Target, release: Release) -> list[tuple[Status, Step]]:
+    """The steps that are left, each with the status that it starts from."""
+    lifecycle = release.lifecycles[type(target.element)]
+    statuses = lifecycle.statuses
+    steps: tuple[Step, ...] = ()
+    match target.goal:
+        case Goal.PUBLIC | Goal.ENFORCED:
+            steps = lifecycle.add[statuses.index(target.start) : statuses.index(GOAL_STATUS[target.goal])]
+        case Goal.TRANSIENT:
+            # As far as it can be without being seen.
+            end = max(1, len(lifecycle.add) - 1)
+            steps = (*lifecycle.add[statuses.index(target.start) : end], *lifecycle.drop)
+        case Goal.ABSENT:
+            steps = lifecycle.drop if target.start is not Status.ABSENT else ()
+    origins = (target.start, *(step.to for step in steps))
+    return list(zip(origins, steps, strict=False))
+
+
+def build_graph(targets: Sequence[Target], release: Release, skip: dict[int, str] | None = None) -> Graph:
+    """`skip` maps the numbers of targets whose waits and work are not needed to the reason."""
+    nodes: list[Node] = []
+    paths: list[tuple[int, ...]] = []
+    hosted = _hosted(targets)
+    for number, target in enumerate(targets):
+        reason = (skip or {}).get(number, "")
+        start = len(nodes)
+        for origin, step in path_of(target, release):
+            nodes.append(_node(number, origin, step, reason, number in hosted))
+        paths.append(tuple(range(start, len(nodes))))
+    dependencies = tuple(_dependencies(targets, nodes, paths, release.rules))
+    required: list[list[Dependency]] = [[] for _ in nodes]
+    companions: list[list[int]] = [[] for _ in nodes]
+    for dependency in dependencies:
+        required[dependency.then].append(dependency)
+        if dependency.rule.order is Order.WITH:
+            companions[dependency.first].append(dependency.then)
+            companions[dependency.then].append(dependency.first)
+    return Graph(
+        tuple(targets),
+        tuple(nodes),
+        tuple(paths),
+        dependencies,
+        tuple(tuple(r) for r in required),
+        tuple(tuple(c) for c in companions),
+    )
+
+
+def _node(number: int, origin: Status, step: Step, reason: str, hosted: bool) -> Node:
+    if reason and step.op is not OpType.COLLECTION:
+        step = replace(step, op=OpType.MUTATION, fenced=False)
+    else:
+        reason = ""
+    if hosted and step.to is not Status.ABSENT:
+        step = replace(step, revertible=True)
+    return Node(number, origin, step, reason)
+
+
+_COLUMN = ("table_id", "column_id")
+
+# Which element is shown or hidden together with which: kinds, and the fields that they agree in.
+_HOSTS: tuple[tuple[tuple[type[Element], ...], tuple[str, ...]], ...] = (
+    ((elements.Column, elements.ConvertedColumn), _COLUMN),
+    ((elements.PrimaryIndex, elements.SecondaryIndex, elements.UniqueIndex), ("table_id", "index_id")),
+    ((elements.CheckConstraint, elements.ForeignKey), ("table_id", "constraint_id")),
+)
+_PARTS: tuple[type[Element], ...] = (
+    elements.ColumnName,
+    elements.ColumnType,
+    elements.ColumnDefault,
+    elements.ColumnGenerated,
+    elements.ColumnIdentity,
+    elements.IndexName,
+    elements.KeyConstraint,
+    elements.IndexData,
+    elements.ConstraintName,
+)
+
+
+def _hosted(targets: Sequence[Target]) -> set[int]:
+    """The targets of which nobody sees anything as long as their host is hidden: parts of what is being added, and the
+    sequence of a column that is."""
+    hosts: set[tuple[object, ...]] = set()
+    for target in targets:
+        for kinds, fields in _HOSTS:
+            if target.adds and isinstance(target.element, kinds):
+                hosts.add(_place(target.element, fields))
+    hosted: set[int] = set()
+    sequences: set[int] = set()
+    for number, target in enumerate(targets):
+        if not target.adds:
+            continue
+        if isinstance(target.element, elements.SequenceOwner):
+            sequences |= {target.element.sequence_id} if _place(target.element, _COLUMN) in hosts else set()
+        elif isinstance(target.element, _PARTS) and any(_place(target.element, names) in hosts for _, names in _HOSTS):
+            hosted.add(number)
+    for number, target in enumerate(targets):
+        if target.adds and descriptor_of(target.element) in sequences:
+            hosted.add(number)
+    return hosted
+
+
+def _place(element: Element, fields: tuple[str, ...]) -> tuple[object, ...]:
+    return (fields[-1], *(getattr(element, field, None) for field in fields))
+
+
+def _dependencies(
+    targets: Sequence[Target], nodes: Sequence[Node], paths: Sequence[tuple[int, ...]], rules: Iterable[Rule]
+) -> Iterable[Dependency]:
+    by_kind: dict[type[Element], list[int]] = defaultdict(list)
+    for number, target in enumerate(targets):
+        by_kind[type(target.element)].append(number)
+    for rule in rules:
+        firsts = list(_moments(rule.first, by_kind, targets, nodes, paths))
+        thens = list(_moments(rule.then, by_kind, targets, nodes, paths))
+        if not firsts or not thens:
+            continue
+        names = [(name, name) if isinstance(name, str) else name for name in rule.join]
+        table: dict[tuple[object, ...], list[int]] = defaultdict(list)
+        for node in firsts:
+            for key in _keys(targets[nodes[node].target].element, [one for one, _ in names]):
+                table[key].append(node)
+        for node in thens:
+            seen: set[int] = set()
+            for key in _keys(targets[nodes[node].target].element, [other for _, other in names]):
+                for first in table.get(key, ()):
+                    if nodes[first].target != nodes[node].target and first not in seen:
+                        seen.add(first)
+                        yield Dependency(first, node, rule)
+
+
+def _moments(
+    at: At,
+    by_kind: dict[type[Element], list[int]],
+    targets: Sequence[Target],
+    nodes: Sequence[Node],
+    paths: Sequence[tuple[int, ...]],
+) -> Iterable[int]:
+    for kind in at.kinds:
+        for number in by_kind.get(kind, ()):
+            node = _moment(at, targets[number], nodes, paths[number])
+            if node is not None:
+                yield node
+
+
+def _moment(at: At, target: Target, nodes: Sequence[Node], path: tuple[int, ...]) -> int | None:
+    """The node of the target that the rule speaks of; none, if it has been passed or is never reached."""
+    match at:
+        case Dropping():
+            found = [n for n in path if nodes[n].status is Status.ABSENT]
+        case Adding(status=Moment.FIRST):
+            found = [n for n in path[:1] if target.adds and target.start is Status.ABSENT]
+        case Adding(status=Moment.LAST):
+            found = [n for n in path[-1:] if target.goal in (Goal.PUBLIC, Goal.ENFORCED)]
+        case Adding(status=status):
+            found = [n for n in path if target.adds and nodes[n].status is status]
+    return found[0] if found else None
+
+
+def _keys(element: Element, names: Sequence[str]) -> list[tuple[object, ...]]:
+    keys: list[tuple[object, ...]] = [()]
+    for name in names:
+        values = field_values(element, name)
+        keys = [(*key, value) for key in keys for value in values]
+    return keys
+
+
+def field_values(element: Element, name: str) -> tuple[object, ...]:
+    if name == "descriptor_id":
+        return (descriptor_of(element),)
+    value = getattr(element, name, None)
+    if value is None:
+        return ()
+    return value if name in _MANY else (value,)

@@ -1,0 +1,1 @@
+"""The ways of elements from absent to public and back, as tables."""

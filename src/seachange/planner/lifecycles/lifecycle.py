@@ -1,0 +1,35 @@
+"""What a lifecycle is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seachange.model.ops import OpType
+from seachange.model.targets import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step to status `to`.
+
+    `fenced`: the step relies on every writer knowing the status that it starts from, so that must be published, drained
+    and fenced before. `revertible`: after it the change can still be taken back.
+    """
+
+    to: Status
+    op: OpType = OpType.MUTATION
+    fenced: bool = False
+    revertible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """`add` begins at ABSENT. `drop` begins at PUBLIC, and equally at any status of `add`: a change is reverted by
+    dropping what it has added so far."""
+
+    add: tuple[Step, ...]
+    drop: tuple[Step, ...]
+
+    @property
+    def statuses(self) -> tuple[Status, ...]:
+        return (Status.ABSENT, *(step.to for step in self.add))

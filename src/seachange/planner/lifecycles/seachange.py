@@ -1,0 +1,121 @@
+"""The lifecycles of our elements.
+
+A step into or out of PUBLIC is what everybody sees of a change. All of them are taken in one stage, the publication,
+once nothing is left that can fail: it is the point of no return, and so none of these steps is revertible.
+"""
+
+from __future__ import annotations
+
+from seachange.model import elements
+from seachange.model.elements import Element
+from seachange.model.ops import OpType
+from seachange.model.targets import Status
+from seachange.planner.lifecycles.lifecycle import Lifecycle, Step
+
+_PUBLISH = Step(Status.PUBLIC, revertible=False)
+_REMOVE = (Step(Status.ABSENT, revertible=False),)
+
+# Schema only: what has no rows of its own, and what is true of all rows by definition.
+SIMPLE = Lifecycle(add=(_PUBLISH,), drop=_REMOVE)
+
+# A row that was written without the column reads as its frozen value, so no writer needs to be waited for.
+COLUMN = Lifecycle(add=(Step(Status.WRITE_ONLY), _PUBLISH), drop=_REMOVE)
+
+# A row whose old value has no counterpart of the new type is recorded, not refused: the change is what fails.
+CONVERTED_COLUMN = Lifecycle(add=(Step(Status.VALIDATING), _PUBLISH), drop=_REMOVE)
+
+# Reorganisation: entries are built for the rows as of a moment from which on every writer maintains them.
+INDEX = Lifecycle(
+    add=(
+        Step(Status.WRITE_ONLY),
+        Step(Status.BACKFILLED, OpType.BACKFILL, fenced=True),
+        _PUBLISH,
+    ),
+    drop=_REMOVE,
+)
+
+# Writers declare their keys from WRITE_ONLY on; whoever checks, from ENFORCED on, can rely on them.
+UNIQUE_INDEX = Lifecycle(
+    add=(
+        Step(Status.WRITE_ONLY),
+        Step(Status.BACKFILLED, OpType.BACKFILL, fenced=True),
+        Step(Status.ENFORCED),
+        Step(Status.VALIDATED, OpType.VALIDATION, fenced=True),
+        _PUBLISH,
+    ),
+    drop=_REMOVE,
+)
+
+# Validation of what looks at one row alone.
+ROW_CONSTRAINT = Lifecycle(
+    add=(
+        Step(Status.ENFORCED),
+        Step(Status.VALIDATED, OpType.VALIDATION, fenced=True),
+        _PUBLISH,
+    ),
+    drop=_REMOVE,
+)
+
+# Validation of what looks at keys of another table: children leave the keys that they rely on before anybody checks.
+FOREIGN_KEY = Lifecycle(
+    add=(
+        Step(Status.WRITE_ONLY),
+        Step(Status.ENFORCED, fenced=True),
+        Step(Status.VALIDATED, OpType.VALIDATION, fenced=True),
+        _PUBLISH,
+    ),
+    drop=_REMOVE,
+)
+
+# The parent's side goes in step with the child's, which is validated for both.
+FOREIGN_KEY_PARENT = Lifecycle(
+    add=(
+        Step(Status.WRITE_ONLY),
+        Step(Status.ENFORCED, fenced=True),
+        _PUBLISH,
+    ),
+    drop=_REMOVE,
+)
+
+# Files outlive the index by the time for which history is kept, and are deleted once no writer can add to them.
+DATA = Lifecycle(
+    add=(Step(Status.PUBLIC),),
+    drop=(Step(Status.ABSENT, OpType.COLLECTION, fenced=True, revertible=False),),
+)
+
+LIFECYCLES: dict[type[Element], Lifecycle] = {
+    elements.Namespace: SIMPLE,
+    elements.Owner: SIMPLE,
+    elements.Privileges: SIMPLE,
+    elements.Comment: SIMPLE,
+    elements.Database: SIMPLE,
+    elements.Schema: SIMPLE,
+    elements.Table: SIMPLE,
+    elements.Sequence: SIMPLE,
+    elements.SequenceSettings: SIMPLE,
+    elements.SequenceOwner: SIMPLE,
+    elements.SequenceStart: SIMPLE,
+    elements.EnumType: SIMPLE,
+    elements.EnumValue: SIMPLE,
+    elements.EnumLabel: SIMPLE,
+    elements.View: SIMPLE,
+    elements.ViewQuery: SIMPLE,
+    elements.Column: COLUMN,
+    elements.ConvertedColumn: CONVERTED_COLUMN,
+    elements.ColumnName: SIMPLE,
+    elements.ColumnType: SIMPLE,
+    elements.ColumnDefault: SIMPLE,
+    elements.ColumnNotNull: ROW_CONSTRAINT,
+    elements.ColumnGenerated: SIMPLE,
+    elements.ColumnIdentity: SIMPLE,
+    elements.PrimaryIndex: INDEX,
+    elements.SecondaryIndex: INDEX,
+    elements.UniqueIndex: UNIQUE_INDEX,
+    elements.IndexName: SIMPLE,
+    elements.KeyConstraint: SIMPLE,
+    elements.IndexData: DATA,
+    elements.CheckConstraint: ROW_CONSTRAINT,
+    elements.ForeignKey: FOREIGN_KEY,
+    elements.ForeignKeyParent: FOREIGN_KEY_PARENT,
+    elements.ConstraintName: SIMPLE,
+}

@@ -1,0 +1,177 @@
+"""Databases, schemas, sequences, types and views taken apart and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from seachange.model import elements, objects
+from seachange.model.descriptor import Table
+from seachange.model.elements import Element
+from seachange.model.object_statements import ObjectKind
+from seachange.model.objects import Descriptor
+from seachange.model.states import State
+from seachange.planner.access_parts import compose_access, decompose_access
+from seachange.planner.table_parts import Parts, compose_table, decompose_table
+
+E = TypeVar("E")
+
+
+def decompose(descriptor: Descriptor) -> Parts:
+    match descriptor:
+        case Table():
+            return decompose_table(descriptor)
+        case objects.Database(id=id_):
+            own: list[Element] = [
+                elements.Database(id_),
+                elements.Namespace(id_, ObjectKind.DATABASE, "", "", descriptor.name),
+            ]
+        case objects.Schema(id=id_):
+            own = [
+                elements.Schema(id_),
+                elements.Namespace(id_, ObjectKind.SCHEMA, descriptor.database, "", descriptor.name),
+            ]
+        case objects.Sequence(id=id_):
+            own = [elements.Sequence(id_), _name(descriptor, ObjectKind.SEQUENCE), *_sequence(descriptor)]
+        case objects.EnumType(id=id_):
+            own = [elements.EnumType(id_), _name(descriptor, ObjectKind.TYPE)]
+            for value in descriptor.values:
+                own += [elements.EnumValue(id_, value.id, value.rank), elements.EnumLabel(id_, value.id, value.label)]
+        case objects.View(id=id_):
+            query = elements.ViewQuery(
+                id_, descriptor.query, descriptor.columns, descriptor.relation_ids, descriptor.column_uses
+            )
+            own = [elements.View(id_), _name(descriptor, ObjectKind.VIEW), query]
+    return dict.fromkeys(own, State.PUBLIC) | decompose_access(descriptor.id, descriptor.access)
+
+
+def _name(object_: objects.Sequence | objects.EnumType | objects.View, kind: ObjectKind) -> elements.Namespace:
+    return elements.Namespace(object_.id, kind, object_.database, object_.schema, object_.name)
+
+
+def _sequence(sequence: objects.Sequence) -> list[Element]:
+    found: list[Element] = [
+        elements.SequenceSettings(
+            sequence.id,
+            sequence.type,
+            sequence.increment,
+            sequence.minimum,
+            sequence.maximum,
+            sequence.start,
+            sequence.cache,
+            sequence.cycle,
+        )
+    ]
+    if sequence.owner is not None:
+        found.append(elements.SequenceOwner(sequence.id, *sequence.owner))
+    if sequence.restart is not None:
+        found.append(elements.SequenceStart(sequence.id, sequence.restart, sequence.run))
+    return found
+
+
+# Together again.
+
+
+def compose(before: Descriptor | None, parts: Mapping[Element, State]) -> Descriptor | None:
+    """The next version of an object; None if it is gone."""
+    for element in parts:
+        if isinstance(element, elements.Table):
+            assert before is None or isinstance(before, Table)
+            return compose_table(before, parts)
+        build = _BUILD.get(type(element))
+        if build is not None:
+            version = before.version + 1 if before is not None else 1
+            made = build(element, version, parts)
+            if isinstance(made, objects.EnumType) and isinstance(before, objects.EnumType):
+                made = replace(made, next_value_id=max(made.next_value_id, before.next_value_id))
+            return made
+    return None
+
+
+def _only(kind: type[E], parts: Mapping[Element, State]) -> E:
+    (found,) = [element for element in parts if isinstance(element, kind)]
+    return found
+
+
+def _first(kind: type[E], parts: Mapping[Element, State]) -> E | None:
+    return next((element for element in parts if isinstance(element, kind)), None)
+
+
+def _database(element: elements.Database, version: int, parts: Mapping[Element, State]) -> Descriptor:
+    name = _only(elements.Namespace, parts).name
+    return objects.Database(element.descriptor_id, version, name, compose_access(parts))
+
+
+def _schema(element: elements.Schema, version: int, parts: Mapping[Element, State]) -> Descriptor:
+    entry = _only(elements.Namespace, parts)
+    return objects.Schema(element.descriptor_id, version, entry.name, entry.database, compose_access(parts))
+
+
+def _compose_sequence(element: elements.Sequence, version: int, parts: Mapping[Element, State]) -> Descriptor:
+    entry = _only(elements.Namespace, parts)
+    settings = _only(elements.SequenceSettings, parts)
+    owner = _first(elements.SequenceOwner, parts)
+    start = _first(elements.SequenceStart, parts)
+    return objects.Sequence(
+        element.sequence_id,
+        version,
+        entry.schema,
+        entry.name,
+        settings.type,
+        settings.increment,
+        settings.minimum,
+        settings.maximum,
+        settings.start,
+        settings.cache,
+        settings.cycle,
+        (owner.table_id, owner.column_id) if owner is not None else None,
+        start.start if start is not None else None,
+        start.run if start is not None else 0,
+        entry.database,
+        compose_access(parts),
+    )
+
+
+def _enum(element: elements.EnumType, version: int, parts: Mapping[Element, State]) -> Descriptor:
+    entry = _only(elements.Namespace, parts)
+    labels = {e.value_id: e.label for e in parts if isinstance(e, elements.EnumLabel)}
+    values = [objects.Value(e.value_id, e.rank, labels[e.value_id]) for e in parts if isinstance(e, elements.EnumValue)]
+    values.sort(key=lambda value: value.rank)
+    following = max((value.id for value in values), default=0) + 1
+    return objects.EnumType(
+        element.type_id,
+        version,
+        entry.schema,
+        entry.name,
+        tuple(values),
+        following,
+        entry.database,
+        compose_access(parts),
+    )
+
+
+def _view(element: elements.View, version: int, parts: Mapping[Element, State]) -> Descriptor:
+    entry = _only(elements.Namespace, parts)
+    query = _only(elements.ViewQuery, parts)
+    return objects.View(
+        element.view_id,
+        version,
+        entry.schema,
+        entry.name,
+        query.query,
+        query.columns,
+        query.relation_ids,
+        query.column_uses,
+        entry.database,
+        compose_access(parts),
+    )
+
+
+_BUILD: dict[type[Element], Callable[[Any, int, Mapping[Element, State]], Descriptor]] = {
+    elements.Database: _database,
+    elements.Schema: _schema,
+    elements.Sequence: _compose_sequence,
+    elements.EnumType: _enum,
+    elements.View: _view,
+}
