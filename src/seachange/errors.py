@@ -78,6 +78,11 @@ class UndefinedTable(ProgrammingError):
     message = 'relation "{name}" does not exist'
 
 
+class WrongObjectType(ProgrammingError):
+    sqlstate = "42809"
+    message = '"{name}" is not a {kind}'
+
+
 class DuplicateTable(ProgrammingError):
     sqlstate = "42P07"
     message = 'relation "{name}" already exists'

@@ -201,6 +201,10 @@ class ColumnName:
     column_id: ColumnId
     name: str
 
+    @property
+    def folded(self) -> str:
+        return self.name.lower()
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
@@ -247,7 +251,8 @@ class ColumnIdentity:
     always: bool
 
 
-# Indexes. `built`: the entries need no building, because there are none or because they were kept.
+# Indexes. `built`: the entries need no building, because there are none or because they were kept. `source_id` is the
+# new primary index that the entries are made from; without one, the one that there is.
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +283,7 @@ class SecondaryIndex:
     descending: tuple[ColumnId, ...] = ()
     where: Expression | None = None
     built: bool = field(default=False, compare=False)
+    source_id: IndexId | None = field(default=None, compare=False)
 
     @property
     def column_ids(self) -> tuple[ColumnId, ...]:
@@ -294,6 +300,7 @@ class UniqueIndex:
     where: Expression | None = None
     nulls_distinct: bool = True
     built: bool = field(default=False, compare=False)
+    source_id: IndexId | None = field(default=None, compare=False)
 
     @property
     def column_ids(self) -> tuple[ColumnId, ...]:

@@ -6,12 +6,11 @@ Nodes of one target follow each other (op edges); rules join nodes of different 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seachange.model import elements
 from seachange.model.elements import Element, descriptor_of
-from seachange.model.ops import OpType
 from seachange.model.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.planner.lifecycles.lifecycle import Step
 from seachange.planner.rules.release import Release
@@ -22,12 +21,21 @@ _MANY = frozenset({"column_ids", "rebuilt_ids", "sequence_ids", "relation_ids", 
 
 
 @dataclass(frozen=True, slots=True)
+class Skip:
+    """Statuses that a target passes without stopping, because it needs neither the wait nor the work, and why."""
+
+    reason: str
+    statuses: frozenset[Status]
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
-    """The step of target number `target` from status `origin`. `skipped` says why its work is not needed."""
+    """A step of target number `target` from status `origin`, past statuses that are left out for `skipped` reasons."""
 
     target: int
     origin: Status
     step: Step
+    passes: tuple[Status, ...] = ()
     skipped: str = ""
 
     @property
@@ -73,16 +81,17 @@ def path_of(target: Target, release: Release) -> list[tuple[Status, Step]]:
     return list(zip(origins, steps, strict=False))
 
 
-def build_graph(targets: Sequence[Target], release: Release, skip: dict[int, str] | None = None) -> Graph:
-    """`skip` maps the numbers of targets whose waits and work are not needed to the reason."""
+def build_graph(targets: Sequence[Target], release: Release, skips: Mapping[int, Skip] | None = None) -> Graph:
+    """`skips` are those of the targets with these numbers."""
     nodes: list[Node] = []
     paths: list[tuple[int, ...]] = []
     hosted = _hosted(targets)
     for number, target in enumerate(targets):
-        reason = (skip or {}).get(number, "")
         start = len(nodes)
-        for origin, step in path_of(target, release):
-            nodes.append(_node(number, origin, step, reason, number in hosted))
+        for node in _nodes(number, path_of(target, release), (skips or {}).get(number, _NO_SKIP)):
+            # Nobody sees a part of what is hidden, so it can come, and be taken back, with it.
+            hidden = number in hosted and node.status is not Status.ABSENT
+            nodes.append(replace(node, step=replace(node.step, revertible=True)) if hidden else node)
         paths.append(tuple(range(start, len(nodes))))
     dependencies = tuple(_dependencies(targets, nodes, paths, release.rules))
     required: list[list[Dependency]] = [[] for _ in nodes]
@@ -102,14 +111,23 @@ def build_graph(targets: Sequence[Target], release: Release, skip: dict[int, str
     )
 
 
-def _node(number: int, origin: Status, step: Step, reason: str, hosted: bool) -> Node:
-    if reason and step.op is not OpType.COLLECTION:
-        step = replace(step, op=OpType.MUTATION, fenced=False)
-    else:
-        reason = ""
-    if hosted and step.to is not Status.ABSENT:
-        step = replace(step, revertible=True)
-    return Node(number, origin, step, reason)
+_NO_SKIP = Skip("", frozenset())
+
+
+def _nodes(number: int, path: Sequence[tuple[Status, Step]], skip: Skip) -> Iterable[Node]:
+    """A step to a status that is left out becomes a part of the one after it."""
+    passed: list[Status] = []
+    start: Status | None = None
+    for position, (origin, step) in enumerate(path):
+        if start is None:
+            start = origin
+        if step.to in skip.statuses and position + 1 < len(path):
+            passed.append(step.to)
+            continue
+        # What it would have waited for lies in what is left out.
+        fenced = step.fenced and not passed
+        yield Node(number, start, replace(step, fenced=fenced), tuple(passed), skip.reason if passed else "")
+        passed, start = [], None
 
 
 _COLUMN = ("table_id", "column_id")
@@ -209,7 +227,7 @@ def _moment(at: At, target: Target, nodes: Sequence[Node], path: tuple[int, ...]
         case Adding(status=Moment.LAST):
             found = [n for n in path[-1:] if target.goal in (Goal.PUBLIC, Goal.ENFORCED)]
         case Adding(status=status):
-            found = [n for n in path if target.adds and nodes[n].status is status]
+            found = [n for n in path if target.adds and (nodes[n].status is status or status in nodes[n].passes)]
     return found[0] if found else None
 
 

@@ -18,36 +18,48 @@ from seachange.planner.table_parts import Parts, compose_table, decompose_table
 E = TypeVar("E")
 
 
+_KINDS: dict[type[Descriptor], ObjectKind] = {
+    Table: ObjectKind.TABLE,
+    objects.Sequence: ObjectKind.SEQUENCE,
+    objects.EnumType: ObjectKind.TYPE,
+    objects.View: ObjectKind.VIEW,
+}
+
+
+def namespace_of(descriptor: Descriptor) -> elements.Namespace:
+    """The entry under which an object is found."""
+    match descriptor:
+        case objects.Database():
+            return elements.Namespace(descriptor.id, ObjectKind.DATABASE, "", "", descriptor.name)
+        case objects.Schema():
+            return elements.Namespace(descriptor.id, ObjectKind.SCHEMA, descriptor.database, "", descriptor.name)
+        case _:
+            kind = _KINDS[type(descriptor)]
+            return elements.Namespace(descriptor.id, kind, descriptor.database, descriptor.schema, descriptor.name)
+
+
 def decompose(descriptor: Descriptor) -> Parts:
+    own: list[Element] = []
     match descriptor:
         case Table():
             return decompose_table(descriptor)
         case objects.Database(id=id_):
-            own: list[Element] = [
-                elements.Database(id_),
-                elements.Namespace(id_, ObjectKind.DATABASE, "", "", descriptor.name),
-            ]
+            own = [elements.Database(id_)]
         case objects.Schema(id=id_):
-            own = [
-                elements.Schema(id_),
-                elements.Namespace(id_, ObjectKind.SCHEMA, descriptor.database, "", descriptor.name),
-            ]
+            own = [elements.Schema(id_)]
         case objects.Sequence(id=id_):
-            own = [elements.Sequence(id_), _name(descriptor, ObjectKind.SEQUENCE), *_sequence(descriptor)]
+            own = [elements.Sequence(id_), *_sequence(descriptor)]
         case objects.EnumType(id=id_):
-            own = [elements.EnumType(id_), _name(descriptor, ObjectKind.TYPE)]
+            own = [elements.EnumType(id_)]
             for value in descriptor.values:
                 own += [elements.EnumValue(id_, value.id, value.rank), elements.EnumLabel(id_, value.id, value.label)]
         case objects.View(id=id_):
             query = elements.ViewQuery(
                 id_, descriptor.query, descriptor.columns, descriptor.relation_ids, descriptor.column_uses
             )
-            own = [elements.View(id_), _name(descriptor, ObjectKind.VIEW), query]
+            own = [elements.View(id_), query]
+    own.insert(1, namespace_of(descriptor))
     return dict.fromkeys(own, State.PUBLIC) | decompose_access(descriptor.id, descriptor.access)
-
-
-def _name(object_: objects.Sequence | objects.EnumType | objects.View, kind: ObjectKind) -> elements.Namespace:
-    return elements.Namespace(object_.id, kind, object_.database, object_.schema, object_.name)
 
 
 def _sequence(sequence: objects.Sequence) -> list[Element]:

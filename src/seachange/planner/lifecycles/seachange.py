@@ -67,16 +67,6 @@ FOREIGN_KEY = Lifecycle(
     drop=_REMOVE,
 )
 
-# The parent's side goes in step with the child's, which is validated for both.
-FOREIGN_KEY_PARENT = Lifecycle(
-    add=(
-        Step(Status.WRITE_ONLY),
-        Step(Status.ENFORCED, fenced=True),
-        _PUBLISH,
-    ),
-    drop=_REMOVE,
-)
-
 # Files outlive the index by the time for which history is kept, and are deleted once no writer can add to them.
 DATA = Lifecycle(
     add=(Step(Status.PUBLIC),),
@@ -116,6 +106,6 @@ LIFECYCLES: dict[type[Element], Lifecycle] = {
     elements.IndexData: DATA,
     elements.CheckConstraint: ROW_CONSTRAINT,
     elements.ForeignKey: FOREIGN_KEY,
-    elements.ForeignKeyParent: FOREIGN_KEY_PARENT,
+    elements.ForeignKeyParent: FOREIGN_KEY,
     elements.ConstraintName: SIMPLE,
 }

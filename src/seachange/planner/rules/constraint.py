@@ -59,6 +59,14 @@ CONSTRAINT_RULES: tuple[Rule, ...] = (
         join=_BOTH_ENDS,
     ),
     Rule(
+        name="both ends of a foreign key are validated in one stage",
+        reason="the writers of either table must know of it before the rows are looked at",
+        first=Adding((elements.ForeignKey,), Status.VALIDATED),
+        order=Order.WITH,
+        then=Adding((elements.ForeignKeyParent,), Status.VALIDATED),
+        join=_BOTH_ENDS,
+    ),
+    Rule(
         name="both ends of a foreign key are public in one stage",
         reason="what one table shows of it the other must not deny",
         first=Adding((elements.ForeignKey,), Status.PUBLIC),

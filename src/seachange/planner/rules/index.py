@@ -87,7 +87,7 @@ INDEX_RULES: tuple[Rule, ...] = (
         first=Adding((elements.PrimaryIndex,), Status.BACKFILLED),
         order=Order.BEFORE,
         then=Adding(_BUILT_FROM_ROWS, Status.BACKFILLED),
-        join=("table_id",),
+        join=("table_id", ("index_id", "source_id")),
     ),
     Rule(
         name="a primary key is proven unique before its index is written",

@@ -1,0 +1,1 @@
+"""Statements to targets, one family of statements to a module."""

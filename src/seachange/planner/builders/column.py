@@ -1,0 +1,233 @@
+"""ADD, DROP and RENAME COLUMN; defaults and NOT NULL."""
+
+from __future__ import annotations
+
+from seachange import errors
+from seachange.model import elements
+from seachange.model.defaults import constant_value
+from seachange.model.ids import ColumnId, TableId
+from seachange.model.object_statements import ObjectKind
+from seachange.model.statements import (
+    AddColumn,
+    ColumnDefinition,
+    ColumnType,
+    Constant,
+    DropColumn,
+    DropNotNull,
+    ExpressionDefinition,
+    RenameColumn,
+    SetDefault,
+    SetNotNull,
+    UserType,
+    Volatility,
+)
+from seachange.model.types import TEXT, SqlType
+from seachange.model.values import format_canonical
+from seachange.planner.builders.constraint import add_key, add_rule
+from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.drops import (
+    drop_check,
+    drop_column_parts,
+    drop_foreign_key,
+    drop_index,
+    drop_views,
+)
+from seachange.planner.builders.expression import bind_default, bind_expression
+from seachange.planner.builders.foreign_key import keys_on
+from seachange.planner.builders.identity import add_identity_parts, add_serial
+from seachange.planner.builders.rebuild import rebuild_primary
+
+
+def add_column(draft: Draft, table_id: TableId, action: AddColumn) -> None:
+    definition = action.column
+    if draft.select(elements.ColumnName, table_id=table_id, name=definition.name):
+        if not action.if_not_exists:
+            raise errors.DuplicateColumn(name=definition.name)
+        relation = draft.name_of(table_id)
+        draft.notices.append(f'column "{definition.name}" of relation "{relation}" already exists, skipping')
+        return
+    check_case(draft, table_id, definition.name)
+    define_column(draft, table_id, definition)
+    for key in action.keys:
+        add_key(draft, table_id, key)
+    for rule in action.rules:
+        add_rule(draft, table_id, rule)
+
+
+def check_case(draft: Draft, table_id: TableId, name: str) -> None:
+    """Names are told apart without regard to case, since that is how DuckDB reads them."""
+    for other in draft.select(elements.ColumnName, table_id=table_id, folded=name.lower()):
+        if other.name != name:
+            raise errors.FeatureNotSupported(
+                feature=f'columns "{other.name}" and "{name}", which differ only in case,', instead=""
+            )
+
+
+def define_column(draft: Draft, table_id: TableId, definition: ColumnDefinition) -> ColumnId:
+    """Adds a column with all its parts; where its values are in no file, the rows are rewritten."""
+    column_id = draft.take_column_id(table_id)
+    type_ = resolve_type(draft, definition.type)
+    text, sequences = bind_default(draft, type_, definition.default)
+    frozen = _frozen(draft, type_, definition, text) if not draft.is_new(table_id) else None
+    computed = _is_computed(definition)
+    draft.add(elements.Column(table_id, column_id, frozen=frozen))
+    draft.add(elements.ColumnName(table_id, column_id, definition.name))
+    draft.add(elements.ColumnType(table_id, column_id, type_))
+    if text is not None:
+        draft.add(elements.ColumnDefault(table_id, column_id, text, sequences))
+    if not definition.nullable or definition.identity is not None or definition.serial:
+        required = elements.ColumnNotNull(table_id, column_id)
+        if frozen is not None:
+            draft.implied[required] = "rows without the column read as its default"
+        elif not computed and not draft.has_no_rows(table_id):
+            raise errors.NotNullViolation(column=definition.name, relation=draft.name_of(table_id))
+        draft.add(required)
+    if definition.generated is not None:
+        bound = bind_expression(draft, table_id, definition.generated.pieces, definition.generated.columns)
+        draft.add(elements.ColumnGenerated(table_id, column_id, bound))
+    if definition.identity is not None:
+        add_identity_parts(draft, table_id, column_id, definition.identity)
+    if definition.serial:
+        add_serial(draft, table_id, column_id)
+    if computed:
+        rebuild_primary(draft, table_id, column_id)
+    return column_id
+
+
+def _is_computed(definition: ColumnDefinition) -> bool:
+    """Whether each row gets a value of its own."""
+    volatile = (
+        isinstance(definition.default, ExpressionDefinition) and definition.default.volatility is Volatility.VOLATILE
+    )
+    return volatile or definition.serial or definition.generated is not None or definition.identity is not None
+
+
+def _frozen(draft: Draft, type_: SqlType, definition: ColumnDefinition, text: str | None) -> str | None:
+    """What rows read that were written before the column: its default as it is now."""
+    match definition.default:
+        case Constant():
+            return format_canonical(type_, constant_value(type_, text))
+        case ExpressionDefinition() if not _is_computed(definition) and text is not None:
+            return draft.evaluated.get(text, text)
+        case _:
+            return None
+
+
+def resolve_type(draft: Draft, type_: ColumnType) -> SqlType:
+    match type_:
+        case SqlType():
+            return type_
+        case UserType():
+            found = draft.find(type_.name)
+            if found is None or found.kind is not ObjectKind.TYPE:
+                raise errors.UndefinedObject(kind="type", name=type_.name)
+            return SqlType(TEXT.kind, enum=found.id)
+
+
+def drop_column(draft: Draft, table_id: TableId, action: DropColumn) -> None:
+    if action.if_exists and not draft.select(elements.ColumnName, table_id=table_id, name=action.name):
+        relation = draft.name_of(table_id)
+        draft.notices.append(f'column "{action.name}" of relation "{relation}" does not exist, skipping')
+        return
+    column_id = draft.column(table_id, action.name)
+    what = f"column {action.name} of table {draft.name_of(table_id)}"
+    if column_id in draft.primary(table_id).key:
+        raise errors.FeatureNotSupported(
+            feature=f"dropping {what}, which is in the primary key,",
+            instead="ALTER TABLE ... ALTER PRIMARY KEY USING COLUMNS (...) makes another the key.",
+        )
+    release_column(draft, table_id, column_id, action.cascade, what)
+    drop_column_parts(draft, table_id, column_id)
+    if not draft.select(elements.ColumnName, table_id=table_id):
+        raise errors.FeatureNotSupported(feature="a table without columns", instead="DROP TABLE drops it.")
+
+
+def release_column(draft: Draft, table_id: TableId, column_id: ColumnId, cascade: bool, what: str) -> None:
+    """As in PostgreSQL, indexes and constraints of the table go with any of their columns; what lies outside, and
+    columns that are generated from it, only with CASCADE."""
+    draft.load_all()
+    drop_views(draft, draft.select(elements.ViewQuery, column_uses=(table_id, column_id)), cascade, what)
+    for generated in draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id):
+        if generated.virtual:
+            continue
+        name = draft.column_name(table_id, generated.column_id)
+        if not cascade:
+            raise errors.DependentObjectsExist(what=what, dependent=f"column {name}")
+        drop_column(draft, table_id, DropColumn(name, cascade=True))
+    for index in indexes_on(draft, table_id, column_id):
+        drop_index(draft, index, cascade, what)
+    for check in draft.select(elements.CheckConstraint, table_id=table_id, column_ids=column_id):
+        drop_check(draft, check)
+    for key in keys_on(draft, table_id, [column_id]):
+        drop_foreign_key(draft, key)
+
+
+def indexes_on(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[elements.AnyIndex]:
+    """Those that store the column, directly or as a part of a key that is an expression."""
+    columns = {column_id}
+    for generated in draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id):
+        columns |= {generated.column_id} if generated.virtual else set()
+    found: list[tuple[elements.AnyIndex, ...]] = [
+        (
+            *draft.select(elements.UniqueIndex, table_id=table_id, column_ids=column),
+            *draft.select(elements.SecondaryIndex, table_id=table_id, column_ids=column),
+        )
+        for column in sorted(columns)
+    ]
+    return list(dict.fromkeys(index for indexes in found for index in indexes))
+
+
+def rename_column(draft: Draft, table_id: TableId, action: RenameColumn) -> None:
+    column_id = draft.column(table_id, action.name)
+    if action.name == action.new_name:
+        return
+    if draft.select(elements.ColumnName, table_id=table_id, name=action.new_name):
+        raise errors.DuplicateColumn(name=action.new_name)
+    old = elements.ColumnName(table_id, column_id, action.name)
+    if action.name.lower() != action.new_name.lower():
+        check_case(draft, table_id, action.new_name)
+    draft.replace(old, elements.ColumnName(table_id, column_id, action.new_name))
+
+
+def set_default(draft: Draft, table_id: TableId, action: SetDefault) -> None:
+    column_id = draft.column(table_id, action.name)
+    for kind, what in ((elements.ColumnGenerated, "generated"), (elements.ColumnIdentity, "an identity")):
+        if action.default is not None and draft.select(kind, table_id=table_id, column_id=column_id):
+            detail = f'column "{action.name}" is {what}'
+            raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
+    old = draft.only(elements.ColumnDefault, table_id=table_id, column_id=column_id)
+    text, sequences = bind_default(draft, draft.column_type(table_id, column_id).type, action.default)
+    if text is not None:
+        draft.replace(old, elements.ColumnDefault(table_id, column_id, text, sequences))
+    elif old is not None:
+        draft.drop(old)
+
+
+def set_not_null(draft: Draft, table_id: TableId, action: SetNotNull) -> None:
+    column_id = draft.column(table_id, action.name)
+    if draft.select(elements.ColumnNotNull, table_id=table_id, column_id=column_id):
+        return
+    required = elements.ColumnNotNull(table_id, column_id)
+    for check in draft.select(elements.CheckConstraint, table_id=table_id, column_ids=column_id):
+        if check not in draft.targets and _says_not_null(check, column_id):
+            name = draft.only(elements.ConstraintName, table_id=table_id, constraint_id=check.constraint_id)
+            draft.implied[required] = f"constraint {name.name if name else ''} says so already"
+    draft.add(required)
+
+
+def _says_not_null(check: elements.CheckConstraint, column_id: ColumnId) -> bool:
+    reference = f'"c{column_id}"'
+    text = check.expression.strip().removeprefix("(").removesuffix(")")
+    return text in (f"{reference} IS NOT NULL", f"NOT {reference} IS NULL")
+
+
+def drop_not_null(draft: Draft, table_id: TableId, action: DropNotNull) -> None:
+    column_id = draft.column(table_id, action.name)
+    if column_id in draft.primary(table_id).key:
+        detail = f'column "{action.name}" is in a primary key'
+        raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
+    if draft.select(elements.ColumnIdentity, table_id=table_id, column_id=column_id):
+        detail = f'column "{action.name}" is an identity column'
+        raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
+    for required in draft.select(elements.ColumnNotNull, table_id=table_id, column_id=column_id):
+        draft.drop(required)

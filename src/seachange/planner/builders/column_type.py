@@ -1,0 +1,192 @@
+"""ALTER COLUMN TYPE, and the expression of a generated column."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from seachange import errors
+from seachange.model import elements
+from seachange.model.coercion import coerce
+from seachange.model.constraint import column_reference
+from seachange.model.defaults import constant_default, constant_value
+from seachange.model.expression import Expression
+from seachange.model.ids import ColumnId, IndexId, TableId
+from seachange.model.statements import AlterColumnType, DropExpression, SetExpression
+from seachange.model.types import SqlType, widens
+from seachange.planner.builders.column import indexes_on, resolve_type
+from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.drops import drop_column_attributes, drop_column_parts
+from seachange.planner.builders.expression import bind_expression, rebind
+from seachange.planner.builders.foreign_key import keys_on
+from seachange.planner.builders.rebuild import rebuild_primary, swap_index
+
+
+def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) -> None:
+    column_id = draft.column(table_id, action.name)
+    old = draft.column_type(table_id, column_id)
+    new = resolve_type(draft, action.type)
+    if old.type == new and action.using is None:
+        return
+    if old.type != new:
+        _refuse_views(draft, table_id, column_id)
+    if action.using is None and widens(old.type, new):
+        draft.replace(old, elements.ColumnType(table_id, column_id, new))
+        _recast_default(draft, table_id, column_id, old.type, new)
+        return
+    if action.using is not None:
+        conversion = bind_expression(draft, table_id, action.using.pieces, action.using.columns)
+    else:
+        conversion = Expression(f"CAST({column_reference(column_id)} AS {new.duckdb})", (column_id,))
+    replace_column(draft, table_id, column_id, new, conversion)
+
+
+def _refuse_views(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
+    draft.load_all()
+    for view in draft.select(elements.ViewQuery, column_uses=(table_id, column_id)):
+        name = draft.column_name(table_id, column_id)
+        raise errors.DependentObjectsExist(
+            what=f"type of column {name}", dependent=f"view {draft.name_of(view.view_id)}"
+        )
+
+
+def _recast_default(draft: Draft, table_id: TableId, column_id: ColumnId, old: SqlType, new: SqlType) -> None:
+    default = draft.only(elements.ColumnDefault, table_id=table_id, column_id=column_id)
+    if default is not None and default.expression.startswith("'"):
+        text = constant_default(new, coerce(new, constant_value(old, default.expression)))
+        assert text is not None
+        draft.replace(default, replace(default, expression=text))
+
+
+def replace_column(
+    draft: Draft, table_id: TableId, old_id: ColumnId, type_: SqlType, conversion: Expression
+) -> ColumnId:
+    """Another column in the place of one, its values computed from the old row; whatever used the old one uses it."""
+    place = {"table_id": table_id, "column_id": old_id}
+    name = draft.column_name(table_id, old_id)
+    old_type = draft.column_type(table_id, old_id).type
+    new_id = draft.take_column_id(table_id)
+    moved = _parts_of(draft, table_id, old_id)
+    users = _users(draft, table_id, old_id)
+    if draft.has_no_rows(table_id):
+        draft.add(elements.Column(table_id, new_id, in_place_of=old_id))
+    else:
+        draft.add(elements.ConvertedColumn(table_id, new_id, conversion, in_place_of=old_id))
+    drop_column_attributes(draft, table_id, old_id)
+    draft.add(elements.ColumnName(table_id, new_id, name))
+    draft.add(elements.ColumnType(table_id, new_id, type_))
+    for part in moved:
+        draft.add(replace(part, column_id=new_id))
+    _recast_default(draft, table_id, new_id, old_type, type_)
+    for owner in draft.select(elements.SequenceOwner, **place):
+        draft.replace(owner, replace(owner, column_id=new_id))
+    rebuild_primary(draft, table_id, new_id)
+    for user in users:
+        _move_user(draft, user, old_id, new_id)
+    drop_column_parts(draft, table_id, old_id)
+    return new_id
+
+
+def _parts_of(
+    draft: Draft, table_id: TableId, column_id: ColumnId
+) -> list[elements.ColumnNotNull | elements.ColumnDefault | elements.ColumnGenerated | elements.ColumnIdentity]:
+    place = {"table_id": table_id, "column_id": column_id}
+    return [
+        *draft.select(elements.ColumnNotNull, **place),
+        *draft.select(elements.ColumnDefault, **place),
+        *draft.select(elements.ColumnGenerated, **place),
+        *draft.select(elements.ColumnIdentity, **place),
+    ]
+
+
+def _users(
+    draft: Draft, table_id: TableId, column_id: ColumnId
+) -> list[elements.AnyIndex | elements.Constraint | elements.ColumnGenerated]:
+    draft.load_all()
+    if column_id in draft.primary(table_id).key:
+        raise errors.FeatureNotSupported(
+            feature=f"changing the type of primary key column {draft.column_name(table_id, column_id)}",
+            instead="Add a column of the new type, then ALTER PRIMARY KEY USING COLUMNS.",
+        )
+    return [
+        *indexes_on(draft, table_id, column_id),
+        *draft.select(elements.CheckConstraint, table_id=table_id, column_ids=column_id),
+        *keys_on(draft, table_id, [column_id]),
+        *draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id),
+    ]
+
+
+def _move_user(
+    draft: Draft,
+    user: elements.AnyIndex | elements.Constraint | elements.ColumnGenerated,
+    old: ColumnId,
+    new: ColumnId,
+) -> None:
+    """What was there for the old column is made for the new one, and proven anew."""
+    match user:
+        case elements.UniqueIndex() | elements.SecondaryIndex():
+            moved = replace(
+                user,
+                index_id=IndexId(next(draft.ids)),
+                key=_swap(user.key, old, new),
+                include=_swap(user.include, old, new),
+                descending=_swap(user.descending, old, new),
+                where=rebind(user.where, old, new) if user.where is not None else None,
+            )
+            swap_index(draft, user, moved)
+        case elements.CheckConstraint():
+            bound = rebind(Expression(user.expression, user.column_ids), old, new)
+            id_ = draft.take_constraint_id(user.table_id)
+            moved_check = elements.CheckConstraint(user.table_id, id_, bound.text, bound.columns)
+            _move_constraint(draft, user, moved_check)
+        case elements.ForeignKey():
+            id_ = draft.take_constraint_id(user.table_id)
+            moved_key = replace(user, constraint_id=id_, column_ids=_swap(user.column_ids, old, new))
+            _move_constraint(draft, user, moved_key)
+            draft.drop(elements.ForeignKeyParent(user.parent_id, user.table_id, user.constraint_id))
+            draft.add(elements.ForeignKeyParent(user.parent_id, user.table_id, id_))
+        case elements.ColumnGenerated():
+            draft.replace(user, replace(user, expression=rebind(user.expression, old, new)))
+        case elements.PrimaryIndex():
+            raise AssertionError(user)
+
+
+def _move_constraint(draft: Draft, old: elements.Constraint, new: elements.Constraint) -> None:
+    name = draft.only(elements.ConstraintName, table_id=old.table_id, constraint_id=old.constraint_id)
+    assert name is not None
+    draft.drop(name)
+    draft.drop(old)
+    draft.add(new)
+    draft.add(elements.ConstraintName(old.table_id, new.constraint_id, name.name))
+
+
+def _swap(columns: tuple[ColumnId, ...], old: ColumnId, new: ColumnId) -> tuple[ColumnId, ...]:
+    return tuple(new if column == old else column for column in columns)
+
+
+# Generated columns.
+
+
+def set_expression(draft: Draft, table_id: TableId, action: SetExpression) -> None:
+    column_id = draft.column(table_id, action.name)
+    old = draft.only(elements.ColumnGenerated, table_id=table_id, column_id=column_id)
+    if old is None:
+        detail = f'column "{action.name}" is not a generated column'
+        raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
+    bound = bind_expression(draft, table_id, action.expression.pieces, action.expression.columns)
+    type_ = draft.column_type(table_id, column_id).type
+    new_id = replace_column(draft, table_id, column_id, type_, bound)
+    moved = draft.only(elements.ColumnGenerated, table_id=table_id, column_id=new_id)
+    assert moved is not None
+    draft.replace(moved, replace(moved, expression=bound))
+
+
+def drop_expression(draft: Draft, table_id: TableId, action: DropExpression) -> None:
+    column_id = draft.column(table_id, action.name)
+    old = draft.only(elements.ColumnGenerated, table_id=table_id, column_id=column_id)
+    if old is None:
+        detail = f'column "{action.name}" is not a generated column'
+        if not action.if_exists:
+            raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
+        draft.notices.append(f"{detail}, skipping")
+        return
+    draft.drop(old)

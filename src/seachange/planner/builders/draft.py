@@ -1,0 +1,368 @@
+"""The schema as it will be when the statements so far are done, and the targets that lead there.
+
+Builders look things up here and say what comes and what goes. What a transaction adds and takes away again leaves no
+target at all.
+
+**Invariant:** the targets are the difference between the catalog and the draft, nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from seachange import errors
+from seachange.model import elements
+from seachange.model.descriptor import Table
+from seachange.model.elements import Element
+from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
+from seachange.model.object_statements import ObjectKind
+from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Descriptor
+from seachange.model.relation import RelationName
+from seachange.model.states import State
+from seachange.model.targets import Goal, Status, Target
+from seachange.planner.catalog import Catalog
+from seachange.planner.graph import field_values
+from seachange.planner.object_parts import decompose, namespace_of
+
+E = TypeVar("E")
+
+# The fields by which elements are looked up.
+_INDEXED = (
+    "table_id",
+    "column_id",
+    "index_id",
+    "constraint_id",
+    "descriptor_id",
+    "name",
+    "folded",
+    "sequence_id",
+    "type_id",
+    "value_id",
+    "view_id",
+    "parent_id",
+    "parent_index_id",
+    "column_ids",
+    "sequence_ids",
+    "relation_ids",
+    "column_uses",
+)
+# What a descriptor at rest says of how far an element has come.
+_STATUS_AT_REST: dict[State, Status] = {State.PUBLIC: Status.PUBLIC, State.ENFORCED: Status.ENFORCED}
+
+
+# Schemas and databases have names of their own; relations, types and sequences share those of their schema.
+_SCHEMAS = "*schemas"
+_SPACES: dict[ObjectKind, str] = {ObjectKind.SCHEMA: _SCHEMAS, ObjectKind.DATABASE: "*databases"}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a name leads to. Of an index, `id` is its table's."""
+
+    kind: ObjectKind
+    id: DescriptorId
+    index_id: IndexId | None = None
+
+
+class Draft:
+    def __init__(
+        self,
+        catalog: Catalog,
+        ids: Iterator[int],
+        database: str = DEFAULT_DATABASE,
+        evaluated: Mapping[str, str | None] | None = None,
+    ) -> None:
+        self.catalog = catalog
+        self.ids = ids
+        self.database = database
+        # The values of stable defaults, by their text: they are evaluated once, when the column is added.
+        self.evaluated = evaluated or {}
+        self.statement = 0
+        self.targets: dict[Element, Target] = {}
+        self.notices: list[str] = []
+        # Tables that the plan takes to have no rows.
+        self.empty: set[TableId] = set()
+        # Tables that the change leaves without rows.
+        self.emptied: set[TableId] = set()
+        # Elements that are met by all rows already, and why.
+        self.implied: dict[Element, str] = {}
+        self._states: dict[Element, State] = {}
+        self._index: dict[tuple[type[Element], str, object], dict[Element, None]] = {}
+        self._loaded: set[DescriptorId] = set()
+        self._next_column: dict[TableId, int] = {}
+        self._next_constraint: dict[TableId, int] = {}
+        self.names: dict[tuple[str, str], Found] = {}
+        for descriptor in catalog.descriptors.values():
+            entry = namespace_of(descriptor)
+            if entry.database in (database, ""):
+                self.names[_name_key(entry)] = Found(entry.kind, descriptor.id)
+                if isinstance(descriptor, Table):
+                    for index in descriptor.indexes:
+                        found = Found(ObjectKind.INDEX, descriptor.id, index.id)
+                        self.names[(descriptor.schema, index.name)] = found
+
+    # What comes and goes.
+
+    def add(self, element: Element, goal: Goal = Goal.PUBLIC) -> None:
+        earlier = self.targets.get(element)
+        if earlier is not None and not earlier.adds:
+            del self.targets[element]
+            self._put(element, self._states_of_catalog(element))
+            return
+        self.targets[element] = Target(element, goal, Status.ABSENT, self.statement)
+        # What is there for the duration of the change only is not there when it is done.
+        if goal is not Goal.TRANSIENT:
+            self._put(element, State.ENFORCED if goal is Goal.ENFORCED else State.PUBLIC)
+
+    def drop(self, element: Element) -> None:
+        earlier = self.targets.pop(element, None)
+        state = self._states[element]
+        if earlier is None or earlier.start is not Status.ABSENT:
+            start = earlier.start if earlier is not None else _STATUS_AT_REST[state]
+            self.targets[element] = Target(element, Goal.ABSENT, start, self.statement)
+        self._remove(element)
+
+    def replace(self, old: Element | None, new: Element) -> None:
+        if old == new:
+            return
+        if old is not None:
+            self.drop(old)
+        self.add(new)
+
+    def promote(self, element: Element) -> None:
+        """A constraint that was not valid is validated."""
+        earlier = self.targets.get(element)
+        start = earlier.start if earlier is not None else _STATUS_AT_REST[self._states[element]]
+        self.targets[element] = Target(element, Goal.PUBLIC, start, self.statement)
+        self._states[element] = State.PUBLIC
+
+    def amend(self, old: Element, new: Element) -> None:
+        """Says more of an element that this transaction adds, of which comparisons know nothing."""
+        assert old == new
+        target = self.targets.pop(old)
+        self.targets[new] = Target(new, target.goal, target.start, target.statement)
+        self._remove(old)
+        self._put(new, State.PUBLIC)
+
+    def finish(self) -> tuple[Target, ...]:
+        """All targets; indexes of tables whose rows are rewritten are built from the new rows."""
+        sources = {
+            target.element.table_id: target.element.index_id
+            for target in self.targets.values()
+            if isinstance(target.element, elements.PrimaryIndex) and target.adds
+        }
+        found: list[Target] = []
+        for target in self.targets.values():
+            element = target.element
+            if isinstance(element, elements.SecondaryIndex | elements.UniqueIndex) and target.goal is Goal.PUBLIC:
+                element = replace(element, source_id=sources.get(element.table_id))
+            found.append(replace(target, element=element))
+        return tuple(found)
+
+    def _states_of_catalog(self, element: Element) -> State:
+        descriptor = self.catalog.descriptors[elements.descriptor_of(element)]
+        return decompose(descriptor)[element]
+
+    # What there is.
+
+    def state(self, element: Element) -> State:
+        return self._states[element]
+
+    def is_new(self, table_id: TableId) -> bool:
+        """Whether this transaction creates the table."""
+        return table_id not in self.catalog.descriptors
+
+    def has_no_rows(self, table_id: TableId) -> bool:
+        """Whether nothing has to be built or validated; the plan then relies on it."""
+        if self.is_new(table_id):
+            return True
+        if self.catalog.is_empty(table_id):
+            self.empty.add(table_id)
+            return True
+        return False
+
+    def select(self, kind: type[E], **fields: Any) -> list[E]:
+        """The elements of a kind that agree in all of these fields, in the order in which they came."""
+        buckets = [self._index.get((kind, name, value), {}) for name, value in fields.items()]  # type: ignore[arg-type]
+        smallest = min(buckets, key=len)
+        return [e for e in smallest if all(e in bucket for bucket in buckets)]  # type: ignore[misc]
+
+    def only(self, kind: type[E], **fields: Any) -> E | None:
+        found = self.select(kind, **fields)
+        return found[0] if found else None
+
+    def load(self, id_: DescriptorId) -> None:
+        if id_ in self._loaded or id_ not in self.catalog.descriptors:
+            return
+        self._loaded.add(id_)
+        descriptor = at_rest(self.catalog.descriptors[id_])
+        for element, state in decompose(descriptor).items():
+            self._put(element, state)
+        if isinstance(descriptor, Table):
+            for key in descriptor.foreign_keys:
+                self._put(elements.ForeignKeyParent(key.parent, id_, key.id), key.state)
+
+    def load_all(self) -> None:
+        """For questions about who refers to what."""
+        for id_ in self.catalog.descriptors:
+            self.load(id_)
+
+    def find(self, name: RelationName) -> Found | None:
+        found = self.names.get((self.schema_of(name), name.name))
+        if found is not None:
+            self.load(found.id)
+        return found
+
+    def schema_of(self, name: RelationName) -> str:
+        schema = name.schema or DEFAULT_SCHEMA
+        if schema != DEFAULT_SCHEMA and (_SCHEMAS, schema) not in self.names:
+            raise errors.InvalidSchemaName(name=schema)
+        return schema
+
+    def table(self, name: RelationName) -> TableId:
+        found = self.find(name)
+        if found is None:
+            raise errors.UndefinedTable(name=name)
+        if found.kind is not ObjectKind.TABLE:
+            raise errors.WrongObjectType(name=name, kind="table")
+        return found.id
+
+    def name_of(self, id_: DescriptorId) -> str:
+        self.load(id_)
+        entry = self.only(elements.Namespace, descriptor_id=id_)
+        assert entry is not None
+        return entry.name
+
+    def schema_named(self, id_: DescriptorId) -> str:
+        self.load(id_)
+        entry = self.only(elements.Namespace, descriptor_id=id_)
+        assert entry is not None
+        return entry.schema
+
+    def relations_in(self, schema: str) -> Container[str]:
+        return _Taken(self.names, schema)
+
+    # Columns.
+
+    def column(self, table_id: TableId, name: str) -> ColumnId:
+        for found in self.select(elements.ColumnName, table_id=table_id, name=name):
+            host = self.column_element(table_id, found.column_id)
+            if not (isinstance(host, elements.Column) and host.hidden):
+                return found.column_id
+        raise errors.UndefinedColumn(name=name, relation=self.name_of(table_id))
+
+    def column_element(self, table_id: TableId, column_id: ColumnId) -> elements.Column | elements.ConvertedColumn:
+        found = self.only(elements.Column, table_id=table_id, column_id=column_id)
+        if found is not None:
+            return found
+        converted = self.only(elements.ConvertedColumn, table_id=table_id, column_id=column_id)
+        assert converted is not None
+        return converted
+
+    def column_name(self, table_id: TableId, column_id: ColumnId) -> str:
+        found = self.only(elements.ColumnName, table_id=table_id, column_id=column_id)
+        assert found is not None
+        return found.name
+
+    def column_type(self, table_id: TableId, column_id: ColumnId) -> elements.ColumnType:
+        found = self.only(elements.ColumnType, table_id=table_id, column_id=column_id)
+        assert found is not None
+        return found
+
+    def take_column_id(self, table_id: TableId) -> ColumnId:
+        taken = self._next_column.setdefault(table_id, self._table_or_none(table_id, "next_column_id"))
+        self._next_column[table_id] = taken + 1
+        return ColumnId(taken)
+
+    def take_constraint_id(self, table_id: TableId) -> ConstraintId:
+        taken = self._next_constraint.setdefault(table_id, self._table_or_none(table_id, "next_constraint_id"))
+        self._next_constraint[table_id] = taken + 1
+        return ConstraintId(taken)
+
+    def _table_or_none(self, table_id: TableId, field: str) -> int:
+        table = self.catalog.descriptors.get(table_id)
+        return getattr(table, field) if table is not None else 1
+
+    # Indexes.
+
+    def primary(self, table_id: TableId) -> elements.PrimaryIndex:
+        (found,) = self.select(elements.PrimaryIndex, table_id=table_id)
+        return found
+
+    def indexes(self, table_id: TableId) -> list[elements.AnyIndex]:
+        return [
+            *self.select(elements.PrimaryIndex, table_id=table_id),
+            *self.select(elements.UniqueIndex, table_id=table_id),
+            *self.select(elements.SecondaryIndex, table_id=table_id),
+        ]
+
+    def index_name(self, index: elements.AnyIndex) -> elements.IndexName:
+        found = self.only(elements.IndexName, table_id=index.table_id, index_id=index.index_id)
+        assert found is not None
+        return found
+
+    # The books.
+
+    def _put(self, element: Element, state: State) -> None:
+        self._states[element] = state
+        for name in _INDEXED:
+            for value in field_values(element, name):
+                self._index.setdefault((type(element), name, value), {})[element] = None
+        match element:
+            case elements.Namespace():
+                self._loaded.add(element.descriptor_id)
+                if element.database in (self.database, ""):
+                    self.names[_name_key(element)] = Found(element.kind, element.descriptor_id)
+            case elements.IndexName():
+                found = Found(ObjectKind.INDEX, element.table_id, element.index_id)
+                self.names.setdefault((self._schema_of_table(element.table_id), element.name), found)
+            case _:
+                pass
+
+    def _remove(self, element: Element) -> None:
+        del self._states[element]
+        for name in _INDEXED:
+            for value in field_values(element, name):
+                del self._index[(type(element), name, value)][element]
+        match element:
+            case elements.Namespace():
+                self.names.pop(_name_key(element), None)
+            case elements.IndexName():
+                self.names.pop((self._schema_of_table(element.table_id), element.name), None)
+            case _:
+                pass
+
+    def _schema_of_table(self, table_id: TableId) -> str:
+        entry = self.only(elements.Namespace, descriptor_id=table_id)
+        return entry.schema if entry is not None else DEFAULT_SCHEMA
+
+
+class _Taken:
+    """The names of the relations of one schema."""
+
+    def __init__(self, names: dict[tuple[str, str], Found], schema: str) -> None:
+        self._names = names
+        self._schema = schema
+
+    def __contains__(self, name: object) -> bool:
+        return (self._schema, name) in self._names
+
+
+def _name_key(entry: elements.Namespace) -> tuple[str, str]:
+    return (_SPACES.get(entry.kind, entry.schema), entry.name)
+
+
+def at_rest(descriptor: Descriptor) -> Descriptor:
+    """The descriptor without what another change is still adding."""
+    if not isinstance(descriptor, Table):
+        return descriptor
+    return replace(
+        descriptor,
+        columns=tuple(c for c in descriptor.columns if c.state is State.PUBLIC),
+        secondary=tuple(i for i in descriptor.secondary if i.state is State.PUBLIC),
+        next_primary=None,
+        checks=tuple(c for c in descriptor.checks if c.state in _STATUS_AT_REST),
+        foreign_keys=tuple(k for k in descriptor.foreign_keys if k.state in _STATUS_AT_REST),
+    )

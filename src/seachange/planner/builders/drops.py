@@ -1,0 +1,130 @@
+"""What goes together with what: indexes, constraints, columns, sequences and views, with all their parts."""
+
+from __future__ import annotations
+
+from seachange import errors
+from seachange.model import elements
+from seachange.model.elements import AnyIndex
+from seachange.model.ids import ColumnId, DescriptorId, TableId
+from seachange.model.object_statements import ObjectKind
+from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.rebuild import remove_index
+from seachange.planner.rules.rule import Kinds
+
+
+def drop_index(draft: Draft, index: AnyIndex, cascade: bool, what: str) -> None:
+    """With CASCADE, the foreign keys that refer to it go too; `what` is what the user asked to drop."""
+    draft.load_all()
+    for key in draft.select(elements.ForeignKey, parent_id=index.table_id, parent_index_id=index.index_id):
+        _need_cascade(cascade, what, _constraint_label(draft, key))
+        drop_foreign_key(draft, key)
+    drop_comments(draft, index.table_id, (ObjectKind.INDEX, index.index_id))
+    remove_index(draft, index)
+    _drop_virtual_keys(draft, index)
+
+
+def _drop_virtual_keys(draft: Draft, index: AnyIndex) -> None:
+    """The hidden columns that only this index has as keys."""
+    for column_id in index.key:
+        generated = draft.only(elements.ColumnGenerated, table_id=index.table_id, column_id=column_id)
+        if generated is not None and generated.virtual:
+            drop_column_parts(draft, index.table_id, column_id)
+
+
+def drop_check(draft: Draft, check: elements.CheckConstraint) -> None:
+    _drop_constraint_name(draft, check)
+    draft.drop(check)
+
+
+def drop_foreign_key(draft: Draft, key: elements.ForeignKey) -> None:
+    _drop_constraint_name(draft, key)
+    draft.drop(key)
+    draft.drop(elements.ForeignKeyParent(key.parent_id, key.table_id, key.constraint_id))
+
+
+def _drop_constraint_name(draft: Draft, constraint: elements.Constraint) -> None:
+    drop_comments(draft, constraint.table_id, (ObjectKind.CONSTRAINT, constraint.constraint_id))
+    for name in draft.select(
+        elements.ConstraintName, table_id=constraint.table_id, constraint_id=constraint.constraint_id
+    ):
+        draft.drop(name)
+
+
+def drop_comments(draft: Draft, id_: DescriptorId, part: tuple[ObjectKind, int]) -> None:
+    for comment in draft.select(elements.Comment, descriptor_id=id_):
+        if comment.part == part:
+            draft.drop(comment)
+
+
+def drop_column_parts(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
+    """A column that nothing depends on any more, with its name, type, default and the sequences that it owns."""
+    place = {"table_id": table_id, "column_id": column_id}
+    drop_comments(draft, table_id, (ObjectKind.COLUMN, column_id))
+    drop_column_attributes(draft, table_id, column_id)
+    draft.drop(draft.column_element(table_id, column_id))
+    draft.load_all()
+    for owner in draft.select(elements.SequenceOwner, **place):
+        drop_object(draft, owner.sequence_id)
+
+
+def drop_column_attributes(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
+    for kind in _COLUMN_ATTRIBUTES:
+        for part in draft.select(kind, table_id=table_id, column_id=column_id):
+            draft.drop(part)
+
+
+_COLUMN_ATTRIBUTES: Kinds = (
+    elements.ColumnNotNull,
+    elements.ColumnDefault,
+    elements.ColumnGenerated,
+    elements.ColumnIdentity,
+    elements.ColumnType,
+    elements.ColumnName,
+)
+
+
+def drop_views(draft: Draft, views: list[elements.ViewQuery], cascade: bool, what: str) -> None:
+    for view in views:
+        _need_cascade(cascade, what, f"view {draft.name_of(view.view_id)}")
+    for view in views:
+        # It may have gone with another.
+        if draft.select(elements.ViewQuery, view_id=view.view_id):
+            drop_views(draft, draft.select(elements.ViewQuery, relation_ids=view.view_id), cascade, what)
+            drop_object(draft, view.view_id)
+
+
+def drop_object(draft: Draft, id_: DescriptorId) -> None:
+    """A database, schema, sequence, type or view, with everything that is a part of it."""
+    draft.load(id_)
+    for kind in _PARTS:
+        for part in draft.select(kind, descriptor_id=id_):
+            draft.drop(part)
+
+
+_PARTS: Kinds = (
+    elements.Comment,
+    elements.Privileges,
+    elements.Owner,
+    elements.SequenceOwner,
+    elements.SequenceStart,
+    elements.SequenceSettings,
+    elements.EnumLabel,
+    elements.EnumValue,
+    elements.ViewQuery,
+    elements.Namespace,
+    elements.Database,
+    elements.Schema,
+    elements.Sequence,
+    elements.EnumType,
+    elements.View,
+)
+
+
+def _constraint_label(draft: Draft, key: elements.ForeignKey) -> str:
+    name = draft.only(elements.ConstraintName, table_id=key.table_id, constraint_id=key.constraint_id)
+    return f"constraint {name.name if name else key.constraint_id} on table {draft.name_of(key.table_id)}"
+
+
+def _need_cascade(cascade: bool, what: str, dependent: str) -> None:
+    if not cascade:
+        raise errors.DependentObjectsExist(what=what, dependent=dependent)

@@ -1,0 +1,94 @@
+"""FOREIGN KEY constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from seachange import errors
+from seachange.model import elements
+from seachange.model.ids import ColumnId, TableId
+from seachange.model.relation import RelationName
+from seachange.model.statements import ForeignKeyDefinition
+from seachange.model.targets import Goal
+from seachange.model.types import Kind, SqlType
+from seachange.planner.builders.draft import Draft
+from seachange.planner.names import choose_name
+
+# Kinds whose values are the same values in each: a key of one can be looked up as a key of another.
+_FAMILIES: tuple[frozenset[Kind], ...] = (
+    frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT}),
+    frozenset({Kind.TEXT, Kind.VARCHAR}),
+)
+
+
+def add_foreign_key(draft: Draft, table_id: TableId, rule: ForeignKeyDefinition, taken: Container[str]) -> None:
+    parent_id = draft.table(RelationName(rule.parent.schema or draft.schema_named(table_id), rule.parent.name))
+    columns = [draft.column(table_id, name) for name in rule.columns]
+    index, referred = _find_key(draft, parent_id, rule)
+    if len(columns) != len(referred):
+        raise errors.InvalidForeignKey(
+            detail="the number of referencing and referenced columns for a foreign key disagree"
+        )
+    for column, other in zip(columns, referred, strict=True):
+        _check_types(draft, (table_id, column), (parent_id, other))
+    pairs = dict(zip(referred, columns, strict=True))
+    id_ = draft.take_constraint_id(table_id)
+    goal = Goal.ENFORCED if rule.not_valid else Goal.PUBLIC
+    key = elements.ForeignKey(
+        table_id,
+        id_,
+        tuple(pairs[c] for c in index.key),
+        parent_id,
+        index.index_id,
+        rule.on_delete,
+        rule.on_update,
+        rule.deferrable,
+        rule.initially_deferred,
+    )
+    draft.add(key, goal)
+    draft.add(
+        elements.ConstraintName(
+            table_id, id_, rule.name or choose_name(draft.name_of(table_id), rule.columns, "fkey", taken)
+        )
+    )
+    draft.add(elements.ForeignKeyParent(parent_id, table_id, id_), goal)
+
+
+def _find_key(draft: Draft, parent_id: TableId, rule: ForeignKeyDefinition) -> tuple[elements.AnyIndex, list[ColumnId]]:
+    """The unique key that the foreign key refers to, and its columns in the order in which they are referred to."""
+    primary = draft.primary(parent_id)
+    if not rule.parent_columns:
+        hidden = [draft.column_element(parent_id, c) for c in primary.key]
+        if any(isinstance(column, elements.Column) and column.hidden for column in hidden):
+            raise errors.UndefinedObject(kind="primary key of referenced table", name=draft.name_of(parent_id))
+        return primary, list(primary.key)
+    columns = [draft.column(parent_id, name) for name in rule.parent_columns]
+    keys: list[elements.PrimaryIndex | elements.UniqueIndex] = [primary]
+    keys += draft.select(elements.UniqueIndex, table_id=parent_id)
+    for index in keys:
+        whole = isinstance(index, elements.PrimaryIndex) or index.where is None
+        if whole and sorted(index.key) == sorted(columns):
+            return index, columns
+    raise errors.InvalidForeignKey(
+        detail=f'there is no unique constraint matching given keys for referenced table "{draft.name_of(parent_id)}"'
+    )
+
+
+def _check_types(draft: Draft, child: tuple[TableId, ColumnId], parent: tuple[TableId, ColumnId]) -> None:
+    one, other = draft.column_type(*child).type, draft.column_type(*parent).type
+    if not _is_comparable(one, other):
+        raise errors.DatatypeMismatch(
+            detail=f'key columns "{draft.column_name(*child)}" of type {one} and "{draft.column_name(*parent)}" '
+            f"of type {other} are incompatible"
+        )
+
+
+def _is_comparable(one: SqlType, other: SqlType) -> bool:
+    if one.kind is other.kind:
+        return one.scale == other.scale and one.enum == other.enum
+    return any(one.kind in family and other.kind in family for family in _FAMILIES)
+
+
+def keys_on(draft: Draft, table_id: TableId, columns: Sequence[ColumnId]) -> list[elements.ForeignKey]:
+    found = [draft.select(elements.ForeignKey, table_id=table_id, column_ids=column) for column in columns]
+    return list(dict.fromkeys(key for keys in found for key in keys))

@@ -1,0 +1,90 @@
+"""Identity and serial columns: the sequence that belongs to a column."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from seachange import errors
+from seachange.model import elements
+from seachange.model.ids import ColumnId, DescriptorId, TableId
+from seachange.model.object_statements import ObjectKind, SequenceOptions
+from seachange.model.statements import AddIdentity, DropIdentity, IdentityDefinition, SetIdentity
+from seachange.model.types import Kind, SqlType
+from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.drops import drop_object
+from seachange.planner.builders.sequence import amend_settings, sequence_settings
+from seachange.planner.names import choose_name
+
+_INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
+
+
+def add_identity_parts(draft: Draft, table_id: TableId, column_id: ColumnId, identity: IdentityDefinition) -> None:
+    sequence_id = _own_sequence(draft, table_id, column_id, identity.options)
+    draft.add(elements.ColumnIdentity(table_id, column_id, sequence_id, identity.always))
+
+
+def add_serial(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
+    sequence_id = _own_sequence(draft, table_id, column_id, SequenceOptions())
+    name = draft.name_of(sequence_id).replace("'", "''")
+    draft.add(elements.ColumnDefault(table_id, column_id, f"nextval('{name}')", (sequence_id,)))
+
+
+def _own_sequence(draft: Draft, table_id: TableId, column_id: ColumnId, options: SequenceOptions) -> DescriptorId:
+    type_ = draft.column_type(table_id, column_id).type
+    column = draft.column_name(table_id, column_id)
+    if type_.kind not in _INTEGERS:
+        detail = f'identity column "{column}" must be smallint, integer, or bigint'
+        raise errors.InvalidParameterValue(detail=detail)
+    id_ = DescriptorId(next(draft.ids))
+    schema = draft.schema_named(table_id)
+    name = choose_name(draft.name_of(table_id), [column], "seq", draft.relations_in(schema))
+    draft.add(elements.Sequence(id_))
+    draft.add(elements.Namespace(id_, ObjectKind.SEQUENCE, draft.database, schema, name))
+    draft.add(sequence_settings(id_, replace(options, type=options.type or SqlType(type_.kind))))
+    draft.add(elements.SequenceOwner(id_, table_id, column_id))
+    return id_
+
+
+def add_identity(draft: Draft, table_id: TableId, action: AddIdentity) -> None:
+    """To a column that is there: rows keep their values, new ones draw from the sequence."""
+    column_id = draft.column(table_id, action.name)
+    place = {"table_id": table_id, "column_id": column_id}
+    name = draft.name_of(table_id)
+    if draft.select(elements.ColumnIdentity, **place):
+        raise errors.InvalidTableDefinition(name=name, detail=f'column "{action.name}" is already an identity column')
+    generated = draft.select(elements.ColumnGenerated, **place)
+    if generated or draft.select(elements.ColumnDefault, **place):
+        detail = f'column "{action.name}" already has a default value'
+        raise errors.InvalidTableDefinition(name=name, detail=detail)
+    if not draft.select(elements.ColumnNotNull, **place):
+        detail = f'column "{action.name}" must be declared NOT NULL before it can be an identity'
+        raise errors.InvalidTableDefinition(name=name, detail=detail)
+    add_identity_parts(draft, table_id, column_id, action.identity)
+
+
+def _existing(draft: Draft, table_id: TableId, name: str) -> elements.ColumnIdentity | None:
+    column_id = draft.column(table_id, name)
+    return draft.only(elements.ColumnIdentity, table_id=table_id, column_id=column_id)
+
+
+def set_identity(draft: Draft, table_id: TableId, action: SetIdentity) -> None:
+    identity = _existing(draft, table_id, action.name)
+    if identity is None:
+        detail = f'column "{action.name}" is not an identity column'
+        raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
+    if action.always is not None:
+        draft.replace(identity, replace(identity, always=action.always))
+    draft.load(identity.sequence_id)
+    amend_settings(draft, identity.sequence_id, action.options)
+
+
+def drop_identity(draft: Draft, table_id: TableId, action: DropIdentity) -> None:
+    identity = _existing(draft, table_id, action.name)
+    if identity is None:
+        detail = f'column "{action.name}" is not an identity column'
+        if not action.if_exists:
+            raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
+        draft.notices.append(f"{detail}, skipping")
+        return
+    draft.drop(identity)
+    drop_object(draft, identity.sequence_id)

@@ -1,0 +1,94 @@
+"""CREATE and DROP INDEX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seachange import errors
+from seachange.model import elements
+from seachange.model.ids import ColumnId, IndexId, TableId
+from seachange.model.object_statements import ObjectKind
+from seachange.model.statements import CreateIndex, DropIndex, KeyDefinition
+from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.drops import drop_index
+from seachange.planner.builders.rebuild import add_index
+from seachange.planner.names import choose_name
+
+_IMPLIED = "the key of index {name} is unique already"
+
+
+def create_index(draft: Draft, statement: CreateIndex) -> None:
+    table_id = draft.table(statement.table)
+    schema = draft.schema_named(table_id)
+    taken = draft.relations_in(schema)
+    if statement.name is not None and statement.name in taken:
+        if not statement.if_not_exists:
+            raise errors.DuplicateTable(name=statement.name)
+        draft.notices.append(f'relation "{statement.name}" already exists, skipping')
+        return
+    key = tuple(draft.column(table_id, name) for name in statement.columns)
+    include = tuple(draft.column(table_id, name) for name in statement.include)
+    name = statement.name or choose_name(draft.name_of(table_id), statement.columns, "idx", taken)
+    id_ = IndexId(next(draft.ids))
+    if statement.unique:
+        unique = elements.UniqueIndex(table_id, id_, key, include, nulls_distinct=statement.nulls_distinct)
+        _note_implied(draft, unique)
+        add_index(draft, unique, name, constraint=False)
+    else:
+        add_index(draft, elements.SecondaryIndex(table_id, id_, key, include), name, constraint=False)
+
+
+def _note_implied(draft: Draft, index: elements.UniqueIndex) -> None:
+    """A key that contains a unique key is unique; NULLs would be an exception."""
+    for other in draft.indexes(index.table_id):
+        known = other not in draft.targets and not isinstance(other, elements.SecondaryIndex)
+        if known and set(other.key) <= set(index.key) and _is_never_null(draft, index.table_id, other.key):
+            if isinstance(other, elements.UniqueIndex) and other.where is not None:
+                continue
+            draft.implied[index] = _IMPLIED.format(name=draft.index_name(other).name)
+            return
+
+
+def _is_never_null(draft: Draft, table_id: TableId, columns: Sequence[ColumnId]) -> bool:
+    return all(draft.select(elements.ColumnNotNull, table_id=table_id, column_id=column) for column in columns)
+
+
+def build_key(draft: Draft, table_id: TableId, definition: KeyDefinition) -> elements.UniqueIndex:
+    """The index of a UNIQUE constraint, added to the draft."""
+    key = key_columns(draft, table_id, definition.columns)
+    unique = elements.UniqueIndex(table_id, IndexId(next(draft.ids)), key, nulls_distinct=definition.nulls_distinct)
+    _note_implied(draft, unique)
+    add_index(draft, unique, name_key(draft, table_id, definition, "key"), constraint=True)
+    return unique
+
+
+def key_columns(draft: Draft, table_id: TableId, names: Sequence[str]) -> tuple[ColumnId, ...]:
+    for name in names:
+        if names.count(name) > 1:
+            raise errors.DuplicateColumn(name=name)
+    return tuple(draft.column(table_id, name) for name in names)
+
+
+def name_key(draft: Draft, table_id: TableId, definition: KeyDefinition, label: str) -> str:
+    taken = draft.relations_in(draft.schema_named(table_id))
+    if definition.name is not None and definition.name in taken:
+        raise errors.DuplicateTable(name=definition.name)
+    columns = () if label == "pkey" else definition.columns
+    return definition.name or choose_name(draft.name_of(table_id), columns, label, taken)
+
+
+def drop_indexes(draft: Draft, statement: DropIndex) -> None:
+    for name in statement.indexes:
+        found = draft.find(name)
+        if found is None:
+            if not statement.if_exists:
+                raise errors.UndefinedObject(kind="index", name=name)
+            draft.notices.append(f'index "{name}" does not exist, skipping')
+            continue
+        if found.kind is not ObjectKind.INDEX:
+            raise errors.WrongObjectType(name=name, kind="index")
+        index = next(i for i in draft.indexes(found.id) if i.index_id == found.index_id)
+        if isinstance(index, elements.PrimaryIndex):
+            owner = f"the primary key of {draft.name_of(found.id)}"
+            raise errors.DependentObjectsExist(what=f"index {name}", dependent=owner)
+        drop_index(draft, index, statement.cascade, f"index {name}")

@@ -1,0 +1,121 @@
+"""ADD PRIMARY KEY and ALTER PRIMARY KEY: another primary index beside the old one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from seachange import errors
+from seachange.model import elements
+from seachange.model.ids import ColumnId, IndexId, TableId
+from seachange.model.statements import AlterPrimaryKey, KeyDefinition
+from seachange.model.targets import Goal
+from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.drops import drop_column_parts
+from seachange.planner.builders.index import key_columns, name_key
+from seachange.planner.builders.rebuild import add_index, remove_index, repoint_foreign_keys, swap_index
+from seachange.planner.names import choose_name
+
+
+def add_primary_key(
+    draft: Draft, table_id: TableId, definition: KeyDefinition, using: elements.UniqueIndex | None = None
+) -> None:
+    """The hidden key of a table for which none was declared gives way. `using` is the unique index it takes over."""
+    old = draft.primary(table_id)
+    if draft.select(elements.KeyConstraint, table_id=table_id, index_id=old.index_id):
+        name = draft.name_of(table_id)
+        detail = f'multiple primary keys for table "{name}" are not allowed'
+        raise errors.InvalidTableDefinition(name=name, detail=detail)
+    if using is None:
+        label = name_key(draft, table_id, definition, "pkey")
+    else:
+        label = definition.name or draft.index_name(using).name
+    change_key(draft, table_id, key_columns(draft, table_id, definition.columns), label, using)
+
+
+def alter_primary_key(draft: Draft, table_id: TableId, action: AlterPrimaryKey) -> None:
+    key = key_columns(draft, table_id, action.columns)
+    old = draft.primary(table_id)
+    if key != old.key:
+        change_key(draft, table_id, key, draft.index_name(old).name, None)
+
+
+def change_key(
+    draft: Draft, table_id: TableId, key: tuple[ColumnId, ...], name: str, using: elements.UniqueIndex | None
+) -> None:
+    old = draft.primary(table_id)
+    for column_id in key:
+        require_not_null(draft, table_id, column_id)
+    proof = using or _existing_proof(draft, table_id, key)
+    proof_id = proof.index_id if proof is not None else None
+    if proof is None and not draft.has_no_rows(table_id):
+        proof_id = _prove(draft, table_id, key)
+    new = elements.PrimaryIndex(
+        table_id,
+        IndexId(next(draft.ids)),
+        key,
+        rebuilt_ids=old.rebuilt_ids,
+        replaces_id=old.replaces_id if old in draft.targets else old.index_id,
+        proof_id=proof_id,
+    )
+    _retire(draft, old, new, name)
+    if using is not None:
+        remove_index(draft, using)
+    _rebuild_secondary(draft, table_id)
+
+
+def require_not_null(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
+    if not draft.select(elements.ColumnNotNull, table_id=table_id, column_id=column_id):
+        draft.add(elements.ColumnNotNull(table_id, column_id))
+
+
+def _existing_proof(
+    draft: Draft, table_id: TableId, key: tuple[ColumnId, ...]
+) -> elements.UniqueIndex | elements.PrimaryIndex | None:
+    """A public unique key among these columns."""
+    keys: list[elements.PrimaryIndex | elements.UniqueIndex] = [draft.primary(table_id)]
+    keys += draft.select(elements.UniqueIndex, table_id=table_id)
+    for index in keys:
+        whole = isinstance(index, elements.PrimaryIndex) or index.where is None
+        if index not in draft.targets and whole and set(index.key) <= set(key):
+            return index
+    return None
+
+
+def _prove(draft: Draft, table_id: TableId, key: tuple[ColumnId, ...]) -> IndexId:
+    """A unique index that is there only for the duration of the change."""
+    id_ = IndexId(next(draft.ids))
+    taken = draft.relations_in(draft.schema_named(table_id))
+    name = choose_name(draft.name_of(table_id), [draft.column_name(table_id, c) for c in key], "proof", taken)
+    draft.add(elements.UniqueIndex(table_id, id_, key), Goal.TRANSIENT)
+    draft.add(elements.IndexName(table_id, id_, name), Goal.TRANSIENT)
+    draft.add(elements.IndexData(table_id, id_), Goal.TRANSIENT)
+    return id_
+
+
+def _retire(draft: Draft, old: elements.PrimaryIndex, new: elements.PrimaryIndex, name: str) -> None:
+    """The old key goes on as a unique index; a hidden one goes with its column."""
+    table_id = old.table_id
+    was_declared = bool(draft.select(elements.KeyConstraint, table_id=table_id, index_id=old.index_id))
+    remove_index(draft, old)
+    add_index(draft, new, name, constraint=True)
+    if was_declared:
+        label = [draft.column_name(table_id, c) for c in old.key]
+        taken = draft.relations_in(draft.schema_named(table_id))
+        kept = elements.UniqueIndex(table_id, IndexId(next(draft.ids)), old.key)
+        draft.implied[kept] = f"the key of index {name} was unique already"
+        add_index(draft, kept, choose_name(draft.name_of(table_id), label, "key", taken), constraint=True)
+        repoint_foreign_keys(draft, old, kept)
+    else:
+        for column_id in old.key:
+            drop_column_parts(draft, table_id, column_id)
+
+
+def _rebuild_secondary(draft: Draft, table_id: TableId) -> None:
+    """Their entries end in the primary key, so each is built anew."""
+    for index in draft.indexes(table_id):
+        if index in draft.targets:
+            continue
+        successor = replace(index, index_id=IndexId(next(draft.ids)))
+        if isinstance(successor, elements.UniqueIndex):
+            draft.implied[successor] = f"the key of index {draft.index_name(index).name} is unique already"
+        swap_index(draft, index, successor)

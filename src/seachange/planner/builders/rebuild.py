@@ -1,0 +1,67 @@
+"""A new primary index beside the old one, for values that are in no file yet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from seachange.model import elements
+from seachange.model.ids import ColumnId, IndexId, TableId
+from seachange.planner.builders.draft import Draft
+
+
+def rebuild_primary(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
+    """Has the rows rewritten so that they hold this column. All rebuilds of a table are one; without rows, none is
+    needed."""
+    if draft.has_no_rows(table_id):
+        return
+    current = draft.primary(table_id)
+    if current in draft.targets:
+        draft.amend(current, replace(current, rebuilt_ids=(*current.rebuilt_ids, column_id)))
+        return
+    successor = elements.PrimaryIndex(
+        table_id,
+        IndexId(next(draft.ids)),
+        current.key,
+        current.descending,
+        rebuilt_ids=(column_id,),
+        replaces_id=current.index_id,
+    )
+    swap_index(draft, current, successor)
+
+
+def swap_index(draft: Draft, old: elements.AnyIndex, new: elements.AnyIndex) -> None:
+    """The new index takes over the name of the old one, and what it means to the user."""
+    name = draft.index_name(old).name
+    is_constraint = bool(draft.select(elements.KeyConstraint, table_id=old.table_id, index_id=old.index_id))
+    remove_index(draft, old)
+    add_index(draft, new, name, is_constraint)
+    repoint_foreign_keys(draft, old, new)
+
+
+def remove_index(draft: Draft, index: elements.AnyIndex) -> None:
+    """The index with its parts, as what refers to it is another's care."""
+    place = {"table_id": index.table_id, "index_id": index.index_id}
+    for constraint in draft.select(elements.KeyConstraint, **place):
+        draft.drop(constraint)
+    for name in draft.select(elements.IndexName, **place):
+        draft.drop(name)
+    draft.drop(index)
+    for data in draft.select(elements.IndexData, **place):
+        draft.drop(data)
+
+
+def add_index(draft: Draft, index: elements.AnyIndex, name: str, constraint: bool) -> None:
+    draft.add(index)
+    draft.add(elements.IndexName(index.table_id, index.index_id, name))
+    draft.add(elements.IndexData(index.table_id, index.index_id))
+    if constraint:
+        draft.add(elements.KeyConstraint(index.table_id, index.index_id))
+
+
+def repoint_foreign_keys(draft: Draft, old: elements.AnyIndex, new: elements.AnyIndex) -> None:
+    """Foreign keys that look parents up in the old index look them up in the new one; the keys are the same."""
+    draft.load_all()
+    for key in draft.select(elements.ForeignKey, parent_id=old.table_id, parent_index_id=old.index_id):
+        moved = replace(key, parent_index_id=new.index_id)
+        draft.replace(key, moved)
+        draft.implied[moved] = "the keys that it refers to stay the same"

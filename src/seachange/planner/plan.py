@@ -1,0 +1,107 @@
+"""From statements to a plan: targets, graph, stages and ops.
+
+**Invariant:** a pure function. The same catalog, statements and ids give the same plan; a plan made again from where a
+change has come to is the rest of the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from seachange.model.descriptor import Table
+from seachange.model.elements import descriptor_of
+from seachange.model.ids import IndexId, TableId
+from seachange.model.ops import Op
+from seachange.model.statements import DdlStatement
+from seachange.model.targets import GOAL_STATUS, Goal, Status, Target
+from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.statement import build_statement
+from seachange.planner.catalog import Catalog
+from seachange.planner.graph import Graph, Skip, build_graph
+from seachange.planner.rules.release import CURRENT, RELEASES
+from seachange.planner.skips import find_skips
+from seachange.planner.stage_ops import stage_ops
+from seachange.planner.stages import Phase, Progress, Stage, build_stages
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What shall be done, as a job keeps it: everything that a plan is made from, besides how far it has come."""
+
+    targets: tuple[Target, ...]
+    skips: Mapping[int, Skip]
+    sources: Mapping[TableId, IndexId]
+    # Tables that are taken to have no rows, which the publication checks; and those of which no writer below the
+    # version that is published may commit any more.
+    empty: frozenset[TableId] = frozenset()
+    fenced: frozenset[TableId] = frozenset()
+    release: int = CURRENT.number
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    change: Change
+    graph: Graph
+    stages: tuple[Stage, ...]
+    notices: tuple[str, ...] = ()
+
+    def ops(self, stage: Stage) -> tuple[Op, ...]:
+        return stage_ops(self.graph, stage, self.change.sources)
+
+
+def plan_statements(
+    catalog: Catalog,
+    statements: Sequence[DdlStatement],
+    ids: Iterator[int],
+    evaluated: Mapping[str, str | None] | None = None,
+) -> Plan:
+    """`ids` are fresh descriptor and index ids; `evaluated` the values of stable defaults by their text."""
+    draft = Draft(catalog, ids, evaluated=evaluated)
+    for number, statement in enumerate(statements):
+        draft.statement = number
+        build_statement(draft, statement)
+    targets = draft.finish()
+    skips = find_skips(targets, draft)
+    change = Change(
+        targets, skips, _sources(catalog, targets), frozenset(draft.empty), frozenset(draft.empty | draft.emptied)
+    )
+    return _plan(change, targets, Phase.PRE_COMMIT, Progress(()), tuple(draft.notices))
+
+
+def plan_remainder(change: Change, progress: Progress, phase: Phase) -> Plan:
+    """What is left of a change that has come to `progress`."""
+    targets = [replace(t, start=s) for t, s in zip(change.targets, progress.statuses, strict=True)]
+    if phase is Phase.NON_REVERTIBLE:
+        # What was there for the duration of the change has gone with the publication.
+        targets = [replace(t, goal=Goal.ABSENT) if t.goal is Goal.TRANSIENT else t for t in targets]
+    return _plan(change, targets, phase, progress)
+
+
+def plan_revert(change: Change, progress: Progress) -> Plan:
+    """The way back from `progress`: what was added goes, what was to go stays."""
+    targets = [_turned(t, s) for t, s in zip(change.targets, progress.statuses, strict=True)]
+    return _plan(change, targets, Phase.NON_REVERTIBLE, progress)
+
+
+def _turned(target: Target, status: Status) -> Target:
+    if target.adds and target.start is Status.ABSENT:
+        return replace(target, goal=Goal.ABSENT, start=status)
+    back = Goal.ENFORCED if target.start is Status.ENFORCED else Goal.PUBLIC
+    if GOAL_STATUS[back] is not status and target.adds:
+        # A constraint that was being validated is as little valid as before.
+        return replace(target, goal=Goal.ENFORCED, start=Status.ENFORCED)
+    return replace(target, goal=back, start=status)
+
+
+def _plan(
+    change: Change, targets: Sequence[Target], phase: Phase, progress: Progress, notices: tuple[str, ...] = ()
+) -> Plan:
+    graph = build_graph(targets, RELEASES[change.release], change.skips)
+    return Plan(change, graph, build_stages(graph, phase, progress.unfenced), notices)
+
+
+def _sources(catalog: Catalog, targets: Sequence[Target]) -> dict[TableId, IndexId]:
+    touched = dict.fromkeys(descriptor_of(target.element) for target in targets)
+    tables = [catalog.descriptors.get(id_) for id_ in touched]
+    return {table.id: table.primary.id for table in tables if isinstance(table, Table)}
