@@ -52,8 +52,8 @@ def add_identity(draft: Draft, table_id: TableId, action: AddIdentity) -> None:
     name = draft.name_of(table_id)
     if draft.select(elements.ColumnIdentity, **place):
         raise errors.InvalidTableDefinition(name=name, detail=f'column "{action.name}" is already an identity column')
-    generated = draft.select(elements.ColumnGenerated, **place)
-    if generated or draft.select(elements.ColumnDefault, **place):
+    has_default = bool(draft.select(elements.ColumnDefault, **place))
+    if has_default or bool(draft.select(elements.ColumnGenerated, **place)):
         detail = f'column "{action.name}" already has a default value'
         raise errors.InvalidTableDefinition(name=name, detail=detail)
     if not draft.select(elements.ColumnNotNull, **place):
