@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.ids import IndexId, Seq
-from seachange.model.segments import Op, Segment
+from seachange.model.segments import Op, Segment, SegmentKind
 from seachange.storage.arrow import schema_of
 from seachange.storage.image import FileSlice
-from seachange.storage.keys import Key
+from seachange.storage.keys import Hashes, Key
 from seachange.storage.plan import Overlay
 from seachange.storage.projection import compile_row
 
@@ -37,13 +37,24 @@ class Entry:
 
 @dataclass(slots=True)
 class StagedFile:
-    """A segment that a bulk insert of this transaction wrote, less the positions that it changed its mind about.
-    `plan` is the one that it was written with: the table may change shape before the transaction ends."""
+    """A segment that a bulk write of this transaction wrote, less the positions that it changed its mind about.
+    `plan` is the one that it was written with: the table may change shape before the transaction ends. `hashes` are the
+    keys that the commit lists for it, None if it lists none and is probed instead; `brings_keys`: it may have keys that
+    no row had."""
 
     segment: Segment
     base: Seq
     plan: EntryPlan
+    hashes: Hashes | None = None
+    brings_keys: bool = True
     deleted: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A file was added to these."""
+
+    files: list[StagedFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +71,21 @@ class IndexBuffer:
     # Of a unique secondary index: the entries now present in the buffer under each unique key.
     unique: dict[Key, set[bytes]] = field(default_factory=dict)
     staged: list[StagedFile] = field(default_factory=list)
+    # Tombstones that a bulk write staged.
+    removed: list[StagedFile] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.entries or self.staged or self.removed)
+
+    @property
+    def hiding(self) -> list[StagedFile]:
+        """The files whose keys hide committed versions. A position that the transaction changed its mind about has an
+        entry, which does the same."""
+        return [*self.removed, *(file for file in self.staged if not file.segment.fresh)]
+
+    def files_of(self, kind: SegmentKind) -> list[StagedFile]:
+        return self.removed if kind is SegmentKind.TOMBSTONES else self.staged
 
     def set(self, encoded: bytes, entry: Entry | None) -> Entry | None:
         """Replaces the buffered version (None: forgets it); gives what was there before."""
@@ -98,6 +124,7 @@ class IndexBuffer:
             rows=_arrow(rows, schema) if rows else None,
             hidden_keys=_arrow(hidden, key_schema) if hidden else None,
             files=tuple(FileSlice(f.segment, np.array(sorted(f.deleted), dtype=np.int64)) for f in self.staged),
+            hiding=tuple(file.segment for file in self.hiding),
         )
 
 
@@ -111,9 +138,7 @@ class WriteBuffer:
 
     def __init__(self) -> None:
         self.indexes: dict[IndexId, IndexBuffer] = {}
-        self._journal: list[
-            tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | tuple[IndexBuffer] | Shape
-        ] = []
+        self._journal: list[tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | Staging | Shape] = []
 
     def of(self, plan: EntryPlan) -> IndexBuffer:
         buffer = self.indexes.get(plan.index.id)
@@ -128,9 +153,10 @@ class WriteBuffer:
         file.deleted.add(position)
         self._journal.append((file, position))
 
-    def stage(self, buffer: IndexBuffer, segment: Segment, base: Seq) -> None:
-        buffer.staged.append(StagedFile(segment, base, buffer.plan))
-        self._journal.append((buffer,))
+    def stage(self, buffer: IndexBuffer, file: StagedFile) -> None:
+        kind = file.segment.kind
+        buffer.files_of(kind).append(file)
+        self._journal.append(Staging(buffer.files_of(kind)))
 
     def mark(self) -> int:
         return len(self._journal)
@@ -144,8 +170,8 @@ class WriteBuffer:
                     buffer.set(encoded, before)
                 case (StagedFile() as file, position):
                     file.deleted.discard(position)
-                case (IndexBuffer() as buffer,):
-                    unwanted.append(buffer.staged.pop().segment)
+                case Staging(files):
+                    unwanted.append(files.pop().segment)
                 case Shape() as shape:
                     self._reshape(shape)
         return unwanted
@@ -183,7 +209,7 @@ class WriteBuffer:
 
     @property
     def is_empty(self) -> bool:
-        return not any(b.entries or b.staged for b in self.indexes.values())
+        return all(buffer.is_empty for buffer in self.indexes.values())
 
     def staged_segments(self) -> list[Segment]:
-        return [file.segment for buffer in self.indexes.values() for file in buffer.staged]
+        return [file.segment for b in self.indexes.values() for file in (*b.staged, *b.removed)]

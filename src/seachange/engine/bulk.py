@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from seachange import errors
+from seachange.engine.buffer import IndexBuffer, StagedFile
 from seachange.engine.segments import reserve, shape_of
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.writeplan import EntryPlan, WritePlan
@@ -25,6 +26,7 @@ from seachange.runtime.faults import reach
 from seachange.storage.arrow import arrow_type, column_name
 from seachange.storage.bulk import Distinct
 from seachange.storage.plan import plan_scan
+from seachange.storage.segment_writer import SegmentShape
 from seachange.storage.sorter import Sorter
 
 
@@ -45,7 +47,7 @@ class BulkInsert:
             try:
                 primary = sorter.sort_stream(
                     self._stored(rows),
-                    shape_of(self._plan.primary, SegmentKind.DATA, fresh=True),
+                    self._shape(self._plan.primary),
                     self._unique(self._plan.primary),
                 )
                 written.append((self._plan.primary, primary))
@@ -60,7 +62,7 @@ class BulkInsert:
                 raise
         for plan, segments in written:
             for segment in segments:
-                self._txn.buffer.stage(self._txn.buffer.of(plan), segment, self._txn.snapshot)
+                self._txn.buffer.stage(self._txn.buffer.of(plan), StagedFile(segment, self._txn.snapshot, plan))
             self._take_back(plan, len(segments))
         self.segments = written[0][1]
         reach("bulk.written")
@@ -73,10 +75,17 @@ class BulkInsert:
         if ids:
             self._txn.parts.catalog.abandon_segments(self._txn.epoch.epoch, ids)
 
+    def _shape(self, plan: EntryPlan) -> SegmentShape:
+        """What a bulk write of this transaction had removed, the load may bring back."""
+        own = self._txn.buffer.indexes.get(plan.index.id)
+        return shape_of(plan, SegmentKind.DATA, fresh=own is None or not own.hiding)
+
     def _take_back(self, plan: EntryPlan, count: int) -> None:
-        """What this transaction had deleted and the load brings back has its final version in the buffer: a commit
-        holds at most one version per entry."""
+        """What this transaction had deleted and the load brings back has its final version in the buffer, or in the
+        load alone: a commit holds at most one version per entry."""
         buffer = self._txn.buffer.of(plan)
+        if buffer.removed:
+            self._take_back_removed(plan, buffer, buffer.staged[len(buffer.staged) - count :])
         deleted = [(encoded, entry) for encoded, entry in buffer.entries.items() if entry.row is None]
         for file in buffer.staged[len(buffer.staged) - count :] if deleted else ():
             reader = self._txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
@@ -85,6 +94,15 @@ class BulkInsert:
                 if position >= 0:
                     self._txn.buffer.delete_staged(file, position)
                     self._txn.buffer.put(buffer, encoded, replace(entry, row=reader.row(position)))
+
+    def _take_back_removed(self, plan: EntryPlan, buffer: IndexBuffer, load: list[StagedFile]) -> None:
+        columns, warehouse = plan.columns[: plan.key_width], self._txn.parts.warehouse
+        for file in load:
+            keys = warehouse.reader(file.segment, columns).keys()
+            for removed in buffer.removed:
+                positions = warehouse.reader(removed.segment, columns).positions(keys)
+                for position in positions[positions >= 0].tolist():
+                    self._txn.buffer.delete_staged(removed, position)
 
     def _unique(self, plan: EntryPlan) -> Distinct | None:
         """Which of the first key columns must be unique within the load; None for none."""
@@ -131,7 +149,7 @@ class BulkInsert:
         segments = sorter.sort_query(
             f"SELECT {names} FROM read_parquet($files)",  # noqa: S608 - names are made of column ids
             {"files": self._txn.parts.warehouse.paths(primary)},
-            shape_of(plan, SegmentKind.DATA, fresh=True),
+            self._shape(plan),
             self._unique(plan),
         )
         self._txn.parts.warehouse.remember(segments)

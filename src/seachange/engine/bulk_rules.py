@@ -1,5 +1,5 @@
-"""CHECK and FOREIGN KEY constraints of a bulk insert, over the segments that it wrote: one query for all checks, one
-anti-join for each foreign key."""
+"""CHECK and FOREIGN KEY constraints of a bulk write, over the segments that it wrote: one query for all checks, one
+anti-join for each foreign key, one semi-join for each that refers to keys which went."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from seachange.engine.bulk_change import BulkChange
+from seachange.engine.check import ENFORCED
 from seachange.engine.foreign_key import ForeignKeys, WritingTransaction
 from seachange.engine.keyview import KeyView, by_id, without
 from seachange.engine.writeplan import WritePlan
-from seachange.model.constraint import ForeignKey
-from seachange.model.descriptor import Column, Table
+from seachange.model.constraint import Action, ForeignKey
+from seachange.model.descriptor import Column, Index, Table
 from seachange.model.scan import Scan
 from seachange.model.segments import Segment
 from seachange.storage.arrow import column_name
 from seachange.storage.image import FileSlice, SnapshotParts
-from seachange.storage.plan import Overlay, plan_scan
+from seachange.storage.plan import Overlay, plan_scan, quote
 
 
 def check_load(
@@ -30,6 +32,76 @@ def check_load(
         plan.checks.verify_scan(load.scan(plan.table.columns), txn.parts.duck)
     for key in plan.table.foreign_keys:
         load.check(key, foreign_keys)
+
+
+def check_change(
+    txn: WritingTransaction,
+    plan: WritePlan,
+    change: BulkChange,
+    assigned: Sequence[Column] | None,
+    foreign_keys: ForeignKeys,
+) -> None:
+    """The same for an update or delete: only what the columns that were assigned concern."""
+    table, changed = plan.table, {column.id for column in assigned or ()}
+    load = Load(txn, table, change.segments)
+    if plan.checks is not None and change.segments:
+        plan.checks.verify_scan(load.scan(table.columns), txn.parts.duck)
+    for key in table.foreign_keys:
+        if change.segments and not changed.isdisjoint(key.columns):
+            load.check(key, foreign_keys)
+    for child, key in txn.references_to(table):
+        index = table.index_by_id[key.parent_index]
+        if key.state in ENFORCED and (assigned is None or not changed.isdisjoint(index.key)):
+            Departure(txn, table, index, change.removed(index.id)).check(child, key, foreign_keys, assigned is None)
+
+
+class Departure:
+    """Keys of a unique index that rows have given up."""
+
+    def __init__(self, txn: WritingTransaction, table: Table, index: Index, removed: Sequence[Segment]) -> None:
+        self._txn = txn
+        self._table = table
+        self._index = index
+        self._view = KeyView(txn)
+        self._columns = [table.column_by_id[c] for c in index.key]
+        nothing = np.array([], dtype=np.int64)
+        self._parts = SnapshotParts(tuple(FileSlice(segment, nothing) for segment in removed), ())
+
+    def check(self, child: Table, key: ForeignKey, foreign_keys: ForeignKeys, deleted: bool) -> None:
+        if not self._parts.files:
+            return
+        action = key.on_delete if deleted else key.on_update
+        if foreign_keys.is_deferred(key) or action not in (Action.NO_ACTION, Action.RESTRICT):
+            foreign_keys.left(child, key, self._view.run(self._gone()), action)
+            return
+        gone = self._gone()
+        if action is Action.NO_ACTION:
+            # Another row may have taken the key over.
+            present = self._view.scan(self._table, self._index, self._columns)
+            gone = without(gone, present, self._columns, self._columns)
+        for value in self._view.run(self._referring(child, key, gone)):
+            raise foreign_keys.still_referenced(child, key, value)
+
+    def _gone(self) -> Scan:
+        table, warehouse = self._table, self._txn.parts.warehouse
+        scan = plan_scan(table, self._index, self._columns, self._parts, Overlay(), warehouse, "gone")
+        return _present(by_id(scan, self._columns), self._columns)
+
+    def _referring(self, child: Table, key: ForeignKey, gone: Scan) -> Scan:
+        columns = [child.column_by_id[c] for c in key.columns]
+        rows = self._txn.scan(child)
+        pairs = zip(columns, self._columns, strict=True)
+        same = " AND ".join(f"s.{quote(c.name)} = g.{column_name(p.id)}" for c, p in pairs)
+        names = ", ".join(f"s.{quote(c.name)}" for c in columns)
+        sql = f"SELECT {names} FROM ({rows.sql}) s SEMI JOIN ({gone.sql}) g ON {same} LIMIT 1"  # noqa: S608 - quoted
+        return Scan(sql, {**rows.parameters, **gone.parameters}, {**rows.relations, **gone.relations})
+
+
+def _present(rows: Scan, columns: Sequence[Column]) -> Scan:
+    """Each once, and none with a NULL: it refers to nothing."""
+    present = " AND ".join(f"{column_name(c.id)} IS NOT NULL" for c in columns)
+    sql = f"SELECT DISTINCT * FROM ({rows.sql}) WHERE {present}"  # noqa: S608 - columns are named by id
+    return Scan(sql, rows.parameters, rows.relations)
 
 
 class Load:
@@ -49,7 +121,7 @@ class Load:
         wanted = self._keys(columns)
         parent = self._txn.table_by_id(key.parent)
         assert parent is not None, key
-        if key.initially_deferred:
+        if foreign_keys.is_deferred(key):
             foreign_keys.require(self._table, key, self._view.run(wanted))
             return
         index = parent.index_by_id[key.parent_index]
@@ -63,7 +135,4 @@ class Load:
 
     def _keys(self, columns: Sequence[Column]) -> Scan:
         """What the load refers to, each once; a NULL refers to nothing."""
-        rows = by_id(self.scan(columns), columns)
-        present = " AND ".join(f"{column_name(c.id)} IS NOT NULL" for c in columns)
-        sql = f"SELECT DISTINCT * FROM ({rows.sql}) WHERE {present}"  # noqa: S608 - columns are named by id
-        return Scan(sql, rows.parameters, rows.relations)
+        return _present(by_id(self.scan(columns), columns), columns)

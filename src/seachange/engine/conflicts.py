@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from seachange.model.ids import IndexId, KeyHash, Seq
 from seachange.model.log import LogEntry
 from seachange.model.segments import Segment
+from seachange.storage.keys import Hashes
 
 _PRUNE_MIN = 20_000
+_LARGE_MIN = 10_000
 
 
 class ConflictMap:
@@ -20,12 +24,16 @@ class ConflictMap:
         self._written: dict[KeyHash, Seq] = {}
         self._shared: dict[KeyHash, Seq] = {}
         self._touched: dict[IndexId, Seq] = {}
+        # Commits of many keys: each key would cost a hundred bytes in the dicts above.
+        self._large: list[tuple[Seq, Hashes]] = []
         self._bulk: list[tuple[Seq, frozenset[IndexId], tuple[Segment, ...]]] = []
         self._prune_at = _PRUNE_MIN
 
     def add(self, entry: LogEntry) -> None:
-        for key in entry.writes:
-            self._written[key] = entry.seq
+        if len(entry.writes) > _LARGE_MIN:
+            self._large.append((entry.seq, np.sort(np.array(entry.writes, np.int64))))
+        else:
+            self._written.update(dict.fromkeys(entry.writes, entry.seq))
         for key in entry.shares:
             self._shared[key] = entry.seq
         for index_id in entry.touched:
@@ -35,14 +43,37 @@ class ConflictMap:
 
     def find(self, writes: Mapping[KeyHash, Seq], shares: Mapping[KeyHash, Seq]) -> Seq | None:
         """The sequence of a commit that conflicts with keys, each computed at the snapshot it maps to."""
+        large = self._newest_large((*writes, *shares))
         for key, snapshot in writes.items():
-            newest = max(self._written.get(key, 0), self._shared.get(key, 0))
+            newest = max(self._written.get(key, 0), self._shared.get(key, 0), large.get(key, 0))
             if newest > snapshot:
                 return Seq(newest)
         for key, snapshot in shares.items():
-            if self._written.get(key, 0) > snapshot:
-                return self._written[key]
+            newest = max(self._written.get(key, 0), large.get(key, 0))
+            if newest > snapshot:
+                return Seq(newest)
         return None
+
+    def find_listed(self, listed: Iterable[tuple[Hashes, Seq]]) -> Seq | None:
+        """The same for keys that are written, so many that what is on record is looked up among them instead."""
+        for hashes, snapshot in listed:
+            ordered = np.sort(hashes)
+            for known in (self._written, self._shared):
+                recent = {key: seq for key, seq in known.items() if seq > snapshot}
+                hits = _common(ordered, np.fromiter(recent, np.int64, len(recent)))
+                if len(hits):
+                    return max(recent[KeyHash(int(key))] for key in hits)
+            for seq, large in self._large:
+                if seq > snapshot and len(_common(ordered, large)):
+                    return seq
+        return None
+
+    def _newest_large(self, keys: Iterable[KeyHash]) -> Mapping[KeyHash, Seq]:
+        """Which of the keys a commit of many has written, and the newest that has."""
+        if not self._large:
+            return {}
+        wanted = np.fromiter(keys, np.int64)
+        return {KeyHash(int(key)): seq for seq, large in self._large for key in _common(large, wanted)}
 
     def newest_touching(self, indexes: Iterable[IndexId]) -> Seq:
         """The newest commit that wrote to any of these indexes; 0 if there is none on record."""
@@ -59,4 +90,14 @@ class ConflictMap:
             self._written = {key: seq for key, seq in self._written.items() if seq > mark}
             self._shared = {key: seq for key, seq in self._shared.items() if seq > mark}
             self._prune_at = max(_PRUNE_MIN, 2 * (len(self._written) + len(self._shared)))
+        self._large = [large for large in self._large if large[0] > mark]
         self._bulk = [bulk for bulk in self._bulk if bulk[0] > mark]
+
+
+def _common(ordered: Hashes, wanted: Hashes) -> Hashes:
+    """Which of the wanted hashes are among the ordered ones."""
+    if not len(ordered) or not len(wanted):
+        return wanted[:0]
+    places = np.minimum(ordered.searchsorted(wanted), len(ordered) - 1)
+    found: Hashes = wanted[ordered[places] == wanted]
+    return found

@@ -78,6 +78,14 @@ class ForeignKeys:
             self._events.append(_Event(table, old, None))
             self._settle()
 
+    def left(self, child: Table, key: ForeignKey, keys: Iterable[Key], action: Action) -> None:
+        """Many keys that a foreign key of `child` may refer to were deleted."""
+        self._apply(action, child, key, dict.fromkeys(keys))
+        self._settle()
+
+    def is_deferred(self, key: ForeignKey) -> bool:
+        return key.initially_deferred
+
     def settle_deferred(self) -> None:
         due, self.deferred = self.deferred, {}
         self._check(due)
@@ -102,7 +110,7 @@ class ForeignKeys:
         """These keys must be there, or nobody may refer to them, at the end of the statement or transaction; `left`:
         it is the parent that gave them up."""
         if key.state in ENFORCED:
-            due = self.deferred if key.initially_deferred else self._due
+            due = self.deferred if self.is_deferred(key) else self._due
             due.setdefault((table.id, key.id), {}).update(dict.fromkeys(keys, left))
 
     # Rows that others refer to.
@@ -129,7 +137,7 @@ class ForeignKeys:
             return
         pick = pick_columns(child, key.columns)
         if action is Action.RESTRICT:
-            raise self._still_referenced(child, key, pick(rows[0]))
+            raise self.still_referenced(child, key, pick(rows[0]))
         if action is Action.SET_DEFAULT:
             # The default may be the very key that has gone.
             self.require(child, key, changes, left=True)
@@ -170,7 +178,7 @@ class ForeignKeys:
         rows = self._view.rows_with(child, key.columns, missing) if missing else []
         if rows:
             value = pick_columns(child, key.columns)(rows[0])
-            raise (self._still_referenced if keys[value] else self.missing_parent)(child, key, value)
+            raise (self.still_referenced if keys[value] else self.missing_parent)(child, key, value)
 
     def share(self, parent: Table, key: ForeignKey, keys: Iterable[Key]) -> None:
         """The commit relies on these keys of the parent. Nobody else can change a table that it creates."""
@@ -193,7 +201,7 @@ class ForeignKeys:
         parent = self._parent(key)
         return errors.MissingParent(relation=child.name, constraint=key.name, key=shown, parent=parent.name)
 
-    def _still_referenced(self, child: Table, key: ForeignKey, value: Key) -> errors.Error:
+    def still_referenced(self, child: Table, key: ForeignKey, value: Key) -> errors.Error:
         parent = self._parent(key)
         columns = parent.index_by_id[key.parent_index].key
         names = ", ".join(parent.column_by_id[c].name for c in columns)

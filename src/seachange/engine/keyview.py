@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from seachange.engine.buffer import IndexBuffer
 from seachange.engine.lookup import find_primary_key
+from seachange.engine.staged import is_hidden
 from seachange.engine.transactionstate import TransactionState
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId
@@ -108,7 +109,12 @@ class KeyView:
         own = self._txn.buffer.indexes.get(index.id)
         if own is None:
             return list(committed.values())
-        kept = [entry for encoded, entry in committed.items() if encoded not in own.entries]
+        warehouse = self._txn.parts.warehouse
+        kept = [
+            entry
+            for encoded, entry in committed.items()
+            if encoded not in own.entries and not is_hidden(warehouse, own, entry)
+        ]
         width = len(key)
         added = [e.key for e in own.entries.values() if e.row is not None and e.key[:width] == key]
         return [*kept, *added, *self._staged(own, key)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from seachange.engine.buffer import IndexBuffer
+from seachange.engine.staged import is_hidden
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.descriptor import Index
@@ -32,7 +33,7 @@ def _entries(txn: TransactionState, plan: WritePlan, entry: EntryPlan, key: Key,
     image = txn.epoch.image(plan.table, entry.index, txn.snapshot)
     for found in image.find_unique(key, txn.snapshot):
         encoded = entry.codec.encode(found.row[: entry.key_width])
-        if own is None or encoded not in own.entries:
+        if own is None or (encoded not in own.entries and not is_hidden(txn.parts.warehouse, own, found.row)):
             yield found.row
 
 

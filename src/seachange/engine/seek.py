@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from seachange.engine.keyrange import KeyPath, choose_path
 from seachange.engine.predicate import compile_predicate
+from seachange.engine.staged import is_hidden
 from seachange.engine.writeplan import EntryPlan
 from seachange.model.condition import Among, Condition
 from seachange.model.descriptor import Column, Table
@@ -140,6 +141,8 @@ def _find_entries(
         if committed is None:
             return None
         encode, width = plan.codec.encode, plan.key_width
+        if own is not None and own.hiding:
+            committed = [f for f in committed if not is_hidden(txn.parts.warehouse, own, f.row)]
         found += [(f.layout_id, f.row) for f in committed if not mine or encode(f.row[:width]) not in mine]
     found += [(plan.layout_id, e.row) for code, e in mine.items() if low <= code < high and e.row is not None]
     for file in own.staged if own is not None else ():

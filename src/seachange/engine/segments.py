@@ -53,7 +53,7 @@ def write_without(
     """What is left of a segment when these positions are taken out."""
     if len(positions) == segment.rows:
         return []
-    shape = shape_of(plan, SegmentKind.DATA, segment.fresh)
+    shape = shape_of(plan, segment.kind, segment.fresh)
     table = pq.read_table(txn.parts.warehouse.path(segment)).select([f.name for f in schema_of(shape.columns)])
     kept = np.ones(segment.rows, dtype=bool)
     kept[positions] = False

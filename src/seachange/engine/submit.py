@@ -33,7 +33,7 @@ from seachange.model.log import (
     VersionRaise,
 )
 from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
-from seachange.storage.keys import entry_hash, unique_hash
+from seachange.storage.keys import Hashes, entry_hash, unique_hash
 
 # So often a bulk write is sent back to be checked outside the lock before it lists its keys.
 UNLISTED_ATTEMPTS = 3
@@ -54,6 +54,8 @@ class _Draft:
     # Of a SERIALIZABLE transaction: indexes that nobody may touch unseen, and keys that it has read.
     watched: list[IndexId] = field(default_factory=list)
     read_keys: list[KeyHash] = field(default_factory=list)
+    # Keys that a bulk write lists, with its snapshot.
+    listed: list[tuple[Hashes, Seq]] = field(default_factory=list)
 
 
 def commit_transaction(txn: TransactionState) -> Seq | None:
@@ -114,13 +116,16 @@ def _add_files(txn: TransactionState, draft: _Draft, buffer: IndexBuffer, final:
 
 
 def _add_staged(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> None:
-    if not buffer.staged:
+    files = [*buffer.staged, *buffer.removed]
+    if not files:
         return
     index_id = buffer.plan.index.id
-    draft.bulk.append(index_id)
+    if any(file.hashes is None for file in files):
+        draft.bulk.append(index_id)
+    draft.listed += [(file.hashes, file.base) for file in files if file.hashes is not None]
     if index_id not in draft.touched:
         draft.touched.append(index_id)
-    for file in buffer.staged:
+    for file in files:
         draft.segments += _remaining(txn, file)
 
 
@@ -134,11 +139,11 @@ def _remaining(txn: TransactionState, file: StagedFile) -> list[Segment]:
 
 
 def _submit(txn: TransactionState, draft: _Draft) -> Seq:
-    staged = [file.base for buffer in txn.buffer.indexes.values() for file in buffer.staged]
+    staged = [file.base for b in txn.buffer.indexes.values() for file in (*b.staged, *b.removed)]
     oldest = min([*draft.writes.values(), *txn.shares.values(), *staged, txn.snapshot])
     validated = oldest
     for attempt in count():
-        keys = WriteSet(draft.writes, txn.shares, oldest)
+        keys = WriteSet(draft.writes, txn.shares, oldest, draft.listed)
         validated = validate(txn, keys, validated)
         request = replace(_request(txn, draft, oldest), validated=validated)
         outcome = txn.epoch.committer.submit(Submission(request, tuple(draft.local)))
@@ -163,6 +168,8 @@ def _list_keys(txn: TransactionState, draft: _Draft) -> None:
     for index_id in draft.bulk:
         plan = txn.buffer.indexes[index_id].plan
         for file in txn.buffer.indexes[index_id].staged:
+            if file.hashes is not None:
+                continue
             reader = txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
             for key in reader.keys():  # noqa: SIM118 - not a dict
                 entry = Entry(key, key, existed=False, base=file.base)
@@ -188,7 +195,7 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         validated=Seq(0),
         oldest=oldest,
         versions=tuple({**txn.written_versions(), **txn.pending.versions()}.items()),
-        writes=tuple(draft.writes),
+        writes=_written(draft),
         shares=tuple({*txn.shares, *draft.read_keys}),
         bulk=tuple({*draft.bulk, *txn.relied_empty, *draft.watched}),
         touched=tuple(draft.touched),
@@ -198,6 +205,12 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         raises=raises,
         generations=txn.pending.new_indexes(),
     )
+
+
+def _written(draft: _Draft) -> tuple[KeyHash, ...]:
+    if not draft.listed:
+        return tuple(draft.writes)
+    return (*draft.writes, *np.concatenate([hashes for hashes, _ in draft.listed]).tolist())
 
 
 def refusal(outcome: Refusal, txn: TransactionState) -> errors.Error:

@@ -16,7 +16,8 @@ import pyarrow as pa
 from seachange import errors
 from seachange.engine.buffer import WriteBuffer
 from seachange.engine.bulk import BulkInsert
-from seachange.engine.bulk_rules import check_load
+from seachange.engine.bulk_change import BulkChange
+from seachange.engine.bulk_rules import check_change, check_load
 from seachange.engine.claims import Claim, Claims, claim_deletes, claim_inserts, claim_key, claim_updates
 from seachange.engine.epoch import EpochState
 from seachange.engine.foreign_key import ForeignKeys
@@ -25,10 +26,12 @@ from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
 from seachange.engine.seek import choose_access, rows_as_parts, select_rows
+from seachange.engine.staged import is_hidden
 from seachange.engine.submit import commit_transaction
 from seachange.engine.writeplan import WritePlan
 from seachange.engine.writes import RowWriter
 from seachange.model.condition import Condition
+from seachange.model.constraint import Action
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
@@ -146,7 +149,7 @@ class Transaction:
     def is_empty(self, index_id: IndexId) -> bool:
         table = next(t for t in self.tables() if index_id in t.index_by_id)
         own = self.buffer.indexes.get(index_id)
-        if own is not None and (own.staged or any(e.row is not None for e in own.entries.values())):
+        if own is not None and (own.staged or own.removed or any(e.row is not None for e in own.entries.values())):
             return False
         if self.pending.is_new(table):
             return True
@@ -262,6 +265,8 @@ class Transaction:
             staged = self._writer(plan).find_staged_row(own, key)
             if staged is not None:
                 return self._from_stored(table, staged.layout_id, staged.row)
+            if is_hidden(self.parts.warehouse, own, key):
+                return None
         if self.pending.is_new(table):
             return None
         with self._reading():
@@ -369,13 +374,39 @@ class Transaction:
 
     def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
         plan = self._write_plan(table)
+        with self._in_bulk(table):
+            load = BulkInsert(self, plan, self.pending.is_new(table))
+            count = load.run(rows)
+            check_load(self, plan, load.segments, self._foreign_keys)
+            return count
+
+    def changes_in_bulk(self, table: Table, assigned: Sequence[Column] | None) -> bool:
+        """Not where the transaction has written to the table already, or a change of a key goes on to other rows."""
+        if any(
+            index.id in self.buffer.indexes and not self.buffer.indexes[index.id].is_empty for index in table.indexes
+        ):
+            return False
+        changed = {column.id for column in assigned or ()}
+        return not any(
+            key.on_update not in (Action.NO_ACTION, Action.RESTRICT)
+            and not changed.isdisjoint(table.index_by_id[key.parent_index].key)
+            for _, key in self.references_to(table)
+        )
+
+    def change_arrow(self, table: Table, rows: pa.RecordBatchReader, assigned: Sequence[Column] | None) -> int:
+        plan = self._write_plan(table)
+        with self._in_bulk(table):
+            change = BulkChange(self, plan, assigned)
+            count = change.run(rows)
+            check_change(self, plan, change, assigned, self._foreign_keys)
+            return count
+
+    @contextmanager
+    def _in_bulk(self, table: Table) -> Iterator[None]:
         mark = self.mark()
         try:
             with self.epoch.noticing_end():
-                load = BulkInsert(self, plan, self.pending.is_new(table))
-                count = load.run(rows)
-                check_load(self, plan, load.segments, self._foreign_keys)
-                return count
+                yield
         except BaseException as problem:
             self.reset(mark)
             if isinstance(problem, errors.UniqueViolation):

@@ -9,7 +9,7 @@ transaction wrote at `base`, for each of its writes; nor wrote anything that a S
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from seachange import errors
@@ -20,7 +20,7 @@ from seachange.engine.writeplan import EntryPlan
 from seachange.model.ids import IndexId, KeyHash, Seq
 from seachange.model.log import LogEntry
 from seachange.model.segments import Segment
-from seachange.storage.keys import Key
+from seachange.storage.keys import Hashes, Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class WriteSet:
     writes: Mapping[KeyHash, Seq]
     shares: Mapping[KeyHash, Seq]
     oldest: Seq
+    listed: Sequence[tuple[Hashes, Seq]] = ()
 
 
 def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
@@ -39,6 +40,8 @@ def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
     with epoch.lock:
         validated = epoch.applied
         conflict = epoch.conflicts.find(keys.writes, keys.shares)
+        if conflict is None and keys.listed:
+            conflict = epoch.conflicts.find_listed(keys.listed)
         if conflict is None:
             conflict = txn.reads.find_conflict(epoch.conflicts, txn.snapshot)
         bulk = epoch.conflicts.bulk_since(keys.oldest, txn.buffer.indexes)
@@ -50,7 +53,7 @@ def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
             raise conflict_with(conflict)
     for seq, segments in bulk:
         _check_against_bulk(txn, seq, segments)
-    staged = {i: b for i, b in txn.buffer.indexes.items() if b.staged}
+    staged = {i: b for i, b in txn.buffer.indexes.items() if any(file.hashes is None for file in b.staged)}
     if staged:
         _check_staged(txn, staged, checked, validated)
     for table, snapshot in txn.relied_empty.values():
@@ -69,6 +72,9 @@ def _check_against_bulk(txn: TransactionState, seq: Seq, segments: Iterable[Segm
         buffer = txn.buffer.indexes.get(segment.index_id)
         if buffer is None:
             continue
+        # A bulk insert brings keys that no row had; so may a bulk update. Told apart key by key, it would take long.
+        if any(file.brings_keys and file.hashes is not None and file.base < seq for file in buffer.staged):
+            raise conflict_with(seq)
         for entry in buffer.entries.values():
             if entry.base < seq and _holds(txn, buffer.plan, segment, entry.key):
                 raise conflict_with(seq)
@@ -82,7 +88,8 @@ def _check_staged(txn: TransactionState, staged: Mapping[IndexId, IndexBuffer], 
         for index_id in set(entry.touched) & set(staged):
             buffer = staged[index_id]
             for key in _keys_of(txn, buffer.plan, entry):
-                if any(_holds(txn, buffer.plan, file.segment, key) for file in buffer.staged):
+                unlisted = (file.segment for file in buffer.staged if file.hashes is None)
+                if any(_holds(txn, buffer.plan, segment, key) for segment in unlisted):
                     raise conflict_with(entry.seq)
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from seachange import errors
-from seachange.engine.buffer import Entry, IndexBuffer, StagedFile, WriteBuffer
+from seachange.engine.buffer import Entry, IndexBuffer, WriteBuffer
 from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
+from seachange.engine.staged import StagedRow, find_staged, is_hidden
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.descriptor import Table
 from seachange.model.ids import Seq
@@ -73,11 +74,16 @@ class RowWriter:
         encoded = plan.codec.encode(key)
         buffer = self._buffer.of(plan)
         own = buffer.entries.get(encoded)
+        removed = find_staged(self._warehouse, plan, buffer.removed, key) if own is None and buffer.removed else None
         if plan.is_primary and self.plan.rowid is None:
-            taken = own.row is not None if own else self._committed(plan, key) is not None
+            taken = own.row is not None if own else removed is None and self._committed(plan, key) is not None
             if taken or self._find_staged(buffer, key) is not None:
                 raise self._duplicate(plan, key)
         existed, base = (own.existed, own.base) if own else (False, self._snapshot)
+        if removed is not None:
+            # One version per entry: what comes back is no longer removed.
+            self._buffer.delete_staged(removed.file, removed.position)
+            existed, base = True, removed.file.base
         unique = plan.unique_key(stored)
         if unique is not None:
             self._check_unique(plan, buffer, unique, encoded)
@@ -101,8 +107,8 @@ class RowWriter:
             return Entry(key, row, own.existed, own.base)
         staged = self._find_staged(buffer, key)
         if staged is not None:
-            self._buffer.delete_staged(staged[0], staged[1])
-            return Entry(key, row, existed=False, base=staged[0].base)
+            self._buffer.delete_staged(staged.file, staged.position)
+            return Entry(key, row, existed=not staged.file.segment.fresh, base=staged.file.base)
         return Entry(key, row, existed=True, base=self._snapshot)
 
     def _committed(self, plan: EntryPlan, key: Key) -> Found | None:
@@ -111,17 +117,12 @@ class RowWriter:
         return self._epoch.image(self.plan.table, plan.index, self._snapshot).get(key, self._snapshot)
 
     def find_staged_row(self, buffer: IndexBuffer, key: Key) -> Found | None:
-        """A row that a bulk insert of this transaction wrote, as stored."""
+        """A row that a bulk write of this transaction wrote, as stored."""
         hit = self._find_staged(buffer, key)
-        return None if hit is None else Found(hit[2], hit[0].segment.layout_id)
+        return None if hit is None else Found(hit.row, hit.file.segment.layout_id)
 
-    def _find_staged(self, buffer: IndexBuffer, key: Key) -> tuple[StagedFile, int, Row] | None:
-        for file in buffer.staged:
-            columns = buffer.plan.columns[: buffer.plan.key_width]
-            hit = self._warehouse.reader(file.segment, columns).find(key)
-            if hit is not None and hit[0] not in file.deleted:
-                return file, *hit
-        return None
+    def _find_staged(self, buffer: IndexBuffer, key: Key) -> StagedRow | None:
+        return find_staged(self._warehouse, buffer.plan, buffer.staged, key) if buffer.staged else None
 
     # Unique secondary keys.
 
@@ -138,7 +139,7 @@ class RowWriter:
         for found in self._epoch.image(self.plan.table, plan.index, self._snapshot).find_unique(unique, self._snapshot):
             other = plan.codec.encode(found.row[: plan.key_width])
             own = buffer.entries.get(other)
-            if own is None and other != encoded:
+            if own is None and other != encoded and not is_hidden(self._warehouse, buffer, found.row):
                 raise self._duplicate(plan, unique)
 
     def _duplicate(self, plan: EntryPlan, key: Key) -> errors.UniqueViolation:

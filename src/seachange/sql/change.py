@@ -9,7 +9,8 @@ from typing import Any
 from sqlglot import exp
 
 from seachange.model.descriptor import Column, Table
-from seachange.sql.duck import DuckSession
+from seachange.sql.change_rows import BulkRows, compile_old_rows, other_sources
+from seachange.sql.duck import DuckRows, DuckSession
 from seachange.sql.keys import KeyReader, NotByKey, match_key
 from seachange.sql.operands import Operand, argument_count, check_argument_count, read_operand
 from seachange.sql.plan import is_same_table
@@ -18,8 +19,9 @@ from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
 from seachange.sql.returning import Known, Returning
 from seachange.sql.setters import Setter, compile_computed, compile_setter, read_assignments
+from seachange.sql.stream import ROWS_MAX
 from seachange.sql.target import Target
-from seachange.sql.template import WITH_HIDDEN, Template, compile_template
+from seachange.sql.template import Template
 
 
 class Delete:
@@ -30,13 +32,20 @@ class Delete:
         known = self._returning.known if self._returning is not None else []
         self._finder = Finder(tree, table, target, known)
         self._expected = _expected(self._finder, self._returning)
+        self._bulk = BulkRows(tree, table, target, None)
 
     def is_current(self, port: TransactionPort) -> bool:
         return is_same_table(port, self._target, self._table)
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
-        found = self._finder.run(port, duck, values)
+        if self._returning is None and port.changes_in_bulk(self._table, None):
+            found = self._finder.run_few(port, duck, values)
+            if found is None:
+                count = self._bulk.run(port, duck, values)
+                return Result(f"DELETE {count}", count=count)
+        else:
+            found = self._finder.run(port, duck, values)
         width = len(self._table.columns)
         old = [row[:width] for row in found.rows] if self._returning is not None else found.rows
         if old:
@@ -67,6 +76,7 @@ class Update:
         self._returning = _update_returning(tree, table, target, assignments)
         known = self._returning.known if self._returning is not None else []
         self._finder = Finder(tree, table, target, [*computed, *known])
+        self._bulk = BulkRows(tree, table, target, assignments)
         given = [o for _, node in assignments for o in _operands(node)]
         self._expected = max(argument_count(given), _expected(self._finder, self._returning))
 
@@ -75,7 +85,13 @@ class Update:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
-        found = self._finder.run(port, duck, values)
+        if self._returning is None and port.changes_in_bulk(self._table, self._bulk.columns):
+            found = self._finder.run_few(port, duck, values)
+            if found is None:
+                count = self._bulk.run(port, duck, values)
+                return Result(f"UPDATE {count}", count=count)
+        else:
+            found = self._finder.run(port, duck, values)
         width = len(self._table.columns)
         new: list[Row] = []
         if found.rows:
@@ -123,59 +139,45 @@ class Finder:
 
     def __init__(self, tree: exp.Expr, table: Table, target: Target, asked: list[exp.Expr]) -> None:
         self._table = table
-        others = _other_sources(tree)
+        others = other_sources(tree)
         self._joined = bool(others)
         where = tree.args.get("where")
         by_key = not others and not asked
         operands = match_key(where, table, target) if by_key else None
         self._key = KeyReader(table, operands) if operands is not None else None
-        self.template: Template = _compile_old_rows(tree, table, target, others, asked)
+        self.template: Template = compile_old_rows(tree, table, target, others, asked)
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Found:
-        if self._key is not None:
-            try:
-                wanted = self._key.read(values)
-            except NotByKey:
-                pass
-            else:
-                row = port.get(self._table, wanted) if wanted is not None else None
-                return Found([] if row is None else [row])
-        answer = duck.rows(bind_query(self.template, port, values))
+        found = self._by_key(port, values)
+        if found is not None:
+            return found
+        return self._found(duck.rows(bind_query(self.template, port, values)))
+
+    def run_few(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Found | None:
+        """None if the rows are too many to be changed one by one."""
+        found = self._by_key(port, values)
+        if found is not None:
+            return found
+        answer = duck.few_rows(bind_query(self.template, port, values), ROWS_MAX)
+        return None if answer is None else self._found(answer)
+
+    def _by_key(self, port: TransactionPort, values: Sequence[Any]) -> Found | None:
+        if self._key is None:
+            return None
+        try:
+            wanted = self._key.read(values)
+        except NotByKey:
+            return None
+        row = port.get(self._table, wanted) if wanted is not None else None
+        return Found([] if row is None else [row])
+
+    def _found(self, answer: DuckRows) -> Found:
         return Found(self._once(answer.rows) if self._joined else answer.rows, answer.types)
 
     def _once(self, rows: list[Row]) -> list[Row]:
         """A join may find a row several times: it is changed once, by one of its matches."""
         key = [i for i, c in enumerate(self._table.columns) if c.id in self._table.primary.key]
         return list({tuple([row[i] for i in key]): row for row in rows}.values())
-
-
-def _other_sources(tree: exp.Expr) -> list[exp.Expr]:
-    """What FROM of an UPDATE or USING of a DELETE puts beside the table."""
-    from_ = tree.args.get("from_")
-    return [from_.this] if from_ is not None else list(tree.args.get("using") or ())
-
-
-def _compile_old_rows(
-    tree: exp.Expr, table: Table, target: Target, others: list[exp.Expr], asked: list[exp.Expr]
-) -> Template:
-    """A query for all columns of the rows to change, the hidden ones included, and for computed values."""
-    with_, where = tree.args.get("with_"), tree.args.get("where")
-    # A WITH query of the same name does not hide the table that the statement changes.
-    schema = target.schema or ("public" if with_ is not None else None)
-    source = exp.table_(
-        exp.to_identifier(target.name, quoted=True),
-        db=exp.to_identifier(schema, quoted=True) if schema else None,
-        alias=exp.to_identifier(target.alias, quoted=True),
-    )
-    source.meta[WITH_HIDDEN] = True
-    columns = [exp.column(c.name, table=target.alias, quoted=True) for c in table.columns]
-    joins = [exp.Join(this=other.copy(), kind="CROSS") for other in others]
-    query = exp.Select(expressions=[*columns, *asked], from_=exp.From(this=source), joins=joins)
-    if where is not None:
-        query.set("where", where.copy())
-    if with_ is not None:
-        query.set("with_", with_.copy())
-    return compile_template(query)
 
 
 def _operands(node: exp.Expr) -> list[Operand]:

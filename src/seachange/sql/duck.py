@@ -68,6 +68,19 @@ class DuckSession:
             self._execute(sql, self._parameters(query))
             return DuckRows(names, types, _to_datetimes(self._cursor.fetchall(), types))
 
+    def few_rows(self, query: DuckQuery, count_max: int) -> DuckRows | None:
+        """The same, or None if they are more than that: then no more of them are fetched."""
+        with self._running(query):
+            self._execute(query.sql, self._parameters(query))
+            names, types = self._description()
+            if any(_ZONED in type_ for type_ in types):
+                self._execute(_ask_microseconds(query.sql, types), self._parameters(query))
+            rows = self._cursor.fetchmany(count_max + 1)
+            if len(rows) > count_max:
+                self._cursor.abort()
+                return None
+            return DuckRows(names, types, _to_datetimes(rows, types))
+
     @contextmanager
     def batches(self, query: DuckQuery, batch_rows: int) -> Iterator[pa.RecordBatchReader]:
         with self._running(query):

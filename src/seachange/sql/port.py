@@ -69,6 +69,13 @@ class TransactionPort(Protocol):
         """Adds many rows straight into sorted segments, in bounded memory. The reader's columns are
         `table.visible_columns`, in order, in their Arrow types. Gives the number of rows."""
 
+    def changes_in_bulk(self, table: Table, assigned: Sequence[Column] | None) -> bool:
+        """Whether `change_arrow` takes this change; `assigned` None is a DELETE."""
+
+    def change_arrow(self, table: Table, rows: pa.RecordBatchReader, assigned: Sequence[Column] | None) -> int:
+        """Changes many rows read in this statement, each once, by sorted segments. The reader's columns are all of
+        `table.columns` with the rows' values, then the new values of the assigned ones. Gives the number of rows."""
+
     def allocate_ids(self, count: int) -> range: ...
 
     def is_empty(self, index_id: IndexId) -> bool: ...

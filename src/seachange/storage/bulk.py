@@ -7,6 +7,7 @@ written while the stream goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,12 +51,19 @@ def sort_into_segments(
 ) -> list[Segment]:
     """Sorts `source`, whose columns are named after their ids, by the shape's key and writes it. What the source itself
     raises comes out unchanged."""
-    guarded = _GuardedSource(source)
+    with guarded(source) as reader:
+        return _sort(connection.from_arrow(reader), shape, files, reserve, unique)
+
+
+@contextmanager
+def guarded(source: pa.RecordBatchReader | pa.Table) -> Iterator[pa.RecordBatchReader]:
+    """Lets out what the source itself raises, of which DuckDB passes on only the text."""
+    remembering = _GuardedSource(source)
     try:
-        return _sort(connection.from_arrow(guarded.reader), shape, files, reserve, unique)
+        yield remembering.reader
     except (duckdb.Error, errors.Error) as problem:
-        if guarded.problem is not None:
-            raise guarded.problem from problem
+        if remembering.problem is not None:
+            raise remembering.problem from problem
         raise
 
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Context, Decimal
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
 from seachange.model.ids import IndexId, KeyHash
 from seachange.model.types import Kind, SqlType
@@ -36,6 +38,7 @@ _EXACT = Context(prec=100)
 
 Encoder = Callable[[Any], bytes]
 Key = tuple[Any, ...]
+Hashes = NDArray[np.int64]
 
 _pack_u64 = struct.Struct(">Q").pack
 _pack_f64 = struct.Struct(">d").pack
@@ -147,6 +150,19 @@ def entry_hash(index_id: IndexId, encoded: bytes) -> KeyHash:
 def unique_hash(index_id: IndexId, encoded: bytes) -> KeyHash:
     """The conflict key of adding or removing a unique key, and of relying on its presence."""
     return _hash(b"u", index_id, encoded)
+
+
+def entry_hashes(index_id: IndexId, encoded: Iterable[bytes]) -> Hashes:
+    return _hashes(b"e", index_id, encoded)
+
+
+def unique_hashes(index_id: IndexId, encoded: Iterable[bytes]) -> Hashes:
+    return _hashes(b"u", index_id, encoded)
+
+
+def _hashes(space: bytes, index_id: IndexId, encoded: Iterable[bytes]) -> Hashes:
+    head, digest = space + _pack_u64(index_id), xxhash.xxh3_64_intdigest
+    return np.fromiter((digest(head + key) for key in encoded), np.uint64).view(np.int64)
 
 
 def _hash(space: bytes, index_id: IndexId, encoded: bytes) -> KeyHash:

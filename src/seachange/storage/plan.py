@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from seachange.model.descriptor import Column, Index, Table
+from seachange.model.ids import ColumnId
 from seachange.model.scan import Scan
+from seachange.model.segments import Segment
 from seachange.storage.arrow import column_name
 from seachange.storage.branches import Branches, union
 from seachange.storage.image import FileSlice, SnapshotParts
@@ -21,11 +23,17 @@ from seachange.storage.warehouse import Warehouse
 @dataclass(frozen=True, slots=True)
 class Overlay:
     """A transaction's own writes to an index: its rows in the current layout, and the entry keys that hide
-    committed rows (as a table of the key columns by their `c<id>` names). Files are what it staged in bulk."""
+    committed rows (as a table of the key columns by their `c<id>` names). `files` are what it staged in bulk,
+    `hiding` those files, with or without rows to be read, whose keys hide committed rows too."""
 
     rows: pa.Table | None = None
     hidden_keys: pa.Table | None = None
     files: tuple[FileSlice, ...] = ()
+    hiding: tuple[Segment, ...] = ()
+
+    @property
+    def hides(self) -> bool:
+        return self.hidden_keys is not None or bool(self.hiding)
 
 
 def plan_scan(
@@ -41,20 +49,29 @@ def plan_scan(
     """The rows of a snapshot as `columns`, each under its own name. `prefix` makes the scan's names its own; `whole`
     says that the statement reads all rows, or nearly."""
     own_parts = SnapshotParts(overlay.files, ((table.layout.id, overlay.rows),) if overlay.rows is not None else ())
-    if not columns and overlay.hidden_keys is None:
+    if not columns and not overlay.hides:
         return _count(_rows(parts) + _rows(own_parts), prefix)
     needed = list(columns)
-    if overlay.hidden_keys is not None:
+    if overlay.hides:
         needed += [table.column_by_id[c] for c in table.entry_key(index) if all(c != n.id for n in columns)]
     branches = Branches(prefix, table, index, needed, warehouse)
     committed = union(branches.read(parts, from_memory=whole))
-    if committed and overlay.hidden_keys is not None:
-        own = branches.relation(overlay.hidden_keys)
+    if committed and overlay.hides:
+        own = _hidden(overlay, branches, table.entry_key(index))
         same = " AND ".join(_same(table.column_by_id[c]) for c in table.entry_key(index))
         committed = f"SELECT * FROM ({committed}) s ANTI JOIN {own} k ON {same}"
     body = union([*([f"({committed})"] if committed else []), *branches.read(own_parts)]) or _nothing(needed)
     names = ", ".join(f"{column_name(c.id)} AS {quote(c.name)}" for c in columns) or "1"
     return Scan(f"SELECT {names} FROM ({body}) AS {prefix}", branches.parameters, branches.relations)
+
+
+def _hidden(overlay: Overlay, branches: Branches, key: Sequence[ColumnId]) -> str:
+    names, sources = ", ".join(map(column_name, key)), []
+    if overlay.hidden_keys is not None:
+        sources.append(branches.relation(overlay.hidden_keys))
+    if overlay.hiding:
+        sources.append(f"read_parquet({branches.parameter(branches.warehouse.paths(overlay.hiding))})")
+    return f"({union(f'SELECT {names} FROM {source}' for source in sources)})"
 
 
 def plan_rewrite(table: Table, index: Index, parts: SnapshotParts, warehouse: Warehouse, prefix: str) -> Scan:

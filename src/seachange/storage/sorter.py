@@ -14,7 +14,7 @@ from seachange.model.scan import Scan
 from seachange.model.segments import Segment
 from seachange.runtime.filesystem import FileSystem
 from seachange.storage.arrow import column_name
-from seachange.storage.bulk import Distinct, sort_into_segments, sort_query_into_segments
+from seachange.storage.bulk import Distinct, guarded, sort_into_segments, sort_query_into_segments
 from seachange.storage.keys import Key
 from seachange.storage.plan import quote
 from seachange.storage.segment_writer import Reserve, SegmentShape
@@ -50,6 +50,22 @@ class Sorter:
         self, sql: str, parameters: Mapping[str, object], shape: SegmentShape, unique: Distinct | None = None
     ) -> list[Segment]:
         return sort_query_into_segments(self._duck, sql, parameters, shape, self._files, self._reserve, unique)
+
+    def hold(self, name: str, rows: pa.RecordBatchReader) -> int:
+        """Keeps a stream as a table for several queries, spilled where it must; gives the number of rows."""
+        with guarded(rows) as source, sorting():
+            self._duck.register("stream", source)
+            self._duck.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM stream")
+            self._duck.unregister("stream")
+        (count,) = self._duck.execute(f"SELECT count(*) FROM {name}").fetchall()[0]
+        return int(count)
+
+    def ask(self, sql: str, scan: Scan | None = None) -> list[Key]:
+        """The few rows of a query, which may read a scan."""
+        for name, relation in (scan.relations if scan is not None else {}).items():
+            self._duck.register(name, relation)
+        with sorting():
+            return self._duck.execute(sql, dict(scan.parameters) if scan is not None else None).fetchall()
 
     def first_common(
         self, existing: Scan, files: Sequence[str], key: Sequence[Column], nulls_distinct: bool

@@ -1,0 +1,205 @@
+"""Bulk updates and deletes: any number of rows, from a stream of old and new values to sorted segments of every index.
+
+The stream is held by the sorter's own DuckDB, which spills, and each index gets what concerns it by one query: its new
+entries, and the keys of entries that went. Nothing is made of single rows but the hashes that the commit lists, so that
+of a bulk change and any other write, lock or reference to one of its rows at most one is committed.
+
+**Invariant:** the transaction had written nothing to the table before: the stream's old values are committed rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from seachange import errors
+from seachange.engine.buffer import StagedFile
+from seachange.engine.segments import reserve, shape_of
+from seachange.engine.transactionstate import TransactionState
+from seachange.engine.writeplan import EntryPlan, WritePlan
+from seachange.engine.writes import duplicate_key
+from seachange.model.descriptor import Column
+from seachange.model.ids import ColumnId, IndexId, SegmentId
+from seachange.model.scan import Scan
+from seachange.model.segments import Segment, SegmentKind
+from seachange.runtime.faults import reach
+from seachange.storage.arrow import arrow_type, column_name
+from seachange.storage.bulk import Distinct
+from seachange.storage.keys import Hashes, Key, entry_hashes, unique_hashes
+from seachange.storage.plan import Overlay, plan_scan, quote
+from seachange.storage.sorter import Sorter
+
+# The stream as the sorter holds it: a column of old values for each of the table's, and of new ones where assigned.
+_HELD = "held"
+
+
+def old_name(column_id: ColumnId) -> str:
+    return f"o{column_id}"
+
+
+def new_name(column_id: ColumnId) -> str:
+    return f"n{column_id}"
+
+
+class BulkChange:
+    """One change of many rows of one table: `assigned` are the columns that an UPDATE sets, None for a DELETE. A
+    failure leaves nothing staged."""
+
+    def __init__(self, txn: TransactionState, plan: WritePlan, assigned: Sequence[Column] | None) -> None:
+        self._txn = txn
+        self._plan = plan
+        self._assigned = None if assigned is None else {column.id: column for column in assigned}
+        self._written: list[tuple[EntryPlan, list[Segment]]] = []
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The new rows, as the primary index stores them."""
+        return [s for plan, segments in self._written if plan.is_primary for s in segments if _is_data(s)]
+
+    def removed(self, index_id: IndexId) -> list[Segment]:
+        """The keys that the rows of an index have given up."""
+        found = [s for plan, segments in self._written if plan.index.id == index_id for s in segments]
+        return [segment for segment in found if not _is_data(segment)]
+
+    def run(self, rows: pa.RecordBatchReader) -> int:
+        with Sorter(self._txn.parts.files, self._txn.parts.data / "tmp", self._reserve) as sorter:
+            try:
+                count = sorter.hold(_HELD, rows.cast(self._schema()) if rows.schema != self._schema() else rows)
+                self._check_nulls(sorter)
+                for plan in self._plan.entries:
+                    self._write(sorter, plan)
+                staged = [file for plan, segments in self._written for file in self._files(plan, segments)]
+                self._check_current(staged)
+            except BaseException:
+                self._abandon([s.id for _, segments in self._written for s in segments])
+                raise
+        for file in staged:
+            self._txn.buffer.stage(self._txn.buffer.of(file.plan), file)
+        reach("bulk.written")
+        return count
+
+    def _schema(self) -> pa.Schema:
+        table = self._plan.table
+        old = [(old_name(c.id), arrow_type(c.type)) for c in table.columns]
+        return pa.schema([*old, *((new_name(c.id), arrow_type(c.type)) for c in (self._assigned or {}).values())])
+
+    def _reserve(self, count: int) -> Sequence[SegmentId]:
+        return reserve(self._txn, count)
+
+    def _abandon(self, ids: list[SegmentId]) -> None:
+        if ids:
+            self._txn.parts.catalog.abandon_segments(self._txn.epoch.epoch, ids)
+
+    def _check_nulls(self, sorter: Sorter) -> None:
+        for _, column in self._plan.required:
+            if column.id in (self._assigned or ()):
+                name = new_name(column.id)
+                if sorter.ask(f"SELECT 1 FROM {_HELD} WHERE {name} IS NULL LIMIT 1"):  # noqa: S608 - named by id
+                    raise errors.NotNullViolation(column=column.name, relation=self._plan.table.name)
+
+    # One index.
+
+    def _write(self, sorter: Sorter, plan: EntryPlan) -> None:
+        if self._assigned is None:
+            self._remove(sorter, plan, f"SELECT {self._old_key(plan)} FROM {_HELD}")  # noqa: S608 - named by id
+            return
+        stored, key = [c for c, _ in plan.columns], self._key(plan)
+        if not plan.is_primary and self._assigned.keys().isdisjoint(stored):
+            return
+        moves = not self._assigned.keys().isdisjoint(key)
+        sql = f"SELECT {', '.join(map(self._new, stored))} FROM {_HELD}"  # noqa: S608 - named by id
+        unique = self._unique(plan) if moves else None
+        self._sort(sorter, plan, sql, SegmentKind.DATA, unique)
+        if moves:
+            same = " AND ".join(f"w.{column_name(c)} IS NOT DISTINCT FROM t.{column_name(c)}" for c in key)
+            taken = f"SELECT {', '.join(map(self._new, key))} FROM {_HELD}"  # noqa: S608 - named by id
+            went = f"SELECT {self._old_key(plan)} FROM {_HELD}"  # noqa: S608 - named by id
+            self._remove(sorter, plan, f"SELECT w.* FROM ({went}) w ANTI JOIN ({taken}) t ON {same}")  # noqa: S608
+            if unique is not None:
+                self._check_existing(sorter, plan, unique)
+
+    def _remove(self, sorter: Sorter, plan: EntryPlan, sql: str) -> None:
+        self._sort(sorter, plan, sql, SegmentKind.TOMBSTONES, None)
+
+    def _sort(self, sorter: Sorter, plan: EntryPlan, sql: str, kind: SegmentKind, unique: Distinct | None) -> None:
+        segments = sorter.sort_query(sql, {}, shape_of(plan, kind, fresh=False), unique)
+        self._txn.parts.warehouse.remember(segments)
+        self._written.append((plan, segments))
+
+    def _key(self, plan: EntryPlan) -> list[ColumnId]:
+        return [c for c, _ in plan.columns[: plan.key_width]]
+
+    def _old_key(self, plan: EntryPlan) -> str:
+        return ", ".join(f"{old_name(c)} AS {column_name(c)}" for c in self._key(plan))
+
+    def _new(self, column_id: ColumnId) -> str:
+        held = new_name(column_id) if column_id in (self._assigned or ()) else old_name(column_id)
+        return f"{held} AS {column_name(column_id)}"
+
+    # Unique keys.
+
+    def _unique(self, plan: EntryPlan) -> Distinct | None:
+        width = plan.key_width if plan.is_primary else plan.unique_width
+        columns = tuple(c for c, _ in plan.columns[:width])
+        if (self._assigned or {}).keys().isdisjoint(columns):
+            return None
+        return Distinct(columns, lambda key: duplicate_key(self._plan.table, plan, key), plan.index.nulls_distinct)
+
+    def _check_existing(self, sorter: Sorter, plan: EntryPlan, unique: Distinct) -> None:
+        """Raises on the first new key that a row has which the statement does not change."""
+        table = self._plan.table
+        columns = [table.column_by_id[c] for c in self._key(plan)]
+        parts = self._txn.index_parts(table, plan.index)
+        rows = plan_scan(table, plan.index, columns, parts, Overlay(), self._txn.parts.warehouse, "existing")
+        own = " AND ".join(f"e.{quote(c.name)} IS NOT DISTINCT FROM h.{old_name(c.id)}" for c in columns)
+        equals = "=" if unique.nulls_distinct else "IS NOT DISTINCT FROM"
+        pairs = [(table.column_by_id[c], c) for c in unique.columns]
+        same = " AND ".join(f"n.{column_name(c)} {equals} r.{quote(column.name)}" for column, c in pairs)
+        new = f"SELECT {', '.join(map(self._new, unique.columns))} FROM {_HELD}"  # noqa: S608 - named by id
+        names = ", ".join(f"n.{column_name(c)}" for c in unique.columns)
+        rest = f"SELECT e.* FROM ({rows.sql}) e ANTI JOIN {_HELD} h ON {own}"  # noqa: S608 - named by id
+        sql = f"SELECT {names} FROM ({new}) n JOIN ({rest}) r ON {same} LIMIT 1"  # noqa: S608 - named by id
+        for hit in sorter.ask(sql, Scan(sql, rows.parameters, rows.relations)):
+            raise unique.duplicate(hit)
+
+    # What the commit lists.
+
+    def _files(self, plan: EntryPlan, segments: list[Segment]) -> Iterator[StagedFile]:
+        for segment in segments:
+            moves = not _is_data(segment) or not (self._assigned or {}).keys().isdisjoint(self._key(plan))
+            hashes = self._hashes(plan, segment, moves)
+            yield StagedFile(segment, self._txn.snapshot, plan, hashes, brings_keys=moves and _is_data(segment))
+
+    def _hashes(self, plan: EntryPlan, segment: Segment, moves: bool) -> Hashes:
+        """As of single rows: a row conflicts as such, a key that it gives up or takes conflicts by its value too."""
+        found = [np.empty(0, np.int64)]
+        index_id = plan.index.id
+        if plan.is_primary:
+            encoded = [plan.codec.encode(key) for key in self._keys(plan, segment)]
+            found.append(entry_hashes(index_id, encoded))
+            if moves:
+                found.append(unique_hashes(index_id, encoded))
+        elif plan.unique_width and moves:
+            unique = (plan.unique_key(key) for key in self._keys(plan, segment))
+            found.append(unique_hashes(index_id, (plan.unique_codec.encode(key) for key in unique if key is not None)))
+        return np.concatenate(found)
+
+    def _keys(self, plan: EntryPlan, segment: Segment) -> list[Key]:
+        return self._txn.parts.warehouse.reader(segment, plan.columns[: plan.key_width]).keys()
+
+    def _check_current(self, staged: Sequence[StagedFile]) -> None:
+        """Nothing is in the buffer yet: at READ COMMITTED the statement can still be run again on newer versions."""
+        if not self._txn.claims.waits:
+            return
+        with self._txn.epoch.lock:
+            changed = self._txn.epoch.conflicts.find_listed(
+                [(f.hashes, f.base) for f in staged if f.hashes is not None]
+            )
+        if changed is not None:
+            raise errors.RowChanged(seq=changed)
+
+
+def _is_data(segment: Segment) -> bool:
+    return segment.kind is SegmentKind.DATA

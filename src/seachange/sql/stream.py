@@ -1,0 +1,103 @@
+"""A DuckDB result on its way into a table, as Arrow batches in the types of the table's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import TypeVar
+
+import pyarrow as pa
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.defaults import constant_value
+from seachange.model.descriptor import Column
+from seachange.model.types import Kind
+from seachange.model.values import format_canonical
+from seachange.sql.duck_errors import translate_error
+
+# Up to here rows go through the transaction's buffer, above straight into segments.
+ROWS_MAX = 10_000
+BATCH_ROWS = 10_240
+
+T = TypeVar("T")
+
+
+class ArrowStream:
+    def __init__(self, reader: pa.RecordBatchReader, schema: pa.Schema) -> None:
+        self._reader = reader
+        self._failure: errors.Error | None = None
+        self.schema = schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        while True:
+            try:
+                batch = self._reader.read_next_batch()
+            except StopIteration:
+                return
+            except OSError as error:
+                self._failure = translate_error(error)
+                raise self._failure from error
+            yield pa.RecordBatch.from_arrays(
+                [_to_arrow(array, field.type) for array, field in zip(batch.columns, self.schema, strict=True)],
+                schema=self.schema,
+            )
+
+    def pass_to(self, take: Callable[[pa.RecordBatchReader], T], first: Sequence[pa.RecordBatch] = ()) -> T:
+        """Gives the batches to `take`, after those that were read already. What went wrong in the query comes back
+        through Arrow as something else."""
+        reader = pa.RecordBatchReader.from_batches(self.schema, chain(first, self.batches()))
+        try:
+            return take(reader)
+        except Exception as error:
+            if self._failure is not None:
+                raise self._failure from error
+            raise
+
+
+def _to_arrow(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    if array.type == type_:
+        return array
+    if isinstance(type_, pa.UuidType):
+        return pa.ExtensionArray.from_storage(type_, array.cast(pa.binary(16)))
+    return array.cast(type_)
+
+
+# Expressions that give the values of a column, as Arrow takes them.
+
+
+def convert_default(column: Column) -> exp.Expr:
+    return convert_constant(column, constant_value(column.type, column.default))
+
+
+def convert_constant(column: Column, value: object) -> exp.Expr:
+    """A value of the column's type."""
+    text = format_canonical(column.type, value)
+    if column.type.kind is Kind.BYTEA and text is not None:
+        return exp.func("unhex", exp.Literal.string(text.removeprefix("\\x")))
+    return convert_stored(column, exp.null() if text is None else exp.Literal.string(text))
+
+
+def convert_given(column: Column, value: exp.Expr) -> exp.Expr:
+    """What a query gives, converted as an assignment to the column converts it."""
+    converted = convert_stored(column, value)
+    return _checked_length(converted, column) if column.type.length else converted
+
+
+def convert_stored(column: Column, value: exp.Expr) -> exp.Expr:
+    """What is a value of the column already, or its text."""
+    converted: exp.Expr = exp.cast(value, exp.DataType.build(column.type.duckdb, dialect="duckdb"))
+    if column.type.kind is Kind.UUID:
+        # As sixteen bytes, which Arrow has a type for whatever DuckDB's settings are.
+        text_form = exp.cast(converted, exp.DataType.build("TEXT"))
+        return exp.func("unhex", exp.func("replace", text_form, exp.Literal.string("-"), exp.Literal.string("")))
+    return converted
+
+
+def _checked_length(value: exp.Expr, column: Column) -> exp.Expr:
+    limit = exp.Literal.number(column.type.length)
+    trimmed = exp.func("length", exp.func("rtrim", value.copy(), exp.Literal.string(" ")))
+    complaint = exp.func("error", exp.Literal.string(f"value too long for type {column.type}"))
+    return (
+        exp.case().when(exp.GT(this=trimmed, expression=limit), complaint).else_(exp.func("left", value, limit.copy()))
+    )
