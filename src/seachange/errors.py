@@ -83,6 +83,12 @@ class WrongObjectType(ProgrammingError):
     message = '"{name}" is not a {kind}'
 
 
+class NotDeferrable(ProgrammingError):
+    sqlstate = "42809"
+    message = 'constraint "{constraint}" is not deferrable'
+    hint_text = "Foreign keys that are declared DEFERRABLE are."
+
+
 class DuplicateTable(ProgrammingError):
     sqlstate = "42P07"
     message = 'relation "{name}" already exists'

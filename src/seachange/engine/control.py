@@ -8,6 +8,7 @@ from typing import Any
 from seachange import errors
 from seachange.engine.sessionstate import SessionState, Status
 from seachange.engine.statements import prepare_one
+from seachange.model.relation import RelationName
 from seachange.model.statements import (
     Begin,
     CloseCursor,
@@ -27,6 +28,7 @@ from seachange.model.statements import (
     Savepoint,
     SavepointStatement,
     SessionStatement,
+    SetConstraints,
     SetSetting,
     SetTransaction,
     ShowSetting,
@@ -61,6 +63,9 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
         case SetTransaction():
             _set_transaction(session, statement)
             return Result("SET")
+        case SetConstraints(names, deferred):
+            _set_constraints(session, names, deferred)
+            return Result("SET CONSTRAINTS")
         case SetSetting():
             _set(session, statement)
             return Result("SET")
@@ -122,6 +127,13 @@ def _set_transaction(session: SessionState, statement: SetTransaction) -> None:
         _set(session, SetSetting("transaction_isolation", statement.isolation.value, local=True))
     if statement.read_only is not None:
         session.read_only = statement.read_only
+
+
+def _set_constraints(session: SessionState, names: Sequence[RelationName] | None, deferred: bool) -> None:
+    if session.status is Status.IDLE:
+        session.notices.append("SET CONSTRAINTS can only be used in transaction blocks")
+        return
+    session.set_constraints(names, deferred)
 
 
 def _set(session: SessionState, statement: SetSetting) -> None:

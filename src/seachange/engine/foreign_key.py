@@ -17,12 +17,13 @@ from typing import Any, Protocol
 
 from seachange import errors
 from seachange.engine.check import ENFORCED
+from seachange.engine.deferral import ConstraintName, Deferral
 from seachange.engine.keyview import KeyView, ReadingTransaction
 from seachange.engine.writeplan import pick_columns
 from seachange.model.constraint import Action, ForeignKey
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Table
-from seachange.model.ids import ConstraintId, TableId
+from seachange.model.ids import TableId
 from seachange.model.references import Reference
 from seachange.storage.keys import Key, unique_hash
 
@@ -48,18 +49,15 @@ class _Event:
     new: Sequence[Row] | None
 
 
-# A foreign key by the table that has it.
-_Name = tuple[TableId, ConstraintId]
-
-
 class ForeignKeys:
     def __init__(self, txn: WritingTransaction) -> None:
         self._txn = txn
         self._view = KeyView(txn)
         self._events: deque[_Event] = deque()
-        self._due: dict[_Name, dict[Key, bool]] = {}
+        self._due: dict[ConstraintName, dict[Key, bool]] = {}
+        self.deferral = Deferral()
         # To be checked when the transaction commits.
-        self.deferred: dict[_Name, dict[Key, bool]] = {}
+        self.deferred: dict[ConstraintName, dict[Key, bool]] = {}
 
     # What happened.
 
@@ -83,8 +81,14 @@ class ForeignKeys:
         self._apply(action, child, key, dict.fromkeys(keys))
         self._settle()
 
-    def is_deferred(self, key: ForeignKey) -> bool:
-        return key.initially_deferred
+    def is_deferred(self, table: Table, key: ForeignKey) -> bool:
+        return self.deferral.is_deferred(table, key)
+
+    def set_deferral(self, names: Sequence[ConstraintName] | None, deferred: bool) -> None:
+        if not deferred:
+            # They stay to be checked at COMMIT too: what they passed by may be taken back to a savepoint.
+            self._check({name: keys for name, keys in self.deferred.items() if names is None or name in names})
+        self.deferral = self.deferral.set(names, deferred)
 
     def settle_deferred(self) -> None:
         due, self.deferred = self.deferred, {}
@@ -110,7 +114,7 @@ class ForeignKeys:
         """These keys must be there, or nobody may refer to them, at the end of the statement or transaction; `left`:
         it is the parent that gave them up."""
         if key.state in ENFORCED:
-            due = self.deferred if self.is_deferred(key) else self._due
+            due = self.deferred if self.is_deferred(table, key) else self._due
             due.setdefault((table.id, key.id), {}).update(dict.fromkeys(keys, left))
 
     # Rows that others refer to.
@@ -163,7 +167,7 @@ class ForeignKeys:
 
     # Checks.
 
-    def _check(self, due: Mapping[_Name, Mapping[Key, bool]]) -> None:
+    def _check(self, due: Mapping[ConstraintName, Mapping[Key, bool]]) -> None:
         for (table_id, key_id), keys in due.items():
             child = self._txn.table_by_id(table_id)
             key = next((k for k in child.foreign_keys if k.id == key_id), None) if child is not None else None

@@ -21,6 +21,7 @@ from seachange.engine.statements import NamedStatements, OpenCursors, prepare_on
 from seachange.engine.transaction import Transaction
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
+from seachange.model.relation import RelationName
 from seachange.sql.copy import copy_out
 from seachange.sql.copy_text import CopyFormat
 from seachange.sql.duck import DuckSession
@@ -232,6 +233,9 @@ class Session:
     @property
     def has_begun(self) -> bool:
         return self._transaction is not None
+
+    def set_constraints(self, names: Sequence[RelationName] | None, deferred: bool) -> None:
+        self.in_transaction(lambda transaction: transaction.set_constraints(names, deferred))
 
     def savepoint(self, name: str) -> None:
         if self._transaction is None:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from seachange.engine.statements import NamedStatements, OpenCursors
 from seachange.model.isolation import Isolation
+from seachange.model.relation import RelationName
 from seachange.sql.execute import Prepared
 from seachange.sql.result import Result
 from seachange.sql.settings import SessionSettings
@@ -39,6 +40,8 @@ class SessionState(Protocol):
     def commit(self) -> bool: ...
 
     def rollback(self) -> None: ...
+
+    def set_constraints(self, names: Sequence[RelationName] | None, deferred: bool) -> None: ...
 
     def savepoint(self, name: str) -> None: ...
 

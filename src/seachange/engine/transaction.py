@@ -19,6 +19,7 @@ from seachange.engine.bulk import BulkInsert
 from seachange.engine.bulk_change import BulkChange
 from seachange.engine.bulk_rules import check_change, check_load
 from seachange.engine.claims import Claim, Claims, claim_deletes, claim_inserts, claim_key, claim_updates
+from seachange.engine.deferral import Deferral, find_deferrable
 from seachange.engine.epoch import EpochState
 from seachange.engine.foreign_key import ForeignKeys
 from seachange.engine.lookup import find_primary_key
@@ -37,12 +38,14 @@ from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.references import Reference, references_to
+from seachange.model.relation import RelationName
 from seachange.model.scan import Scan, ScanFacts
 from seachange.storage.image import SnapshotParts
 from seachange.storage.keys import entry_hash, unique_hash
 from seachange.storage.plan import Overlay, plan_scan
 
 Row = tuple[Any, ...]
+Mark = tuple[int, int, int, Deferral]
 DEFAULT_SCHEMA = "public"
 
 
@@ -105,15 +108,22 @@ class Transaction:
             self.start_statement()
         return self.isolation is Isolation.READ_COMMITTED and self.snapshot >= seq
 
-    def mark(self) -> tuple[int, int, int]:
-        return self.buffer.mark(), self.pending.mark(), len(self.shares)
+    def mark(self) -> Mark:
+        return self.buffer.mark(), self.pending.mark(), len(self.shares), self._foreign_keys.deferral
 
-    def reset(self, mark: tuple[int, int, int]) -> None:
+    def reset(self, mark: Mark) -> None:
         """Takes back everything since `mark`: a statement that failed leaves none of its writes."""
         while len(self.shares) > mark[2]:
             self.shares.popitem()
         self.pending.reset(mark[1])
+        self._foreign_keys.deferral = mark[3]
         self._abandon([segment.id for segment in self.buffer.reset(mark[0])])
+
+    def set_constraints(self, names: Sequence[RelationName] | None, deferred: bool) -> None:
+        """Constraints that become immediate are checked at once; if that fails, they stay as they were."""
+        tables = self.tables()
+        found = None if names is None else [key for name in names for key in find_deferrable(tables, name)]
+        self._foreign_keys.set_deferral(found, deferred)
 
     # Descriptors.
 

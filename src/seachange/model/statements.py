@@ -60,6 +60,14 @@ class SetTransaction:
     session: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SetConstraints:
+    """When deferrable constraints of the transaction are checked; `names` None are ALL."""
+
+    names: tuple[RelationName, ...] | None
+    deferred: bool
+
+
 # Settings.
 
 
@@ -464,7 +472,7 @@ class AlterTable:
 
 
 SavepointStatement = Savepoint | ReleaseSavepoint | RollbackToSavepoint
-TransactionStatement = Begin | Commit | Rollback | SavepointStatement | SetTransaction
+TransactionStatement = Begin | Commit | Rollback | SavepointStatement | SetTransaction | SetConstraints
 SettingStatement = SetSetting | ShowSetting | ResetSetting | Discard
 PreparedStatement = PrepareStatement | ExecutePrepared | Deallocate
 CursorStatement = DeclareCursor | FetchCursor | CloseCursor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from seachange import errors
 from seachange.model.isolation import ISOLATION_BY_NAME, Isolation
+from seachange.model.relation import RelationName
 from seachange.model.statements import (
     Begin,
     Commit,
@@ -12,10 +13,12 @@ from seachange.model.statements import (
     Rollback,
     RollbackToSavepoint,
     Savepoint,
+    SetConstraints,
     SetSetting,
     SetTransaction,
     ShowSetting,
 )
+from seachange.sql.ddl.names import read_relation
 from seachange.sql.tokens import Kind, Reader
 
 _NOISE = ("work", "transaction")
@@ -99,7 +102,9 @@ def _read_end(reader: Reader) -> None:
     reader.expect_end()
 
 
-def read_set(reader: Reader) -> SetSetting | SetTransaction:
+def read_set(reader: Reader) -> SetSetting | SetTransaction | SetConstraints:
+    if reader.take("constraints"):
+        return _read_constraints(reader)
     if reader.take("session", "characteristics", "as", "transaction"):
         return SetTransaction(*_read_modes(reader), session=True)
     scope = reader.take_any("session", "local")
@@ -110,6 +115,18 @@ def read_set(reader: Reader) -> SetSetting | SetTransaction:
     if not assigned and name not in _WITHOUT_EQUALS:
         raise reader.problem()
     return SetSetting(name, _read_value(reader), scope == "local")
+
+
+def _read_constraints(reader: Reader) -> SetConstraints:
+    names: list[RelationName] | None = None
+    if not reader.take("all"):
+        names = [read_relation(reader)]
+        while reader.take_symbol(","):
+            names.append(read_relation(reader))
+    mode = reader.take_any("deferred", "immediate")
+    if mode is None:
+        raise reader.problem()
+    return SetConstraints(None if names is None else tuple(names), mode == "deferred")
 
 
 def _read_name(reader: Reader) -> str:

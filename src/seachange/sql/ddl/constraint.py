@@ -156,15 +156,24 @@ def _read_references(reader: Reader, columns: tuple[str, ...], name: str | None)
 
 def _read_option(reader: Reader, key: ForeignKeyDefinition) -> ForeignKeyDefinition | None:
     if reader.take("match"):
-        if not reader.take("simple"):
-            if not reader.take_any("full", "partial"):
-                raise reader.problem()
-            raise errors.FeatureNotSupported(feature="MATCH FULL or PARTIAL", instead="MATCH SIMPLE works.")
-        return key
+        return _read_match(reader, key)
     for words, read in _OPTIONS:
         if reader.take(*words):
             return read(reader, key)
     return None
+
+
+def _read_match(reader: Reader, key: ForeignKeyDefinition) -> ForeignKeyDefinition:
+    """Of a single column, FULL says what SIMPLE says."""
+    if reader.take("simple") or (len(key.columns) == 1 and reader.take("full")):
+        return key
+    if reader.take("full"):
+        both = " = ".join(f"({name} IS NULL)" for name in key.columns[:2])
+        instead = f"MATCH SIMPLE with CHECK ({both}), and so on for further columns, works."
+        raise errors.FeatureNotSupported(feature="MATCH FULL of several columns", instead=instead)
+    if reader.take("partial"):
+        raise errors.FeatureNotSupported(feature="MATCH PARTIAL", instead="MATCH SIMPLE works.")
+    raise reader.problem()
 
 
 def _read_action(reader: Reader) -> Action:
