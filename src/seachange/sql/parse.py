@@ -100,10 +100,10 @@ def parse_script(script: str) -> tuple[Parsed, ...]:
 
 
 def parse_statement(raw: RawStatement) -> Parsed:
-    first = raw.words[0].text if raw.words else ""
+    reader = Reader(raw.words, raw.text)
+    first = reader.plain()
     if first in _TREE_WORDS or first == "(":
         return TreeStatement(raw.text, parse_tree(raw))
-    reader = Reader(raw.words, raw.text)
     for words, read in _READERS:
         if reader.take(*words):
             statement = read(reader)

@@ -21,6 +21,7 @@ from seachange.sql.output import output_names
 from seachange.sql.reads import columns_read, columns_sought
 from seachange.sql.scope import is_cte_reference
 from seachange.sql.seek import DEMANDS, Demand, note_demands
+from seachange.sql.tree import INCOMPLETE
 from seachange.storage.duck import SUM_MACRO
 
 # Stands in generated text where a scan goes; no statement can contain it, since text has no NUL.
@@ -197,3 +198,5 @@ def _generate(tree: exp.Expr) -> str:
         return tree.sql("duckdb", identify=True, comments=False, unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as error:
         raise errors.FeatureNotSupported(feature=str(error).splitlines()[0], instead="") from None
+    except INCOMPLETE:
+        raise errors.SyntaxProblem(detail="an argument is missing") from None

@@ -151,6 +151,11 @@ class Reader:
         position = self._position + ahead
         return self._words[position] if position < len(self._words) else None
 
+    def plain(self, ahead: int = 0) -> str:
+        """The unquoted word or the symbol that stands there; empty if it is anything else."""
+        word = self.peek(ahead)
+        return word.text if word is not None and word.kind in (Kind.WORD, Kind.SYMBOL) else ""
+
     def next(self) -> Word:
         word = self.peek()
         if word is None:

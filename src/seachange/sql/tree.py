@@ -10,6 +10,9 @@ from sqlglot.errors import ParseError, SqlglotError
 from seachange import errors
 from seachange.sql.tokens import DIALECT, RawStatement
 
+# How sqlglot stumbles over an operand or argument that is not there, while it parses and when it generates text.
+INCOMPLETE = (AttributeError, LookupError, TypeError, ValueError)
+
 
 def parse_tree(raw: RawStatement) -> exp.Expr:
     # sqlglot knows GLOB as an operator only and would stumble over DuckDB's function before the guard sees it.
@@ -24,6 +27,8 @@ def parse_tree(raw: RawStatement) -> exp.Expr:
         raise errors.SyntaxProblem(detail=detail) from None
     except SqlglotError as error:
         raise errors.SyntaxProblem(detail=str(error).splitlines()[0]) from None
+    except INCOMPLETE:
+        raise errors.SyntaxProblem(detail="an operand is missing") from None
     if len(trees) != 1 or trees[0] is None:
         raise errors.SyntaxProblem(detail="not a statement")
     return trees[0]

@@ -71,10 +71,10 @@ def _read_action(reader: Reader) -> AlterAction:
     for words, read in _ACTIONS:
         if reader.take(*words):
             return read(reader)
-    word = reader.peek()
-    if word is not None and word.text in _UNSUPPORTED:
+    word = reader.plain()
+    if word in _UNSUPPORTED:
         raise errors.FeatureNotSupported(
-            feature=f"ALTER TABLE ... {word.text.upper()}",
+            feature=f"ALTER TABLE ... {word.upper()}",
             instead="ADD, DROP, ALTER, RENAME, VALIDATE CONSTRAINT, SET SCHEMA and OWNER TO work.",
         )
     raise reader.problem()

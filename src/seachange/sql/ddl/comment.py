@@ -64,9 +64,9 @@ def _read_kind(reader: Reader) -> ObjectKind:
     word = reader.take_any(*ObjectKind)
     if word is not None:
         return ObjectKind(word)
-    following = reader.peek()
-    if following is not None and following.text in _OTHERS:
+    other = reader.plain()
+    if other in _OTHERS:
         raise errors.FeatureNotSupported(
-            feature=f"COMMENT ON {following.text.upper()}", instead="There are no such objects: leave it out."
+            feature=f"COMMENT ON {other.upper()}", instead="There are no such objects: leave it out."
         )
     raise reader.problem()

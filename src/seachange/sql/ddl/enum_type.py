@@ -49,8 +49,7 @@ def read_alter_type(reader: Reader) -> ValueChange | RenameObject | MoveObject |
 
 def _refuse(reader: Reader, statement: str, known: tuple[str, ...], instead: str) -> errors.Error:
     """`known` are the words that PostgreSQL would go on from; at the end of the text it would be a base type."""
-    word = reader.peek()
-    if word is not None and word.text not in known:
+    if not reader.at_end and reader.plain() not in known:
         return reader.problem()
     return errors.FeatureNotSupported(feature=f"this form of {statement}", instead=instead)
 

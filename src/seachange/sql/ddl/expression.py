@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from seachange import errors
 from seachange.model.relation import RelationName
@@ -17,7 +16,8 @@ from seachange.sql.functions import TABLE_FUNCTIONS
 from seachange.sql.guard import function_name
 from seachange.sql.target import folded
 from seachange.sql.template import compile_template
-from seachange.sql.tokens import DIALECT, Reader, split_script
+from seachange.sql.tokens import Reader, split_script
+from seachange.sql.tree import parse_tree
 
 # Stands in generated text around the number of a column or sequence; no expression may contain it.
 _GAP = "\x01"
@@ -69,12 +69,9 @@ def compile_expression(text: str, use: Use) -> ExpressionDefinition:
 
 def _parse(text: str, use: Use) -> exp.Expr:
     """The expression in exactly one pair of parentheses, so that it can stand anywhere."""
-    try:
-        trees = DIALECT.parse(f"SELECT (\n{text}\n)")
-    except SqlglotError as error:
-        raise errors.SyntaxProblem(detail=f"in {use.name}: {str(error).splitlines()[0]}") from None
-    tree = trees[0]
-    if len(trees) != 1 or not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
+    statements = split_script(f"SELECT (\n{text}\n)")
+    tree = parse_tree(statements[0])
+    if len(statements) != 1 or not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
         raise errors.SyntaxProblem(detail=f"in {use.name}: one expression is expected")
     found: exp.Expr = tree.expressions[0]
     while isinstance(found, exp.Paren) and isinstance(found.this, exp.Paren):

@@ -25,6 +25,7 @@ _OTHER_KINDS = frozenset(
     ["domain", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace"]
 )
 _AFTER_NAME = (",", ".", "to", "from")
+_AFTER_GRANTEE = (",", "with", "granted", "cascade", "restrict")
 _PLURALS: dict[str, ObjectKind] = {"tables": ObjectKind.TABLE, "sequences": ObjectKind.SEQUENCE}
 
 
@@ -93,13 +94,12 @@ def _check_words(privileges: tuple[str, ...]) -> None:
 def _read_names(reader: Reader) -> tuple[ObjectKind, tuple[RelationName, ...], bool]:
     if reader.take("all"):
         return (*_read_all(reader), True)
-    following = reader.peek()
-    more = reader.peek(1)
+    other = reader.plain()
     # The word of a kind may be the name of a table too, unless a name follows it.
-    is_kind = more is not None and more.text not in _AFTER_NAME
-    if is_kind and following is not None and following.text in _OTHER_KINDS:
+    is_kind = reader.peek(1) is not None and reader.plain(1) not in _AFTER_NAME
+    if is_kind and other in _OTHER_KINDS:
         raise errors.FeatureNotSupported(
-            feature=f"a privilege on a {following.text}", instead="There are no such objects: leave it out."
+            feature=f"a privilege on a {other}", instead="There are no such objects: leave it out."
         )
     word = reader.take_any(*PRIVILEGES) if is_kind else None
     kind = ObjectKind(word) if word is not None else ObjectKind.TABLE
@@ -126,8 +126,7 @@ def _read_schema(reader: Reader) -> RelationName:
 
 
 def _read_grantee(reader: Reader) -> str:
-    following = reader.peek(1)
-    if following is not None and following.text not in (",", "with", "granted", "cascade", "restrict"):
+    if reader.peek(1) is not None and reader.plain(1) not in _AFTER_GRANTEE:
         reader.take("group")
     return read_role(reader)
 

@@ -18,7 +18,7 @@ from seachange.sql.ddl.schema import read_alter_database, read_alter_schema, rea
 from seachange.sql.ddl.sequence import read_alter_sequence, read_create_sequence
 from seachange.sql.ddl.table import read_create_table, read_drop_table, read_truncate, read_undrop_table
 from seachange.sql.ddl.view import read_alter_view, read_create_view, read_replace_view
-from seachange.sql.tokens import Kind, Reader
+from seachange.sql.tokens import Reader
 
 DDL_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], DdlStatement]], ...] = (
     (("create", "table"), read_create_table),
@@ -82,7 +82,7 @@ def refuse_ddl(reader: Reader) -> None:
         return
     while reader.take_any(*_MODIFIERS):
         pass
-    word = reader.peek()
-    if word is None or word.kind is not Kind.WORD or word.text not in _REFUSED:
+    word = reader.plain()
+    if word not in _REFUSED:
         raise reader.problem()
-    raise errors.FeatureNotSupported(feature=f"{verb.upper()} {word.text.upper()}", instead=_REFUSED[word.text])
+    raise errors.FeatureNotSupported(feature=f"{verb.upper()} {word.upper()}", instead=_REFUSED[word])

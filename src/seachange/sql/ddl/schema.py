@@ -54,10 +54,9 @@ def read_create_database(reader: Reader) -> CreateDatabase:
 
 
 def _refuse_option(reader: Reader) -> errors.Error:
-    word = reader.peek()
-    assert word is not None
-    if word.text in _DATABASE_OPTIONS:
-        return errors.FeatureNotSupported(feature=f"{word.text.upper()} of a database", instead="Leave it out.")
+    option = reader.plain()
+    if option in _DATABASE_OPTIONS:
+        return errors.FeatureNotSupported(feature=f"{option.upper()} of a database", instead="Leave it out.")
     return reader.problem()
 
 

@@ -114,8 +114,8 @@ class OptionReader:
 
     def _take_restart(self) -> None:
         following = self._reader.peek()
-        given = following is not None and (following.kind is WordKind.NUMBER or following.text in ("with", "+", "-"))
-        if given:
+        is_number = following is not None and following.kind is WordKind.NUMBER
+        if is_number or self._reader.plain() in ("with", "+", "-"):
             self._set("restart", _read_start(self._reader))
         else:
             self._set("restart_at_start", True)
@@ -139,8 +139,7 @@ def read_identity_options(reader: Reader) -> SequenceOptions:
 
 
 def _read_owner(reader: Reader) -> SequenceOwner:
-    following = reader.peek(1)
-    if reader.at("none") and (following is None or following.text != "."):
+    if reader.at("none") and reader.plain(1) != ".":
         reader.next()
         return SequenceOwner(None, None)
     return SequenceOwner(*read_column_path(reader))
