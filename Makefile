@@ -9,7 +9,7 @@ STAMP := $(VENV)/.stamp
 CHECKED := $(wildcard src tests bench demo)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench clean
+.PHONY: help setup demo test golden lint format bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ demo: $(STAMP) ## run the demonstration (ARGS=--quick for a short one)
 
 test: $(STAMP) ## run the tests (ARGS="-k name", ARGS=--exhaustive)
 	$(BIN)/python -m pytest $(ARGS)
+
+golden: $(STAMP) ## write the golden files anew; git diff shows what changed
+	$(BIN)/python -m pytest -q -m golden --rewrite $(ARGS)
 
 lint: $(STAMP) ## run the static checks: ruff, mypy, import-linter
 	$(BIN)/ruff check $(CHECKED)

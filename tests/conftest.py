@@ -13,6 +13,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run the exhaustive variants too (tests marked slow)",
     )
+    parser.addoption("--rewrite", action="store_true", help="write golden files anew instead of comparing with them")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -22,6 +23,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(skip)
+
+
+@pytest.fixture
+def rewrite(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are written anew."""
+    return bool(request.config.getoption("--rewrite"))
 
 
 @pytest.fixture(scope="session")

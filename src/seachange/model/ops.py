@@ -19,6 +19,10 @@ class OpType(StrEnum):
     COLLECTION = "collection"
 
 
+# What reads rows, and so may find that they do not allow the change.
+FALLIBLE = frozenset({OpType.VALIDATION, OpType.BACKFILL})
+
+
 @dataclass(frozen=True, slots=True)
 class SetState:
     """The element is in this state from the next version of its descriptor on; ABSENT takes it out."""

@@ -112,6 +112,7 @@ def build_graph(targets: Sequence[Target], release: Release, skips: Mapping[int,
 
 
 _NO_SKIP = Skip("", frozenset())
+_WORK = frozenset({Status.BACKFILLED, Status.VALIDATED})
 
 
 def _nodes(number: int, path: Sequence[tuple[Status, Step]], skip: Skip) -> Iterable[Node]:
@@ -185,7 +186,9 @@ def _dependencies(
     for number, target in enumerate(targets):
         by_kind[type(target.element)].append(number)
     for rule in rules:
-        firsts = list(_moments(rule.first, by_kind, targets, nodes, paths))
+        firsts = [
+            n for n in _moments(rule.first, by_kind, targets, nodes, paths) if not _is_needless(rule.first, nodes[n])
+        ]
         thens = list(_moments(rule.then, by_kind, targets, nodes, paths))
         if not firsts or not thens:
             continue
@@ -229,6 +232,11 @@ def _moment(at: At, target: Target, nodes: Sequence[Node], path: tuple[int, ...]
         case Adding(status=status):
             found = [n for n in path if target.adds and (nodes[n].status is status or status in nodes[n].passes)]
     return found[0] if found else None
+
+
+def _is_needless(first: At, node: Node) -> bool:
+    """Whether work is left out that others would wait for: what it would show or make is so already."""
+    return isinstance(first, Adding) and first.status in _WORK and first.status in node.passes
 
 
 def _keys(element: Element, names: Sequence[str]) -> list[tuple[object, ...]]:

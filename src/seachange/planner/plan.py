@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from seachange.model.descriptor import Table
 from seachange.model.elements import descriptor_of
 from seachange.model.ids import IndexId, TableId
-from seachange.model.ops import Op
+from seachange.model.ops import FALLIBLE, Op
 from seachange.model.statements import DdlStatement
 from seachange.model.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.planner.builders.draft import Draft
@@ -57,16 +57,24 @@ def plan_statements(
     evaluated: Mapping[str, str | None] | None = None,
 ) -> Plan:
     """`ids` are fresh descriptor and index ids; `evaluated` the values of stable defaults by their text."""
-    draft = Draft(catalog, ids, evaluated=evaluated)
+    change, notices = _build_change(Draft(catalog, ids, evaluated=evaluated), statements)
+    graph = build_graph(change.targets, CURRENT, change.skips)
+    if change.empty and any(node.step.op in FALLIBLE for node in graph.nodes):
+        # Rows may come before such a plan is done, and its publication must not fail for them.
+        change, notices = _build_change(Draft(replace(catalog, sizes={}), ids, evaluated=evaluated), statements)
+        graph = build_graph(change.targets, CURRENT, change.skips)
+    return Plan(change, graph, build_stages(graph, Phase.PRE_COMMIT), notices)
+
+
+def _build_change(draft: Draft, statements: Sequence[DdlStatement]) -> tuple[Change, tuple[str, ...]]:
     for number, statement in enumerate(statements):
         draft.statement = number
         build_statement(draft, statement)
     targets = draft.finish()
     skips = find_skips(targets, draft)
-    change = Change(
-        targets, skips, _sources(catalog, targets), frozenset(draft.empty), frozenset(draft.empty | draft.emptied)
-    )
-    return _plan(change, targets, Phase.PRE_COMMIT, Progress(()), tuple(draft.notices))
+    sources = _sources(draft.catalog, targets)
+    change = Change(targets, skips, sources, frozenset(draft.empty), frozenset(draft.empty | draft.emptied))
+    return change, tuple(draft.notices)
 
 
 def plan_remainder(change: Change, progress: Progress, phase: Phase) -> Plan:
@@ -94,11 +102,9 @@ def _turned(target: Target, status: Status) -> Target:
     return replace(target, goal=back, start=status)
 
 
-def _plan(
-    change: Change, targets: Sequence[Target], phase: Phase, progress: Progress, notices: tuple[str, ...] = ()
-) -> Plan:
+def _plan(change: Change, targets: Sequence[Target], phase: Phase, progress: Progress) -> Plan:
     graph = build_graph(targets, RELEASES[change.release], change.skips)
-    return Plan(change, graph, build_stages(graph, phase, progress.unfenced), notices)
+    return Plan(change, graph, build_stages(graph, phase, progress.unfenced))
 
 
 def _sources(catalog: Catalog, targets: Sequence[Target]) -> dict[TableId, IndexId]:

@@ -42,12 +42,12 @@ def _find(element: Element, lifecycle: Lifecycle, draft: Draft) -> Skip | None:
     if getattr(element, "built", False):
         return Skip(BUILT, between)
     reason = _implied(element, draft)
-    if reason is not None:
-        return Skip(reason, _PROOF if isinstance(element, elements.UniqueIndex) else between)
+    if reason is not None and not isinstance(element, elements.UniqueIndex):
+        return Skip(reason, between)
     waits = any(step.fenced or step.op is not OpType.MUTATION for step in lifecycle.add)
     if waits and table_id is not None and draft.has_no_rows(table_id):
         return Skip(EMPTY_TABLE, between)
-    return None
+    return Skip(reason, _PROOF) if reason is not None else None
 
 
 def _implied(element: Element, draft: Draft) -> str | None:

@@ -17,7 +17,7 @@ from enum import StrEnum
 
 from seachange.model.elements import descriptor_of
 from seachange.model.ids import DescriptorId
-from seachange.model.ops import OpType
+from seachange.model.ops import FALLIBLE, OpType
 from seachange.model.targets import STATE_OF, Status
 from seachange.planner.graph import Graph
 from seachange.planner.rules.rule import Order
@@ -35,7 +35,6 @@ class Phase(StrEnum):
 
 # What is tried first: work that can fail, the cheaper one before the dearer one.
 _PREFERENCE = (OpType.VALIDATION, OpType.BACKFILL, OpType.MUTATION, OpType.COLLECTION)
-_FALLIBLE = frozenset({OpType.VALIDATION, OpType.BACKFILL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +109,18 @@ class _Builder:
         self._done: set[int] = set()
         self._taken: dict[int, None] = {}
         self._descriptors = [descriptor_of(target.element) for target in graph.targets]
-        self._fallible_left = sum(node.step.op in _FALLIBLE for node in graph.nodes)
+        self._fallible_left = sum(node.step.op in FALLIBLE for node in graph.nodes)
 
     @property
     def is_done(self) -> bool:
         return len(self._done) == len(self._graph.nodes)
 
     def phase_after(self, stage: Stage) -> Phase:
-        left = [n for n in range(len(self._graph.nodes)) if n not in self._done]
-        if stage.phase is Phase.NON_REVERTIBLE or (left and self._only_irreversible_left(left)):
+        """What follows a step that cannot be taken back, or consists of such steps only, cannot be cancelled."""
+        nodes = self._graph.nodes
+        left = [n for n in range(len(nodes)) if n not in self._done]
+        passed = any(not nodes[n].step.revertible for t in stage.transitions for n in t.nodes)
+        if stage.phase is Phase.NON_REVERTIBLE or passed or (left and self._only_irreversible_left(left)):
             return Phase.NON_REVERTIBLE
         return Phase.POST_COMMIT
 
@@ -192,7 +194,7 @@ class _Builder:
         raises = sorted(fenced & self._unfenced)
         changed = {self._descriptors[t.target] for t in transitions if STATE_OF[t.origin] is not STATE_OF[t.status]}
         publishes = sorted(changed) if type_ is OpType.MUTATION else []
-        self._fallible_left -= sum(nodes[n].step.op in _FALLIBLE for n in self._taken)
+        self._fallible_left -= sum(nodes[n].step.op in FALLIBLE for n in self._taken)
         self._unfenced -= set(raises)
         self._unfenced |= set(publishes)
         self._done |= set(self._taken)

@@ -176,7 +176,7 @@ class Draft:
 
     def has_no_rows(self, table_id: TableId) -> bool:
         """Whether nothing has to be built or validated; the plan then relies on it."""
-        if self.is_new(table_id):
+        if self.is_new(table_id) or table_id in self.emptied:
             return True
         if self.catalog.is_empty(table_id):
             self.empty.add(table_id)

@@ -45,6 +45,10 @@ def add_foreign_key(draft: Draft, table_id: TableId, rule: ForeignKeyDefinition,
         rule.deferrable,
         rule.initially_deferred,
     )
+    if _reads_as_null(draft, table_id, columns):
+        draft.implied[key] = "rows without the column read as NULL"
+    elif goal is Goal.PUBLIC:
+        _refuse_unseen_key(draft, table_id, index)
     draft.add(key, goal)
     draft.add(
         elements.ConstraintName(
@@ -52,6 +56,26 @@ def add_foreign_key(draft: Draft, table_id: TableId, rule: ForeignKeyDefinition,
         )
     )
     draft.add(elements.ForeignKeyParent(parent_id, table_id, id_), goal)
+
+
+def _reads_as_null(draft: Draft, table_id: TableId, columns: Sequence[ColumnId]) -> bool:
+    """Whether no row can have a value of one of the columns before the change is published."""
+    if draft.is_new(table_id):
+        return False
+    rebuilt = draft.primary(table_id).rebuilt_ids
+    found = [draft.column_element(table_id, id_) for id_ in columns if id_ not in rebuilt]
+    return any(isinstance(c, elements.Column) and c in draft.targets and c.frozen is None for c in found)
+
+
+def _refuse_unseen_key(draft: Draft, table_id: TableId, key: elements.AnyIndex) -> None:
+    """Rows cannot be checked, before all is published, against what comes into being only then."""
+    unseen = draft.is_new(key.table_id) or key.built
+    if unseen and not draft.has_no_rows(table_id):
+        child, parent = draft.name_of(table_id), draft.name_of(key.table_id)
+        raise errors.FeatureNotSupported(
+            feature=f'a foreign key of table "{child}", which has rows, to "{parent}" of the same transaction',
+            instead=f'Commit first what makes "{parent}", or add the foreign key as NOT VALID and validate it later.',
+        )
 
 
 def _find_key(draft: Draft, parent_id: TableId, rule: ForeignKeyDefinition) -> tuple[elements.AnyIndex, list[ColumnId]]:

@@ -44,6 +44,12 @@ def change_key(
 ) -> None:
     old = draft.primary(table_id)
     for column_id in key:
+        if column_id in old.rebuilt_ids:
+            name = draft.column_name(table_id, column_id)
+            raise errors.FeatureNotSupported(
+                feature=f'a primary key on column "{name}", whose values are computed by the same transaction,',
+                instead="Commit the column first, then make it the primary key.",
+            )
         require_not_null(draft, table_id, column_id)
     proof = using or _existing_proof(draft, table_id, key)
     proof_id = proof.index_id if proof is not None else None

@@ -1,0 +1,62 @@
+"""A database without storage: statements are planned against a catalog and applied to it, op by op."""
+
+from collections.abc import Iterator
+from itertools import count
+
+from seachange.model.ids import TableId
+from seachange.planner.catalog import Catalog, TableSize, apply_ops
+from seachange.planner.plan import Change, Plan, plan_revert, plan_statements
+from seachange.planner.stages import Progress, Stage, progress_after
+from seachange.sql.parse import parse_script
+
+FIRST_ID = 100
+
+
+class World:
+    def __init__(self) -> None:
+        self.catalog = Catalog()
+        self.ids = count(FIRST_ID)
+
+    def plan(self, sql: str) -> Plan:
+        return plan_statements(self.catalog, parse_script(sql), self.ids)  # type: ignore[arg-type]
+
+    def run(self, sql: str) -> Plan:
+        """All statements of the script, as one transaction, to the end."""
+        plan = self.plan(sql)
+        self.catalog = apply_stages(self.catalog, plan, plan.stages)
+        return plan
+
+    def run_each(self, sql: str) -> None:
+        """Each statement of the script as a transaction of its own."""
+        for statement in parse_script(sql):
+            plan = plan_statements(self.catalog, [statement], self.ids)  # type: ignore[list-item]
+            self.catalog = apply_stages(self.catalog, plan, plan.stages)
+
+    def resize(self, table: str, **sizes: int) -> None:
+        id_ = next(d.id for d in self.catalog.descriptors.values() if d.name == table)
+        known = {**self.catalog.sizes, TableId(id_): TableSize(**sizes)}
+        self.catalog = Catalog(self.catalog.descriptors, known, self.catalog.dropped)
+
+
+def apply_stages(catalog: Catalog, plan: Plan, stages: tuple[Stage, ...]) -> Catalog:
+    for stage in stages:
+        catalog = apply_ops(catalog, plan.ops(stage))
+    return catalog
+
+
+def is_reversible(plan: Plan, done: tuple[Stage, ...]) -> bool:
+    """Whether nothing has been done yet that cannot be taken back."""
+    return all(plan.graph.nodes[n].step.revertible for stage in done for t in stage.transitions for n in t.nodes)
+
+
+def progress_of(plan: Plan, done: tuple[Stage, ...]) -> Progress:
+    return progress_after(plan.graph, done)
+
+
+def reverts(plan: Plan) -> Iterator[tuple[int, Plan]]:
+    """The ways back from after each stage from which there is one, by the number of stages done."""
+    change: Change = plan.change
+    for number in range(1, len(plan.stages)):
+        done = plan.stages[:number]
+        if is_reversible(plan, done):
+            yield number, plan_revert(change, progress_of(plan, done))
