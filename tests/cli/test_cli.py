@@ -47,6 +47,13 @@ def test_files_are_refused(shop):
     assert "42501" in failed.stderr
 
 
+def test_rows_that_a_change_returns_come_with_its_tag(shop):
+    printed = seachange("sql", "--data", shop, "-c", "update t set n = 2 returning id, n")
+    assert printed.stdout == " id | n\n----+---\n  1 | 2\n(1 row)\n\nUPDATE 1\n"
+    printed = seachange("sql", "--data", shop, "--format", "csv", "-c", "delete from t returning id")
+    assert printed.stdout == "id\n1\n"
+
+
 def test_json(shop):
     text = "select *, 1.50::numeric(4,2) as m, null as x, 'é\"' as q, true as b, date '2024-02-09' as d from t"
     printed = seachange("sql", "--data", shop, "--format", "json", "-c", text)

@@ -73,7 +73,6 @@ def test_the_plan_is_duckdbs_and_names_no_file(session, tmp_path):
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("explain delete from t", "0A000"),
         ("explain select * from nowhere", "42P01"),
         ("explain select * from read_csv('x')", "42501"),
         ("explain create table u (a int)", "42601"),
@@ -138,3 +137,92 @@ def test_ddl_is_explained_up_to_the_end_of_the_text():
 def test_options_that_do_not_go_together(options):
     with pytest.raises(errors.SyntaxProblem):
         parse_script(f"explain ({options}) drop table t")
+
+
+@pytest.fixture
+def orders(session):
+    session.execute("create table p (id int primary key, code text unique, n int not null check (n > 0))")
+    session.execute(
+        "create table c (id int primary key, p int references p on delete cascade deferrable initially deferred)"
+    )
+    session.execute("insert into p values (1, 'a', 1), (2, 'b', 2)")
+    session.execute("insert into c values (1, 1), (2, 2)")
+    return session
+
+
+@pytest.mark.parametrize(
+    ("statement", "said", "unsaid"),
+    [
+        (
+            "insert into p values (3, 'c', 3)",
+            [
+                "Insert on public.p: 1 row of VALUES, without DuckDB",
+                "Checks NOT NULL: id, n",
+                "Checks p_n_check: CHECK",
+                "Checks p_pkey: unique (id)",
+                "Checks p_code_key: unique (code)",
+            ],
+            ["Access", "Looks at"],
+        ),
+        (
+            "insert into p values (3, lower('C'), 3), (4, 'd', 4) on conflict (code) do nothing",
+            ["2 rows of VALUES, with values computed by DuckDB", "p_code_key: unique (code), decides ON CONFLICT"],
+            [],
+        ),
+        (
+            "insert into c select id + 5, n from p where code = 'a'",
+            [
+                "Insert on public.c: rows of a query",
+                "Access to p: look-up: p_code_key by code gives 1 rows",
+                "Checks c_p_fkey: foreign key (p), at COMMIT",
+            ],
+            [],
+        ),
+        (
+            "update p set n = n + 1 where id = 1",
+            ["Update on public.p: one row by primary key, without DuckDB", "Checks p_n_check: CHECK", "NOT NULL: n"],
+            ["unique", "Looks at", "Access"],
+        ),
+        (
+            "update p set id = -id where n > 5 or id = 0",
+            [
+                "rows of a query",
+                "Access to p: full scan",
+                "p_pkey: unique",
+                "Looks at c for c_p_fkey: ON UPDATE NO ACTION",
+            ],
+            ["p_code_key"],
+        ),
+        (
+            "delete from p where code in ('a', 'b')",
+            [
+                "Delete on public.p",
+                "look-up: p_code_key by code gives 2 rows",
+                "Looks at c for c_p_fkey: ON DELETE CASCADE",
+            ],
+            ["Checks"],
+        ),
+    ],
+)
+def test_changes(orders, statement, said, unsaid):
+    before = orders.execute("select * from p").rows
+    text = explained(orders, f"explain {statement}")
+    assert [line for line in said if line not in text] == []
+    assert [line for line in unsaid if line in text] == []
+    assert orders.execute("select * from p").rows == before
+    text = explained(orders, f"explain analyze {statement}")
+    assert text.splitlines()[-1].startswith(f"Ran: {statement.split()[0].upper()}")
+    assert (text.splitlines()[-1][-1] == "0") is ("-id" in statement)
+
+
+def test_a_change_is_run_only_with_analyze_and_where_it_may_be(orders):
+    orders.execute("explain analyze delete from p where id = $1", [1])
+    assert orders.execute("select id from c").rows == [(2,)]
+    orders.execute("begin read only")
+    orders.execute("explain delete from p")
+    with pytest.raises(errors.ReadOnlyTransaction):
+        orders.execute("explain analyze delete from p")
+    orders.execute("rollback")
+    with pytest.raises(errors.CheckViolation):
+        orders.execute("explain analyze update p set n = 0")
+    assert orders.execute("select n from p").rows == [(2,)]

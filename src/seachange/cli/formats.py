@@ -15,6 +15,9 @@ from seachange.sql.result import Result, ResultColumn
 # The types that a table aligns to the right: numbers, by PostgreSQL's oids.
 _NUMBERS = frozenset({20, 21, 23, 700, 701, 1700})
 
+# Statements that say what they did after the rows that they return.
+_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE"})
+
 
 def print_table(result: Result, out: TextIO) -> None:
     if result.columns is None:
@@ -28,6 +31,8 @@ def print_table(result: Result, out: TextIO) -> None:
     for row in cells:
         print(" " + " | ".join(_aligned(row, widths, result.columns)).rstrip(), file=out)
     print(f"({len(cells)} row{'' if len(cells) == 1 else 's'})\n", file=out)
+    if result.tag.split(" ")[0] in _CHANGES:
+        print(result.tag, file=out)
 
 
 def _aligned(row: list[str], widths: list[int], columns: tuple[ResultColumn, ...]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import exp
 
@@ -13,7 +13,7 @@ from seachange.sql.change_rows import BulkRows, compile_old_rows, other_sources
 from seachange.sql.duck import DuckRows, DuckSession
 from seachange.sql.keys import KeyReader, NotByKey, match_key
 from seachange.sql.operands import Operand, argument_count, check_argument_count, read_operand
-from seachange.sql.plan import is_same_table
+from seachange.sql.plan import ChangeSource, is_same_table
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
@@ -22,6 +22,8 @@ from seachange.sql.setters import Setter, compile_computed, compile_setter, read
 from seachange.sql.stream import ROWS_MAX
 from seachange.sql.target import Target
 from seachange.sql.template import Template
+
+NOT_BY_KEY: Final = object()
 
 
 class Delete:
@@ -36,6 +38,9 @@ class Delete:
 
     def is_current(self, port: TransactionPort) -> bool:
         return is_same_table(port, self._target, self._table)
+
+    def source(self, values: Sequence[Any]) -> ChangeSource:
+        return ChangeSource("Delete", self._table, self._finder.query(values))
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
@@ -82,6 +87,9 @@ class Update:
 
     def is_current(self, port: TransactionPort) -> bool:
         return is_same_table(port, self._target, self._table)
+
+    def source(self, values: Sequence[Any]) -> ChangeSource:
+        return ChangeSource("Update", self._table, self._finder.query(values), assigned=self._bulk.columns)
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
@@ -161,15 +169,23 @@ class Finder:
         answer = duck.few_rows(bind_query(self.template, port, values), ROWS_MAX)
         return None if answer is None else self._found(answer)
 
+    def query(self, values: Sequence[Any]) -> Template | None:
+        """What finds the rows, None if that is their primary key."""
+        return self.template if self._read_key(values) is NOT_BY_KEY else None
+
     def _by_key(self, port: TransactionPort, values: Sequence[Any]) -> Found | None:
-        if self._key is None:
-            return None
-        try:
-            wanted = self._key.read(values)
-        except NotByKey:
+        wanted = self._read_key(values)
+        if wanted is NOT_BY_KEY:
             return None
         row = port.get(self._table, wanted) if wanted is not None else None
         return Found([] if row is None else [row])
+
+    def _read_key(self, values: Sequence[Any]) -> Any:
+        """The key, None if no row can have it, or NOT_BY_KEY."""
+        try:
+            return self._key.read(values) if self._key is not None else NOT_BY_KEY
+        except NotByKey:
+            return NOT_BY_KEY
 
     def _found(self, answer: DuckRows) -> Found:
         return Found(self._once(answer.rows) if self._joined else answer.rows, answer.types)

@@ -46,6 +46,10 @@ class Prepared:
 def _command(parsed: Parsed) -> str:
     if isinstance(parsed, TreeStatement):
         return parsed.command
+    if isinstance(parsed, Explain) and parsed.analyze:
+        # It is run: in a transaction that may not write, it is refused as such.
+        (explained, *_) = parse_script(parsed.query)
+        return _command(explained)
     return command_tag(parsed) if isinstance(parsed, DdlStatement) else ""
 
 

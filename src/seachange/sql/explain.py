@@ -1,4 +1,4 @@
-"""EXPLAIN: the tables that a query reads, what they are made of, and DuckDB's plan."""
+"""EXPLAIN: the tables that a statement reads, what they are made of, and DuckDB's plan; of a change, what it checks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from seachange import errors
 from seachange.model.scan import ScanFacts
 from seachange.model.statements import Explain
 from seachange.model.types import TEXT
-from seachange.sql.dml import compile_select, select_key_table, selects_by_index
+from seachange.sql.change import Delete, Update
+from seachange.sql.dml import compile_plan, compile_select, select_key_table, selects_by_index
 from seachange.sql.duck import DuckSession
+from seachange.sql.explain_change import constraint_lines, rows_in_words
+from seachange.sql.insert import InsertRows
+from seachange.sql.insert_select import InsertSelect
 from seachange.sql.parse import TreeStatement, parse_script
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query, check_parameter_count, scan_tables
@@ -30,7 +34,7 @@ def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, va
     if more or not isinstance(parsed, TreeStatement):
         raise errors.SyntaxProblem(detail="EXPLAIN takes one query")
     if parsed.command != "SELECT":
-        raise errors.FeatureNotSupported(feature=f"EXPLAIN {parsed.command}", instead="EXPLAIN SELECT works.")
+        return _result(_explain_change(parsed, statement.analyze, port, duck, values))
     template = compile_select(parsed.tree)
     check_parameter_count(template, values)
     by_key = select_key_table(parsed.tree, port)
@@ -42,7 +46,30 @@ def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, va
             lines.append(_NO_PLAN)
         else:
             lines += _plan_lines(template, statement.analyze, port, duck, values)
+    return _result(lines)
+
+
+def _result(lines: Sequence[str]) -> Result:
     return Result("EXPLAIN", (table_column("QUERY PLAN", TEXT),), [(line,) for line in lines], len(lines))
+
+
+def _explain_change(
+    statement: TreeStatement, analyze: bool, port: TransactionPort, duck: DuckSession, values: Sequence[Any]
+) -> list[str]:
+    """An INSERT, UPDATE or DELETE: the way to its rows, and what is checked of them; with ANALYZE it is run."""
+    plan = compile_plan(statement.tree, port)
+    if not isinstance(plan, Delete | Update | InsertRows | InsertSelect):
+        raise errors.Bug(detail=f"a plan for {statement.command} that changes nothing")
+    source = plan.source(values)
+    lines = [f"{source.verb} on {source.table.schema}.{source.table.name}: {rows_in_words(source)}"]
+    if source.template is not None:
+        lines += _table_lines(source.template, port)
+        lines += _access_lines(source.template, port, values)
+        lines += _plan_lines(source.template, False, port, duck, values)
+    lines += constraint_lines(source, port)
+    if analyze:
+        lines.append(f"Ran: {plan.run(port, duck, values).tag}")
+    return lines
 
 
 def _table_lines(template: Template, port: TransactionPort) -> list[str]:

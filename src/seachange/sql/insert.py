@@ -21,7 +21,7 @@ from seachange.sql.operands import (
     check_argument_count,
     read_operand,
 )
-from seachange.sql.plan import is_same_table
+from seachange.sql.plan import ChangeSource, is_same_table
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
@@ -92,6 +92,9 @@ class InsertRows:
     def is_current(self, port: TransactionPort) -> bool:
         return is_same_table(port, self._target, self._table)
 
+    def source(self, values: Sequence[Any]) -> ChangeSource:
+        return ChangeSource("Insert", self._table, self._computed, len(self._rows), conflicts=self._ending.conflicts)
+
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
         given = values
@@ -118,6 +121,10 @@ class InsertEnding:
             ),
             default=0,
         )
+
+    @property
+    def conflicts(self) -> list[str]:
+        return [arbiter.index.name for arbiter in self.upsert.arbiters] if self.upsert is not None else []
 
     def insert(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]) -> Result:
         if self.upsert is not None:

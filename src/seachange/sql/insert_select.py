@@ -12,7 +12,7 @@ from seachange.model.descriptor import Table
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.insert import InsertEnding, check_width, insert_columns
 from seachange.sql.operands import check_argument_count
-from seachange.sql.plan import is_same_table
+from seachange.sql.plan import ChangeSource, is_same_table
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
@@ -37,6 +37,9 @@ class InsertSelect:
 
     def is_current(self, port: TransactionPort) -> bool:
         return is_same_table(port, self._target, self._table)
+
+    def source(self, values: Sequence[Any]) -> ChangeSource:
+        return ChangeSource("Insert", self._table, self._template, conflicts=self._ending.conflicts)
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)

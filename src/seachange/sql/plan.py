@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from seachange.model.descriptor import Table
+from seachange.model.descriptor import Column, Table
 from seachange.sql.duck import DuckSession
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result
 from seachange.sql.target import Target
+from seachange.sql.template import Template
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSource:
+    """What a compiled INSERT, UPDATE or DELETE works on: the rows that are `given` in its text, or those that a query
+    finds (`template`), unless they are found by their primary key. `assigned` None: every column (INSERT), or none at
+    all (DELETE)."""
+
+    verb: str
+    table: Table
+    template: Template | None
+    given: int = 0
+    assigned: Sequence[Column] | None = None
+    conflicts: Sequence[str] = ()
+
+
+class ChangePlan(Protocol):
+    def source(self, values: Sequence[Any]) -> ChangeSource:
+        """With the values of the parameters, on which the way to the rows may depend."""
 
 
 class Plan(Protocol):

@@ -15,6 +15,7 @@ from seachange.model.condition import Condition
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import IndexId
 from seachange.model.locking import LockPolicy, LockStrength
+from seachange.model.references import Reference
 from seachange.model.scan import Scan, ScanFacts
 
 Row = tuple[Any, ...]
@@ -25,6 +26,9 @@ class TransactionPort(Protocol):
         """The table as of the statement's snapshot (with the transaction's own changes); UndefinedTable if none."""
 
     def tables(self) -> tuple[Table, ...]: ...
+
+    def references_to(self, table: Table) -> tuple[Reference, ...]:
+        """The foreign keys that refer to a table, with their tables."""
 
     def scan(
         self,
