@@ -188,8 +188,8 @@ def _list_reads(txn: TransactionState, draft: _Draft) -> None:
 
 def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest:
     changes = txn.pending.descriptor_changes()
-    # What was found empty must stay so: no writer that planned without the change may commit after it.
-    raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body and c.expected) if txn.relied_empty else ()
+    # What was found empty, or made so, must stay so: no writer that planned without the change may commit after it.
+    raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body and c.expected and c.id in txn.fenced)
     return CommitRequest(
         commit_id=CommitId(txn.parts.entropy.token(16)),
         validated=Seq(0),

@@ -6,7 +6,7 @@ write remembers the snapshot at which it was computed, and the commit is checked
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -60,6 +60,8 @@ class Transaction:
         # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.
         self.used: dict[DescriptorId, int] = {}
         self.relied_empty: dict[IndexId, tuple[Table, Seq]] = {}
+        # Tables of which no writer may commit that planned with an older version than this transaction publishes.
+        self.fenced: set[TableId] = set()
         # Keys of other tables that rows of this transaction refer to, with the snapshot at which they were there.
         self.shares: dict[KeyHash, Seq] = {}
         self._foreign_keys = ForeignKeys(self)
@@ -163,10 +165,15 @@ class Transaction:
             return False
         if self.pending.is_new(table):
             return True
-        empty = self.epoch.image(table, table.index_by_id[index_id], self.snapshot).is_empty(self.snapshot)
-        if empty:
+        return self.epoch.image(table, table.index_by_id[index_id], self.snapshot).is_empty(self.snapshot)
+
+    def rely_on_empty(self, index_id: IndexId) -> None:
+        table = next(t for t in self.tables() if index_id in t.index_by_id)
+        if not self.pending.is_new(table):
             self.relied_empty[index_id] = (table, self.snapshot)
-        return empty
+
+    def fence(self, table_ids: Collection[TableId]) -> None:
+        self.fenced |= set(table_ids)
 
     # Reading.
 

@@ -11,7 +11,7 @@ from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
 from seachange.model.descriptor import Index, Table
-from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.storage.image import SnapshotParts
 
 
@@ -24,6 +24,7 @@ class TransactionState(Protocol):
     reads: ReadSet
     claims: Claims
     relied_empty: dict[IndexId, tuple[Table, Seq]]
+    fenced: set[TableId]
     shares: dict[KeyHash, Seq]
 
     def index_parts(self, table: Table, index: Index) -> SnapshotParts: ...

@@ -24,6 +24,10 @@ def constant_default(type_: SqlType, value: Any) -> str | None:
     return None if text is None else "'" + text.replace("'", "''") + f"'::{type_}"
 
 
+def is_constant(default: str) -> bool:
+    return _CONSTANT.fullmatch(default) is not None
+
+
 @lru_cache(maxsize=4096)
 def constant_value(type_: SqlType, default: str | None) -> Any:
     """The value of a default, read as `type_` (to which the column may have been widened since)."""

@@ -11,8 +11,6 @@ from typing import Any
 
 from seachange import errors
 from seachange.model.statements import DdlStatement, Explain
-from seachange.planner.one_step import ids_needed, plan_statement
-from seachange.sql.ddl.check import verify_checks
 from seachange.sql.ddl.tags import command_tag
 from seachange.sql.dml import compile_plan
 from seachange.sql.duck import DuckSession
@@ -21,6 +19,7 @@ from seachange.sql.parse import Parsed, TreeStatement, parse_script
 from seachange.sql.plan import Plan
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result
+from seachange.sql.schema_change import run_ddl
 
 _PREPARED_MAX = 2048
 # Longer texts hold data rather than a form of statement that comes again: they are not kept.
@@ -80,7 +79,7 @@ def run_statement(
             return _run_tree(prepared, prepared.parsed, port, duck, values)
         if isinstance(prepared.parsed, Explain):
             return run_explain(prepared.parsed, port, duck, values)
-        return _run_ddl(prepared.parsed, port, duck, notices)  # type: ignore[arg-type]
+        return run_ddl(prepared.parsed, port, duck, notices)  # type: ignore[arg-type]
     except BaseException:
         port.reset(mark)
         raise
@@ -100,19 +99,3 @@ def _run_tree(
         except RecursionError:
             raise errors.StatementTooComplex() from None
     return plan.run(port, duck, values)
-
-
-def _run_ddl(statement: DdlStatement, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
-    tables = {(table.schema, table.name): table for table in port.tables()}
-    needed = ids_needed(statement)
-    ids = port.allocate_ids(needed) if needed else range(0)
-    plan = plan_statement(statement, tables, iter(ids))
-    for reliance in plan.relies_on:
-        if not port.is_empty(reliance.index_id):
-            raise reliance.refusal
-    for change in plan.changes:
-        if change.after is not None and change.after.checks:
-            verify_checks(change.before, change.after, duck)
-        port.publish(change.before, change.after)
-    notices.extend(plan.notices)
-    return Result(command_tag(statement))

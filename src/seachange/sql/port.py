@@ -6,14 +6,14 @@ included), already converted to the columns' types.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from seachange.model.condition import Condition
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.ids import IndexId
+from seachange.model.ids import IndexId, TableId
 from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.references import Reference
 from seachange.model.scan import Scan, ScanFacts
@@ -83,6 +83,12 @@ class TransactionPort(Protocol):
     def allocate_ids(self, count: int) -> range: ...
 
     def is_empty(self, index_id: IndexId) -> bool: ...
+
+    def rely_on_empty(self, index_id: IndexId) -> None:
+        """The commit is refused if the index, which was found empty, has rows by then."""
+
+    def fence(self, table_ids: Collection[TableId]) -> None:
+        """Once this transaction has committed, nobody commits who planned with an older version of these tables."""
 
     def mark(self) -> Any:
         """A point to go back to, and `reset` goes back: a statement that fails leaves none of its writes."""

@@ -47,11 +47,15 @@ def add_column(draft: Draft, table_id: TableId, action: AddColumn) -> None:
         draft.notices.append(f'column "{definition.name}" of relation "{relation}" already exists, skipping')
         return
     check_case(draft, table_id, definition.name)
-    define_column(draft, table_id, definition)
+    column_id = define_column(draft, table_id, definition)
     for key in action.keys:
         add_key(draft, table_id, key)
     for rule in action.rules:
         add_rule(draft, table_id, rule)
+    column = draft.column_element(table_id, column_id)
+    if isinstance(column, elements.Column) and column.frozen is None and not _is_computed(definition):
+        for reference in keys_on(draft, table_id, [column_id]):
+            draft.implied[reference] = "rows without the column refer to nothing"
 
 
 def check_case(draft: Draft, table_id: TableId, name: str) -> None:

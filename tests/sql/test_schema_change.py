@@ -1,0 +1,130 @@
+"""DDL that takes effect at once: what it does, and what waits for a change that moves data."""
+
+from __future__ import annotations
+
+import pytest
+
+import seachange
+from seachange.errors import Error
+
+
+@pytest.fixture
+def db(tmp_path):
+    with seachange.connect(str(tmp_path)) as connection:
+        connection.autocommit = True
+        yield connection
+
+
+def rows(db, sql):
+    cursor = db.cursor()
+    cursor.execute(sql)
+    return cursor.fetchall()
+
+
+def run(db, sql):
+    db.cursor().execute(sql)
+
+
+def test_an_index_can_be_dropped_from_a_table_that_has_rows(db):
+    run(db, "create table t (id int primary key, a int unique)")
+    run(db, "insert into t values (1, 1)")
+    run(db, "drop index t_a_key")
+    run(db, "insert into t values (2, 1)")
+    assert rows(db, "select * from t order by id") == [(1, 1), (2, 1)]
+
+
+def test_a_column_goes_with_its_indexes_and_constraints(db):
+    run(db, "create table t (id int primary key, a int unique check (a > 0), b int)")
+    run(db, "insert into t values (1, 1, 1)")
+    run(db, "alter table t drop column a")
+    run(db, "alter table t add column a int")
+    assert rows(db, "select * from t") == [(1, 1, None)]
+
+
+def test_truncate_leaves_nothing_and_fences_writers(db, tmp_path):
+    run(db, "create table t (id int primary key, a int unique)")
+    run(db, "insert into t values (1, 1), (2, 2)")
+    with seachange.connect(str(tmp_path)) as other:
+        other.cursor().execute("insert into t values (3, 3)")
+        run(db, "truncate t")
+        assert rows(db, "select * from t") == []
+        with pytest.raises(Error) as caught:
+            other.commit()
+        assert caught.value.sqlstate == "40001"
+    run(db, "insert into t values (1, 2)")
+    assert rows(db, "select * from t where a = 2") == [(1, 2)]
+
+
+def test_truncate_in_a_transaction_takes_its_own_rows_too_and_can_be_undone(db):
+    run(db, "create table t (id int primary key)")
+    run(db, "insert into t values (1)")
+    run(db, "begin")
+    run(db, "insert into t values (2)")
+    run(db, "savepoint s")
+    run(db, "truncate t")
+    run(db, "insert into t values (3)")
+    assert rows(db, "select * from t") == [(3,)]
+    run(db, "rollback to s")
+    assert rows(db, "select * from t order by id") == [(1,), (2,)]
+    run(db, "commit")
+
+
+def test_a_constraint_that_is_not_valid_binds_new_rows_only(db):
+    run(db, "create table t (id int primary key, a int)")
+    run(db, "insert into t values (1, -1)")
+    run(db, "alter table t add constraint positive check (a > 0) not valid")
+    with pytest.raises(Error) as caught:
+        run(db, "insert into t values (2, -2)")
+    assert caught.value.sqlstate == "23514"
+
+
+def test_a_not_null_that_a_check_implies_needs_no_look_at_the_rows(db):
+    run(db, "create table t (id int primary key, a int check (a is not null))")
+    run(db, "insert into t values (1, 1)")
+    run(db, "alter table t alter a set not null")
+    with pytest.raises(Error) as caught:
+        run(db, "insert into t values (2, null)")
+    assert caught.value.sqlstate in ("23502", "23514")
+
+
+def test_a_unique_index_becomes_a_constraint(db):
+    run(db, "create table t (id int primary key, a int)")
+    run(db, "create unique index i on t (a)")
+    run(db, "insert into t values (1, 1)")
+    run(db, "alter table t add constraint u unique using index i")
+    with pytest.raises(Error, match='"u"'):
+        run(db, "insert into t values (2, 1)")
+
+
+def test_constraints_are_renamed(db):
+    run(db, "create table t (id int primary key, a int check (a > 0))")
+    run(db, "alter table t rename constraint t_a_check to positive")
+    with pytest.raises(Error, match="positive"):
+        run(db, "insert into t values (1, 0)")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "create index on t (a)",
+        "alter table t add unique (a)",
+        "alter table t add check (a > 0)",
+        "alter table t alter a set not null",
+        "alter table t alter a type text",
+        "alter table t alter primary key using columns (a)",
+        "alter table t add column b int default 1 unique",
+        "create sequence s",
+        "create view v as select * from t",
+        "create type e as enum ('a')",
+        "create schema s",
+        "alter table t add column g int generated always as (a + 1) stored",
+        "alter table t add column g int generated always as identity",
+    ],
+)
+def test_what_moves_data_or_has_no_executor_is_refused_and_leaves_nothing(db, sql):
+    run(db, "create table t (id int primary key, a int)")
+    run(db, "insert into t values (1, 1)")
+    with pytest.raises(Error) as caught:
+        run(db, sql)
+    assert caught.value.sqlstate == "0A000"
+    assert rows(db, "select * from t") == [(1, 1)]
