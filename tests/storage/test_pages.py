@@ -1,5 +1,7 @@
 """Rows read by single pages are the rows that were written, whatever their types and encodings."""
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -91,7 +93,7 @@ def test_bytes_that_are_no_pages_are_damage(tmp_path):
         reader.row(PAGE_ROWS)
 
 
-FIELDS = st.deferred(
+FIELDS: st.SearchStrategy[Any] = st.deferred(
     lambda: st.one_of(
         st.tuples(st.sampled_from([I16, I32, I64]), st.integers(-(2**63), 2**63 - 1)),
         st.tuples(st.just(BINARY), st.binary(max_size=200)),
@@ -101,7 +103,7 @@ FIELDS = st.deferred(
         st.sampled_from([(1, True), (2, False)]),
     )
 )
-STRUCTS = st.deferred(lambda: st.dictionaries(st.integers(1, 100), FIELDS, max_size=5))
+STRUCTS: st.SearchStrategy[Any] = st.deferred(lambda: st.dictionaries(st.integers(1, 100), FIELDS, max_size=5))
 
 
 @given(STRUCTS)
