@@ -204,6 +204,11 @@ class DatatypeMismatch(ProgrammingError):
     message = "{detail}"
 
 
+class NotAssignable(DatatypeMismatch):
+    message = 'column "{column}" is of type {type} but expression is of type {given}'
+    hint_text = "You will need to rewrite or cast the expression."
+
+
 class InsufficientPrivilege(ProgrammingError):
     sqlstate = "42501"
     message = "{detail}"

@@ -9,6 +9,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from seachange.model.descriptor import Column, Table
+from seachange.sql.assignment import check_assignments
 from seachange.sql.change_rows import BulkRows, compile_old_rows, other_sources
 from seachange.sql.duck import DuckRows, DuckSession
 from seachange.sql.keys import KeyReader, NotByKey, match_key
@@ -69,6 +70,8 @@ class Update:
         assignments = read_assignments(tree.expressions, table)
         joined = tree.args.get("from_") is not None
         self._setters: list[tuple[int, Setter]] = []
+        # The columns whose new values DuckDB computes.
+        self._computed: list[Column] = []
         for column, node in assignments:
             # With other tables in sight, a name alone does not tell whose column it is.
             setter = (
@@ -77,7 +80,7 @@ class Update:
                 else compile_setter(column, node, table, target, computed)
             )
             self._setters.append((table.columns.index(column), setter))
-        self._computed = len(computed)
+            self._computed += [column] * (len(computed) - len(self._computed))
         self._returning = _update_returning(tree, table, target, assignments)
         known = self._returning.known if self._returning is not None else []
         self._finder = Finder(tree, table, target, [*computed, *known])
@@ -101,6 +104,8 @@ class Update:
         else:
             found = self._finder.run(port, duck, values)
         width = len(self._table.columns)
+        if found.types:
+            check_assignments(self._computed, found.types[width : width + len(self._computed)])
         new: list[Row] = []
         if found.rows:
             new = [self._new_row(row[:width], values, row[width:]) for row in found.rows]
@@ -108,7 +113,7 @@ class Update:
         tag = f"UPDATE {len(new)}"
         if self._returning is None:
             return Result(tag, count=len(new))
-        return self._returning.result(tag, port, duck, new, values, found.known(width + self._computed))
+        return self._returning.result(tag, port, duck, new, values, found.known(width + len(self._computed)))
 
     def _new_row(self, old: Row, values: Sequence[Any], computed: Row) -> Row:
         new = list(old)

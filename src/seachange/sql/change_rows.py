@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from seachange.model.coercion import coerce
 from seachange.model.descriptor import Column, Table
+from seachange.sql.assignment import check_assignments
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.operands import Argument, DefaultValue, Given, Operand, read_operand
 from seachange.sql.port import TransactionPort
@@ -79,6 +80,9 @@ class BulkRows:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> int:
         source = bind_query(self._template, port, values)
+        _, types = duck.describe(source)
+        computed = [column for column, given in self._sources if isinstance(given, exp.Expr)]
+        check_assignments(computed, types[len(self._table.columns) :])
         query = DuckQuery(self._convert(source.sql, values), source.parameters, source.relations, source.session_values)
         assigned = self.columns
         named = [(f"o{c.id}", c) for c in self._table.columns] + [(f"n{c.id}", c) for c in assigned or ()]

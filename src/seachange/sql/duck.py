@@ -98,11 +98,6 @@ class DuckSession:
             relation = self._cursor.sql(query.sql, params=self._parameters(query))
             return tuple(relation.columns), tuple(str(type_) for type_ in relation.types)
 
-    def width(self, query: DuckQuery) -> int:
-        """The number of columns, without running the query."""
-        with self._running(query):
-            return len(self._cursor.sql(query.sql, params=self._parameters(query)).columns)
-
     @contextmanager
     def _running(self, query: DuckQuery) -> Iterator[None]:
         try:

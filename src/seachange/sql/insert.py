@@ -10,6 +10,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.coercion import coercer
 from seachange.model.descriptor import Column, Table
+from seachange.sql.assignment import check_assignments
 from seachange.sql.duck import DuckSession
 from seachange.sql.operands import (
     NULL,
@@ -59,11 +60,12 @@ class InsertRows:
     def __init__(self, tree: exp.Insert, target: Target, table: Table) -> None:
         self._target = target
         self._table = table
-        computed: list[exp.Expr] = []
+        computed: list[tuple[Column, exp.Expr]] = []
         rows = _read_rows(tree, table, computed)
         self._computed: Template | None = None
+        self._computed_columns = [column for column, _ in computed]
         if computed:
-            query = exp.Select(expressions=computed)
+            query = exp.Select(expressions=[value for _, value in computed])
             if tree.args.get("with_") is not None:
                 query.set("with_", tree.args["with_"].copy())
             self._computed = compile_template(query)
@@ -99,7 +101,9 @@ class InsertRows:
         check_argument_count(self._expected, values)
         given = values
         if self._computed is not None:
-            given = [*values, *duck.rows(bind_query(self._computed, port, values)).rows[0]]
+            answer = duck.rows(bind_query(self._computed, port, values))
+            check_assignments(self._computed_columns, answer.types)
+            given = [*values, *answer.rows[0]]
         rows = [
             tuple([held if position < 0 else held(given[position]) for position, held in row]) for row in self._rows
         ]
@@ -137,7 +141,7 @@ class InsertEnding:
         return self.returning.result(tag, port, duck, rows, values)
 
 
-def _read_rows(tree: exp.Insert, table: Table, computed: list[exp.Expr]) -> list[dict[str, Operand]]:
+def _read_rows(tree: exp.Insert, table: Table, computed: list[tuple[Column, exp.Expr]]) -> list[dict[str, Operand]]:
     columns, listed = insert_columns(tree, table)
     if tree.args.get("default"):
         return [{}]
@@ -145,17 +149,17 @@ def _read_rows(tree: exp.Insert, table: Table, computed: list[exp.Expr]) -> list
     for item in tree.expression.expressions:
         nodes = item.expressions if isinstance(item, exp.Tuple) else [item]
         check_width(columns, listed, len(nodes))
-        rows.append({c.name: _read_value(n, computed) for c, n in zip(columns, nodes, strict=False)})
+        rows.append({c.name: _read_value(c, n, computed) for c, n in zip(columns, nodes, strict=False)})
     if len({len(row) for row in rows}) > 1:
         raise errors.SyntaxProblem(detail="VALUES lists must all be the same length")
     return rows
 
 
-def _read_value(node: exp.Expr, computed: list[exp.Expr]) -> Operand:
+def _read_value(column: Column, node: exp.Expr, computed: list[tuple[Column, exp.Expr]]) -> Operand:
     operand = read_operand(node)
     if operand is not None:
         return operand
-    computed.append(node.copy())
+    computed.append((column, node.copy()))
     return Argument(-len(computed))
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from seachange.model.descriptor import Table
+from seachange.sql.assignment import check_assignable, untyped_positions
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.insert import InsertEnding, check_width, insert_columns
 from seachange.sql.operands import check_argument_count
@@ -28,6 +29,7 @@ class InsertSelect:
         self._target = target
         self._table = table
         self._columns, self._listed = insert_columns(tree, table)
+        self._query = tree.expression
         query = tree.expression.copy()
         if tree.args.get("with_") is not None:
             query.set("with_", tree.args["with_"].copy())
@@ -44,8 +46,13 @@ class InsertSelect:
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
         source = bind_query(self._template, port, values)
-        width = duck.width(source)
+        _, types = duck.describe(source)
+        width = len(types)
         check_width(self._columns, self._listed, width)
+        untyped = untyped_positions(self._query, width)
+        for place, (column, type_) in enumerate(zip(self._columns, types, strict=False)):
+            if place not in untyped:
+                check_assignable(column, type_)
         query = DuckQuery(self._convert(source.sql, width), source.parameters, source.relations, source.session_values)
         upsert, returning = self._ending.upsert, self._ending.returning
         if upsert is not None and returning is None and can_filter(upsert, self._table):

@@ -15,6 +15,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.coercion import coercer
 from seachange.model.descriptor import Column, Table
+from seachange.sql.assignment import check_assignments
 from seachange.sql.conflict import Arbiter, does_update, read_arbiters
 from seachange.sql.duck import DuckSession
 from seachange.sql.keys import plain_column
@@ -50,6 +51,8 @@ class Upsert:
         self.arbiters = read_arbiters(node, table)
         self._joins = {arbiter.index.id: _compile_join(arbiter, table, target) for arbiter in self.arbiters}
         self._setters: list[tuple[int, Setter]] = []
+        # The columns whose new values DuckDB computes.
+        self._computed: list[Column] = []
         self._template: Template | None = None
         self._has_where = node.args.get("where") is not None
         self.parameters: tuple[int, ...] = ()
@@ -64,6 +67,7 @@ class Upsert:
         for column, value in assignments:
             setter = _compile_value(column, value, self._table, target, asked)
             self._setters.append((self._table.columns.index(column), setter))
+            self._computed += [column] * (len(asked) - width - len(self._computed))
         computed = asked[width:]
         where = node.args.get("where")
         if where is not None:
@@ -177,6 +181,7 @@ class Upsert:
             _EXCLUDED: rows_as_arrow(self._table, [rows[place] for place in places]),
         }
         answer = duck.rows(bind_query(self._template, port, values, given))
+        check_assignments(self._computed, answer.types[1 : 1 + len(self._computed)])
         return {places[row[0]]: row[1:] for row in answer.rows}
 
 

@@ -1,0 +1,87 @@
+"""What may be assigned to a column without a cast: PostgreSQL's assignment casts, by families of types.
+
+A literal or parameter that stands alone has no type yet and takes the column's; it never comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.descriptor import Column
+from seachange.model.types import Kind
+
+_NUMBERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.REAL, Kind.DOUBLE, Kind.NUMERIC})
+_TEXTS = frozenset({Kind.TEXT, Kind.VARCHAR})
+_MOMENTS = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
+
+# DuckDB's types as those of columns. Of others (lists, structs) DuckDB says whether it can convert them.
+_KINDS: dict[str, Kind] = {
+    "BOOLEAN": Kind.BOOLEAN,
+    "TINYINT": Kind.SMALLINT,
+    "UTINYINT": Kind.SMALLINT,
+    "SMALLINT": Kind.SMALLINT,
+    "USMALLINT": Kind.INTEGER,
+    "INTEGER": Kind.INTEGER,
+    "UINTEGER": Kind.BIGINT,
+    "BIGINT": Kind.BIGINT,
+    "UBIGINT": Kind.NUMERIC,
+    "HUGEINT": Kind.NUMERIC,
+    "UHUGEINT": Kind.NUMERIC,
+    "DECIMAL": Kind.NUMERIC,
+    "FLOAT": Kind.REAL,
+    "DOUBLE": Kind.DOUBLE,
+    "VARCHAR": Kind.TEXT,
+    "BLOB": Kind.BYTEA,
+    "DATE": Kind.DATE,
+    "TIME": Kind.TIME,
+    "TIMESTAMP": Kind.TIMESTAMP,
+    "TIMESTAMP_S": Kind.TIMESTAMP,
+    "TIMESTAMP_MS": Kind.TIMESTAMP,
+    "TIMESTAMP_NS": Kind.TIMESTAMP,
+    "TIMESTAMP WITH TIME ZONE": Kind.TIMESTAMPTZ,
+    "UUID": Kind.UUID,
+}
+
+# From which kinds a column takes values; a text takes all.
+_TAKEN: dict[Kind, frozenset[Kind]] = {
+    **dict.fromkeys(_NUMBERS, _NUMBERS),
+    **dict.fromkeys(_MOMENTS, _MOMENTS),
+    Kind.TIME: frozenset({Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ}),
+    Kind.BOOLEAN: frozenset({Kind.BOOLEAN}),
+    Kind.BYTEA: frozenset({Kind.BYTEA}),
+    Kind.UUID: frozenset({Kind.UUID}),
+}
+
+
+def check_assignments(columns: Sequence[Column], duck_types: Sequence[str]) -> None:
+    """Columns with the types of what they are assigned."""
+    for column, type_ in zip(columns, duck_types, strict=True):
+        check_assignable(column, type_)
+
+
+def check_assignable(column: Column, duck_type: str) -> None:
+    known = _KINDS.get(duck_type.split("(", maxsplit=1)[0])
+    taken = _TAKEN.get(column.type.kind)
+    if known is not None and taken is not None and known not in taken:
+        raise errors.NotAssignable(column=column.name, type=column.type, given=known.value)
+
+
+def untyped_positions(query: exp.Expr, width: int) -> frozenset[int]:
+    """The places in a query's result at which stand literals or parameters that have no type of their own."""
+    if not isinstance(query, exp.Select):
+        return frozenset()
+    places = [i for i, projection in enumerate(query.expressions) if projection.is_star]
+    found = set()
+    for i, projection in enumerate(query.expressions):
+        if not places or i < places[0]:
+            place = i
+        elif i > places[-1]:
+            place = i - len(query.expressions) + width
+        else:
+            continue
+        if isinstance(projection.unalias().unnest(), exp.Literal | exp.Null | exp.Parameter):
+            found.add(place)
+    return frozenset(found)
