@@ -1,6 +1,7 @@
 """Finding, creating and refusing catalogs."""
 
 import sqlite3
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
 import psycopg
@@ -10,6 +11,9 @@ from seachange import errors
 from seachange.catalog.mounts import file_system_of
 from seachange.catalog.open import open_catalog
 from seachange.catalog.port import FORMAT, Catalog
+from seachange.catalog.postgres import schema as postgres_schema
+from seachange.catalog.sqlite import schema as sqlite_schema
+from seachange.model.locking import LockOwner, LockPolicy
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from tests.catalog.builders import accept, register
@@ -62,6 +66,28 @@ def test_a_newer_format_is_refused(open_one: Opener, catalog_url: str):
         register(catalog)
     set_format(catalog_url, FORMAT)
     accept(catalog, epoch)
+
+
+def make_format_1(url: str) -> None:
+    if url.startswith("sqlite"):
+        db = sqlite3.connect(url.removeprefix("sqlite:///"))
+        with db:
+            for statement in sqlite_schema.MIGRATIONS[0]:
+                db.execute(statement)
+        db.close()
+    else:
+        with psycopg.connect(url) as connection:
+            connection.execute(files(postgres_schema.__package__).joinpath("format_1.sql").read_bytes())
+    set_format(url, 1)
+
+
+def test_an_older_format_is_upgraded(open_one: Opener, catalog_url: str):
+    make_format_1(catalog_url)
+    catalog = open_one()
+    epoch = register(catalog)
+    accept(catalog, epoch, writes=[1])
+    catalog.take_locks(epoch, LockOwner(1, 1), (), LockPolicy.SKIP, 1)
+    assert {node.format for node in catalog.nodes()} == {FORMAT}
 
 
 @pytest.mark.parametrize(

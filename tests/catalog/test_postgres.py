@@ -145,14 +145,15 @@ def test_heartbeats_have_a_connection_of_their_own(catalog: PostgresCatalog):
 
 def test_only_descriptors_notify(catalog: PostgresCatalog):
     epoch = register(catalog)
-    listener = catalog.listen()
+    watch = catalog.watch()
+    assert watch.wait(0)
     accept(catalog, epoch, batches=(batch(),))
-    assert not listener.wait(0.05)
+    assert not watch.wait(0.05)
     accept(catalog, epoch, descriptors=(publish(1, 0, 1),))
-    assert listener.wait(10)
+    assert watch.wait(10)
     accept(catalog, epoch, raises=(raise_to(1, 1),))
-    assert listener.wait(10)
-    listener.close()
+    assert watch.wait(10)
+    watch.close()
 
 
 def partitions(catalog: PostgresCatalog) -> int:

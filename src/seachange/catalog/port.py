@@ -14,12 +14,25 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from seachange.model.descriptor import PublishedDescriptor
-from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, SegmentId, Seq
+from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
+from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.segments import Generation, IndexContents
 
 # The newest catalog format that this program reads and writes.
-FORMAT = 1
+FORMAT = 2
+
+
+class ChangeWatch(Protocol):
+    """Tells one thread that others may have changed the catalog."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether something may have changed since the last call, waiting for it if not."""
+
+    def wake(self) -> None:
+        """Ends the wait; may be called from another thread."""
+
+    def close(self) -> None: ...
 
 
 class Catalog(Protocol):
@@ -63,6 +76,25 @@ class Catalog(Protocol):
         """The newest sequence whose commit timestamp is not after `timestamp_us`."""
 
     def floor(self) -> Seq: ...
+
+    def watch(self) -> ChangeWatch:
+        """Hears of new descriptors soon after they were published, at next to no cost while nothing happens."""
+
+    # Locks between nodes. Only live epochs have any: they are taken under the sequencer lock and end with the epoch,
+    # under the same. So a commit that writes a locked key is either below the `head` that the locker was told, or
+    # finds the lock and is sent back (`Locked`).
+
+    def take_locks(
+        self, epoch: Epoch, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int
+    ) -> LocksTaken:
+        """Grants wishes in order, at most `most`. At the first that must wait: WAIT enters the actor into the queue of
+        that key and ends; NOWAIT ends; SKIP goes on. An actor waits for one key at a time: one that is asked for again
+        keeps its turn. Whatever is granted again is held as before, or more strongly. StaleNode if the epoch ended."""
+
+    def release_locks(self, epoch: Epoch, owner: LockOwner, keys: Sequence[KeyHash] | None = None) -> None:
+        """Gives up locks (None: all) of an owner, and the actor's place in a queue."""
+
+    def lock_queues(self) -> LockQueues: ...
 
     # State at a sequence.
 

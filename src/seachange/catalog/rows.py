@@ -21,7 +21,8 @@ from seachange.model.ids import (
     SegmentId,
     Seq,
 )
-from seachange.model.log import CommitRequest, LogEntry, NodeRecord
+from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait
+from seachange.model.log import CommitRequest, Locked, LogEntry, NodeRecord
 from seachange.model.segments import (
     Generation,
     GenerationMember,
@@ -153,6 +154,19 @@ def node_from(row: Row) -> NodeRecord:
         heartbeat_us=row[4],
         expiry_ms=row[5],
         format=row[6],
+    )
+
+
+def locked_from(key: int, guard: int) -> Locked:
+    """What a committer needs to wait for the lock that it met."""
+    strength = LockStrength.NO_KEY_UPDATE if guard == key else LockStrength.UPDATE
+    return Locked(KeyHash(key), strength)
+
+
+def queues_from(held: Iterable[Row], waits: Iterable[Row]) -> LockQueues:
+    return LockQueues(
+        tuple(LockHeld(KeyHash(k), Epoch(e), actor, LockStrength(s)) for k, e, actor, s in held),
+        tuple(LockWait(turn, KeyHash(k), Epoch(e), actor, LockStrength(s)) for turn, k, e, actor, s in waits),
     )
 
 

@@ -26,6 +26,7 @@ from seachange.model.log import (
     Committed,
     Conflict,
     Fenced,
+    Locked,
     Refusal,
     Revalidate,
     StaleEpoch,
@@ -230,6 +231,8 @@ def refusal(outcome: Refusal, txn: TransactionState) -> errors.Error:
             return errors.SerializationFailure(detail=f"{what} was changed by a concurrent transaction")
         case Burned(commit_id=commit_id):
             return errors.SerializationFailure(detail=f"commit {commit_id.hex()} was given up")
+        case Locked():
+            return errors.SerializationFailure(detail="a row is locked by a concurrent transaction")
         case Revalidate():
             return errors.SerializationFailure(
                 detail="other transactions wrote to a table that was read more often than their writes could be checked"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from seachange.model.descriptor import PublishedDescriptor
 from seachange.model.ids import CommitId, DescriptorId, Epoch, GenerationId, IndexId, KeyHash, Seq
+from seachange.model.locking import LockStrength
 from seachange.model.segments import Generation, GenerationMember, InlineBatch, Segment
 
 
@@ -53,6 +54,7 @@ class CommitRequest:
     `bulk`: indexes written without listing keys: any unchecked commit on one of them sends the request back
     (`Revalidate`) to be checked outside the lock. `touched`: every index written, `bulk` included.
     `oldest`: the oldest snapshot any of it was computed at; below the log's floor it cannot be checked any more.
+    `actor`: whose locks do not stand against it.
     """
 
     commit_id: CommitId
@@ -68,6 +70,7 @@ class CommitRequest:
     descriptors: tuple[DescriptorChange, ...] = ()
     raises: tuple[VersionRaise, ...] = ()
     generations: tuple[GenerationChange, ...] = ()
+    actor: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,15 @@ class Burned:
     commit_id: CommitId
 
 
-Refusal = Conflict | Revalidate | Fenced | StaleEpoch | BelowFloor | Superseded | Burned
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """Nothing stands against the commit but another's lock on `key`; whoever takes it with `strength` waits for it."""
+
+    key: KeyHash
+    strength: LockStrength
+
+
+Refusal = Conflict | Revalidate | Fenced | StaleEpoch | BelowFloor | Superseded | Burned | Locked
 Outcome = Committed | Refusal
 
 

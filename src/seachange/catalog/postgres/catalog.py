@@ -14,7 +14,7 @@ from seachange.catalog.postgres.arrays import Bigints
 from seachange.catalog.postgres.collect import drop_partitions, read_garbage, remove_log
 from seachange.catalog.postgres.commit import PARTITION_SPAN, send_commit, send_outcome
 from seachange.catalog.postgres.connections import Pool
-from seachange.catalog.postgres.listen import DescriptorListener
+from seachange.catalog.postgres.locks import forget_dead, read_queues, release_locks, send_wishes
 from seachange.catalog.postgres.read import (
     query,
     read_contents,
@@ -23,9 +23,11 @@ from seachange.catalog.postgres.read import (
     read_newest_generation,
 )
 from seachange.catalog.postgres.schema import check_format, format_of, migrate
+from seachange.catalog.postgres.watch import DescriptorWatch
 from seachange.catalog.rows import BURNED_KEPT_US, check_request, node_from
 from seachange.model.descriptor import PublishedDescriptor
-from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, SegmentId, Seq
+from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
+from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.segments import Generation, IndexContents
 from seachange.runtime.clock import Clock
@@ -185,6 +187,20 @@ class PostgresCatalog:
     def follow(self, epoch: Epoch, after: Seq) -> tuple[LogEntry, ...]:
         return self._pool.run(lambda db: read_entries(db, epoch, after))
 
+    def watch(self) -> DescriptorWatch:
+        return DescriptorWatch(self.url)
+
+    def take_locks(
+        self, epoch: Epoch, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int
+    ) -> LocksTaken:
+        return self._pool.run(lambda db: send_wishes(db, epoch, owner, wishes, policy, most))
+
+    def release_locks(self, epoch: Epoch, owner: LockOwner, keys: Sequence[KeyHash] | None = None) -> None:
+        self._pool.run(lambda db: release_locks(db, epoch, owner, keys))
+
+    def lock_queues(self) -> LockQueues:
+        return self._pool.run(read_queues)
+
     def sequence_at(self, timestamp_us: int) -> Seq:
         return Seq(self._known(_SEQUENCE_AT, timestamp_us))
 
@@ -218,6 +234,7 @@ class PostgresCatalog:
         floor = self._number(_RAISE_FLOOR, epoch, retention_us, BURNED_KEPT_US)
         if floor is None:
             raise errors.StaleNode(node=epoch)
+        self._pool.run(forget_dead)
         self._pool.run(partial(remove_log, floor=floor))
         self._pool.run(drop_partitions)
         return self._pool.run(read_garbage)
@@ -233,7 +250,3 @@ class PostgresCatalog:
 
     def release(self, epoch: Epoch, resource: str) -> None:
         self._do(_RELEASE, resource, epoch)
-
-    def listen(self) -> DescriptorListener:
-        """Hears of new descriptors at once, instead of at the next look at the log."""
-        return DescriptorListener(self.url)

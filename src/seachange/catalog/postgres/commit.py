@@ -15,7 +15,7 @@ from typing import Any
 
 from seachange.catalog.postgres.arrays import Bigints
 from seachange.catalog.postgres.connections import Connection
-from seachange.catalog.rows import Row, attached_segments, index_ids, parts_of
+from seachange.catalog.rows import Row, attached_segments, index_ids, locked_from, parts_of
 from seachange.model.ids import DescriptorId, Epoch, Seq
 from seachange.model.log import (
     BelowFloor,
@@ -51,13 +51,14 @@ class Code(IntEnum):
     BELOW_FLOOR = 5
     SUPERSEDED = 6
     BURNED = 7
+    LOCKED = 8
 
 
 def send_commit(db: Connection, epoch: Epoch, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
     positions, numbers, ends = Bigints(), Bigints(), Bigints()
     payloads: list[bytes] = []
     for request in requests:
-        positions += (request.validated, request.oldest, parts_of(request))
+        positions += (request.validated, request.oldest, parts_of(request), request.actor)
         for key_set in (request.writes, request.shares, request.bulk, request.touched):
             numbers += key_set
             ends.append(len(numbers))
@@ -101,6 +102,8 @@ def outcome_from(request: CommitRequest, row: Row) -> Outcome:
             return Superseded(detail)
         case Code.BURNED:
             return Burned(request.commit_id)
+        case Code.LOCKED:
+            return locked_from(a, b)
 
 
 def send_outcome(db: Connection, commit_id: bytes) -> Committed | None:

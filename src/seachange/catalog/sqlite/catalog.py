@@ -11,7 +11,7 @@ from urllib.parse import quote
 from seachange import errors
 from seachange.catalog.mounts import refuse_network_file_system
 from seachange.catalog.rows import check_request, node_from
-from seachange.catalog.sqlite import nodes
+from seachange.catalog.sqlite import locks, nodes
 from seachange.catalog.sqlite.collect import raise_floor, remove_slices
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
 from seachange.catalog.sqlite.connections import Read, Readers, Writer, client_error
@@ -25,8 +25,10 @@ from seachange.catalog.sqlite.read import (
     read_sequence_at,
 )
 from seachange.catalog.sqlite.schema import check_format, format_of, migrate
+from seachange.catalog.sqlite.watch import FileWatch
 from seachange.model.descriptor import PublishedDescriptor
-from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, SegmentId, Seq
+from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
+from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.segments import Generation, IndexContents
 from seachange.runtime.clock import Clock
@@ -61,6 +63,9 @@ class SqliteCatalog:
             # Heartbeats share neither connection nor in-process lock with commits.
             self._pulse = Writer(path, lock_path)
             undo.callback(self._pulse.close)
+            # A power cut ends every epoch, so locks need not outlive one.
+            self._locks = Writer(path, lock_path, durable=False)
+            undo.callback(self._locks.close)
             self._open = undo.pop_all()
 
     def close(self) -> None:
@@ -169,6 +174,24 @@ class SqliteCatalog:
             return ()
         with Read(self._readers) as db:
             return read_entries(db, epoch, after)
+
+    def watch(self) -> FileWatch:
+        return FileWatch(self._path)
+
+    def take_locks(
+        self, epoch: Epoch, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int
+    ) -> LocksTaken:
+        with self._locks as db:
+            nodes.require_live(db, epoch)
+            return locks.take(db, epoch, owner, wishes, policy, most)
+
+    def release_locks(self, epoch: Epoch, owner: LockOwner, keys: Sequence[KeyHash] | None = None) -> None:
+        with self._locks as db:
+            locks.release(db, epoch, owner, keys)
+
+    def lock_queues(self) -> LockQueues:
+        with Read(self._readers) as db:
+            return locks.read_queues(db)
 
     def sequence_at(self, timestamp_us: int) -> Seq:
         with Read(self._readers) as db:

@@ -39,6 +39,8 @@ _FORGET_EPOCHS = (
         WHERE epoch NOT IN (SELECT epoch FROM node WHERE live = 1)""",
     "DELETE FROM intent WHERE epoch NOT IN (SELECT epoch FROM node WHERE live = 1)",
     "DELETE FROM claim WHERE epoch NOT IN (SELECT epoch FROM node WHERE live = 1)",
+    "DELETE FROM lock WHERE epoch NOT IN (SELECT epoch FROM node WHERE live = 1)",
+    "DELETE FROM lock_wait WHERE epoch NOT IN (SELECT epoch FROM node WHERE live = 1)",
     "DELETE FROM node WHERE live = 0",
 )
 # A version that a newer one had replaced at the floor, and all of what was dropped by then.

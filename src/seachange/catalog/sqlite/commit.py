@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from seachange.catalog.rows import (
     attached_segments,
     index_ids,
+    locked_from,
     pack,
     parts_of,
     segment_values,
     unpack,
 )
+from seachange.catalog.sqlite.locks import STANDING
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import DescriptorId, Epoch, Seq
 from seachange.model.log import (
@@ -28,6 +30,7 @@ from seachange.model.log import (
     DescriptorChange,
     Fenced,
     GenerationChange,
+    Locked,
     Outcome,
     Refusal,
     Revalidate,
@@ -35,7 +38,7 @@ from seachange.model.log import (
     Superseded,
 )
 
-_STATE = """SELECT l.seq, l.timestamp_us, s.floor, n.live
+_STATE = """SELECT l.seq, l.timestamp_us, s.floor, n.live, EXISTS (SELECT 1 FROM lock)
     FROM log l, sequencer s LEFT JOIN node n ON n.epoch = ?
     WHERE l.seq = (SELECT max(seq) FROM log) AND s.one = 1"""
 BURNED_SEQ = -1
@@ -81,7 +84,7 @@ class Sequencer:
         self._epoch = epoch
         self._now_us = now_us
         row = db.execute(_STATE, (epoch,)).fetchone()
-        self._head, self._last_us, self._floor, self._live = row
+        self._head, self._last_us, self._floor, self._live, self._has_locks = row
         self._tail: list[_TailEntry] | None = None
 
     def decide(self, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
@@ -114,7 +117,8 @@ class Sequencer:
             superseded = self._superseded(request)
             if superseded is not None:
                 return Superseded(superseded)
-        return self._conflict(request) if self._tail else None
+        conflict = self._conflict(request) if self._tail else None
+        return self._locked(request) if conflict is None and self._has_locks else conflict
 
     def _fenced(self, request: CommitRequest) -> Fenced | None:
         for id_, version in request.versions:
@@ -188,6 +192,13 @@ class Sequencer:
             if not (touched.isdisjoint(tail_bulk) and bulk.isdisjoint(tail_touched)):
                 revalidate = True
         return Revalidate(Seq(self._head)) if revalidate else None
+
+    def _locked(self, request: CommitRequest) -> Locked | None:
+        for written in request.writes:
+            found = self._db.execute(STANDING, (written, self._epoch, request.actor)).fetchone()
+            if found is not None:
+                return locked_from(*found)
+        return None
 
     def _write(self, request: CommitRequest) -> Committed:
         seq = self._head + 1

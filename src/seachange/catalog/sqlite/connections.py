@@ -67,7 +67,8 @@ def client_error(problem: sqlite3.Error | OSError, path: Path) -> errors.Error:
 class Writer:
     """One connection that writes; `with writer as db` is one write transaction under the fair lock."""
 
-    def __init__(self, path: Path, lock_path: Path) -> None:
+    def __init__(self, path: Path, lock_path: Path, durable: bool = True) -> None:
+        """Without `durable` a power cut may take the last transactions back, never parts of them."""
         self._path = path
         self._has_room = False
         self._lock = FairLock(lock_path)
@@ -78,6 +79,8 @@ class Writer:
                 self._db = connect(path)
                 undo.callback(self._db.close)
                 self._write_ahead()
+                if not durable:
+                    self._db.execute("PRAGMA synchronous = NORMAL")
             undo.pop_all()
 
     def _write_ahead(self) -> None:

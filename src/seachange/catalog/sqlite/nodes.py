@@ -19,14 +19,19 @@ EXPIRED = """SELECT epoch FROM node
 
 _BOOT = "SELECT boot_id FROM sequencer"
 _SET_BOOT = "UPDATE sequencer SET boot_id = ?"
-_END_ALL = "UPDATE node SET live = 0"
+_END_ALL = ("UPDATE node SET live = 0", "DELETE FROM lock", "DELETE FROM lock_wait")
 _HEAD = "SELECT max(seq) FROM log"
 _TAKE_EPOCH = "UPDATE sequencer SET next_epoch = next_epoch + 1"
 _NEXT_EPOCH = "SELECT next_epoch FROM sequencer"
 _INSERT_NODE = "INSERT INTO node VALUES (?, ?, 1, ?, ?, ?, ?)"
 _BEAT = """UPDATE node SET heartbeat_us = ?, low_water = max(low_water, ?)
     WHERE epoch = ? AND live = 1"""
-_END = "UPDATE node SET live = 0 WHERE epoch = ?"
+# Only live epochs have locks.
+_END = (
+    "UPDATE node SET live = 0 WHERE epoch = ?",
+    "DELETE FROM lock WHERE epoch = ?",
+    "DELETE FROM lock_wait WHERE epoch = ?",
+)
 _LIVE = "SELECT 1 FROM node WHERE epoch = ? AND live = 1"
 _NEXT_ID = "SELECT next_id FROM sequencer"
 _TAKE_IDS = "UPDATE sequencer SET next_id = next_id + ?"
@@ -45,7 +50,8 @@ _RELEASE = "DELETE FROM claim WHERE resource = ? AND epoch = ?"
 def note_boot(db: sqlite3.Connection, boot_id: str) -> None:
     """Ends every epoch if the machine was started anew since the catalog was last opened."""
     if db.execute(_BOOT).fetchone()[0] != boot_id:
-        db.execute(_END_ALL)
+        for statement in _END_ALL:
+            db.execute(statement)
         db.execute(_SET_BOOT, (boot_id,))
 
 
@@ -64,7 +70,8 @@ def beat(db: sqlite3.Connection, epoch: Epoch, low_water: Seq, now_us: int) -> S
 
 
 def end(db: sqlite3.Connection, epochs: Sequence[Epoch]) -> None:
-    db.executemany(_END, [(epoch,) for epoch in epochs])
+    for statement in _END:
+        db.executemany(statement, [(epoch,) for epoch in epochs])
 
 
 def require_live(db: sqlite3.Connection, epoch: Epoch) -> None:

@@ -115,8 +115,30 @@ _FORMAT_1 = (
         epoch INTEGER NOT NULL) WITHOUT ROWID""",
 )
 
+# Locks between nodes, and who waits for them.
+_FORMAT_2 = (
+    """CREATE TABLE lock (
+        key INTEGER NOT NULL,
+        epoch INTEGER NOT NULL,
+        actor INTEGER NOT NULL,
+        scope INTEGER NOT NULL,
+        strength INTEGER NOT NULL,
+        guard INTEGER NOT NULL,
+        PRIMARY KEY (key, epoch, actor, scope)) WITHOUT ROWID""",
+    "CREATE INDEX lock_guard ON lock (guard)",
+    "CREATE INDEX lock_owner ON lock (epoch, actor, scope)",
+    """CREATE TABLE lock_wait (
+        turn INTEGER PRIMARY KEY,
+        key INTEGER NOT NULL,
+        epoch INTEGER NOT NULL,
+        actor INTEGER NOT NULL,
+        strength INTEGER NOT NULL,
+        UNIQUE (epoch, actor))""",
+    "CREATE INDEX lock_wait_key ON lock_wait (key)",
+)
+
 # Migration n makes a catalog of format n out of one of format n - 1.
-MIGRATIONS = (_FORMAT_1,)
+MIGRATIONS = (_FORMAT_1, _FORMAT_2)
 
 _HAS_TABLES = "SELECT count(*) FROM sqlite_master WHERE name = 'sequencer'"
 _FORMAT = "SELECT format FROM sequencer"

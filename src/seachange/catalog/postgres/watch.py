@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import select
+
 import psycopg
 
 from seachange.catalog.postgres.connections import client_error, connect, describe
@@ -9,8 +12,8 @@ from seachange.catalog.postgres.connections import client_error, connect, descri
 _LISTEN = "LISTEN seachange_descriptors"
 
 
-class DescriptorListener:
-    """Not for several threads at once."""
+class DescriptorWatch:
+    """Only `wake` may be called while another thread waits."""
 
     def __init__(self, url: str) -> None:
         self._name = describe(url)
@@ -19,13 +22,26 @@ class DescriptorListener:
             self._db.execute(_LISTEN)
         except psycopg.Error as problem:
             raise client_error(problem, self._name) from problem
+        self._woken, self._waker = os.pipe()
+        # What was published before is not told.
+        self._is_new = True
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether descriptors were published since the last call, waiting for it if they were not."""
+        if self._is_new:
+            self._is_new = False
+            return True
         try:
-            return any(True for _ in self._db.notifies(timeout=timeout_s, stop_after=1))
+            readable, _, _ = select.select([self._db.fileno(), self._woken], [], [], timeout_s)
+            if self._woken in readable or not readable:
+                return False
+            return bool(list(self._db.notifies(timeout=0)))
         except psycopg.Error as problem:
             raise client_error(problem, self._name) from problem
 
+    def wake(self) -> None:
+        os.write(self._waker, b"!")
+
     def close(self) -> None:
         self._db.close()
+        os.close(self._woken)
+        os.close(self._waker)

@@ -1,0 +1,52 @@
+"""Locks between nodes: one call of a server-side function to take them, one statement to give them up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seachange import errors
+from seachange.catalog.postgres.arrays import Bigints
+from seachange.catalog.postgres.connections import Connection
+from seachange.catalog.rows import queues_from
+from seachange.model.ids import Epoch, KeyHash, Seq
+from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
+
+_TAKE = "SELECT head, granted FROM seachange.take_locks(%b, %b, %b, %b, %b, %b)"
+_POLICIES: dict[LockPolicy, int] = {LockPolicy.WAIT: 0, LockPolicy.NOWAIT: 1, LockPolicy.SKIP: 2}
+_RELEASE = """WITH left_queue AS (DELETE FROM seachange.lock_wait WHERE epoch = %(epoch)b AND actor = %(actor)b)
+    DELETE FROM seachange.lock WHERE epoch = %(epoch)b AND actor = %(actor)b AND scope = %(scope)b
+        AND (%(keys)b::bigint[] IS NULL OR key = ANY (%(keys)b))"""
+# One statement, so that all of it is from one moment.
+_QUEUES = """SELECT turn, key, epoch, actor, strength FROM seachange.lock_wait
+    UNION ALL SELECT NULL, l.key, l.epoch, l.actor, l.strength FROM seachange.lock l
+        WHERE l.key IN (SELECT key FROM seachange.lock_wait)
+    ORDER BY 1"""
+_FORGET_DEAD = """SELECT seachange.forget_locks(array_agg(epoch)) FROM (SELECT epoch FROM seachange.lock
+    UNION SELECT epoch FROM seachange.lock_wait) holders WHERE NOT seachange.is_live(epoch)"""
+
+
+def send_wishes(
+    db: Connection, epoch: Epoch, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int
+) -> LocksTaken:
+    numbers = Bigints()
+    for wish in wishes:
+        numbers += (wish.key, wish.strength, wish.guard)
+    values = (epoch, *owner, numbers, _POLICIES[policy], most)
+    head, granted = db.execute(_TAKE, values, prepare=True, binary=True).fetchall()[0]
+    if head is None:
+        raise errors.StaleNode(node=epoch)
+    return LocksTaken(Seq(head), tuple(granted))
+
+
+def release_locks(db: Connection, epoch: Epoch, owner: LockOwner, keys: Sequence[KeyHash] | None) -> None:
+    named = {"epoch": epoch, "actor": owner.actor, "scope": owner.scope}
+    db.execute(_RELEASE, {**named, "keys": None if keys is None else Bigints(keys)}, prepare=True)
+
+
+def read_queues(db: Connection) -> LockQueues:
+    rows = db.execute(_QUEUES, prepare=True, binary=True).fetchall()
+    return queues_from((row[1:] for row in rows if row[0] is None), (row for row in rows if row[0] is not None))
+
+
+def forget_dead(db: Connection) -> None:
+    db.execute(_FORGET_DEAD)

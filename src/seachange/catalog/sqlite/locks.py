@@ -1,0 +1,80 @@
+"""Locks between nodes, inside one write transaction: whoever is refused waits in a queue that all nodes see."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from seachange.catalog.rows import queues_from
+from seachange.model.ids import Epoch, KeyHash, Seq
+from seachange.model.locking import CONFLICT_SUM, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
+
+# A lock of another that stands against writing a hash.
+STANDING = "SELECT key, guard FROM lock WHERE guard = ?1 AND NOT (epoch = ?2 AND actor = ?3) LIMIT 1"
+
+_HEAD = "SELECT max(seq) FROM log"
+_OTHER_HOLDER = f"""SELECT 1 FROM lock WHERE key = ?1 AND strength + ?2 >= {CONFLICT_SUM}
+    AND NOT (epoch = ?3 AND actor = ?4) LIMIT 1"""  # noqa: S608
+_OWN_PART = "SELECT 1 FROM lock WHERE key = ?1 AND epoch = ?2 AND actor = ?3 LIMIT 1"
+_EARLIER_WAIT = f"""SELECT 1 FROM lock_wait WHERE key = ?1 AND strength + ?2 >= {CONFLICT_SUM}
+    AND NOT (epoch = ?3 AND actor = ?4) AND turn < coalesce((SELECT turn FROM lock_wait
+        WHERE epoch = ?3 AND actor = ?4 AND key = ?1), 9223372036854775807) LIMIT 1"""  # noqa: S608
+_GRANT = """INSERT INTO lock VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    ON CONFLICT (key, epoch, actor, scope) DO UPDATE SET strength = excluded.strength, guard = excluded.guard
+    WHERE excluded.strength > strength"""
+_IS_WAITING = "SELECT 1 FROM lock_wait WHERE epoch = ?1 AND actor = ?2 AND key = ?3 AND strength = ?4"
+_WAIT = "INSERT INTO lock_wait (key, epoch, actor, strength) VALUES (?1, ?2, ?3, ?4)"
+_LEAVE = "DELETE FROM lock_wait WHERE epoch = ?1 AND actor = ?2"
+_RELEASE_ALL = "DELETE FROM lock WHERE epoch = ?1 AND actor = ?2 AND scope = ?3"
+_RELEASE = f"{_RELEASE_ALL} AND key = ?4"
+_WAITS = "SELECT turn, key, epoch, actor, strength FROM lock_wait ORDER BY turn"
+_HELD = "SELECT key, epoch, actor, strength FROM lock WHERE key IN (SELECT key FROM lock_wait)"
+
+
+def take(
+    db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int
+) -> LocksTaken:
+    granted: list[bool] = []
+    (head,) = db.execute(_HEAD).fetchone()
+    for wish in wishes:
+        if sum(granted) >= most:
+            break
+        granted.append(not _is_blocked(db, epoch, owner, wish))
+        if granted[-1]:
+            db.execute(_GRANT, (wish.key, epoch, *owner, wish.strength, wish.guard))
+        elif policy is LockPolicy.WAIT:
+            _wait(db, epoch, owner, wish)
+            return LocksTaken(Seq(head), tuple(granted))
+        elif policy is LockPolicy.NOWAIT:
+            break
+    db.execute(_LEAVE, (epoch, owner.actor))
+    return LocksTaken(Seq(head), tuple(granted))
+
+
+def _is_blocked(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, wish: LockWish) -> bool:
+    """By other holders and, unless the actor has a part of the lock already, by those who came first."""
+    mine = (wish.key, wish.strength, epoch, owner.actor)
+    if db.execute(_OTHER_HOLDER, mine).fetchone() is not None:
+        return True
+    if db.execute(_EARLIER_WAIT, mine).fetchone() is None:
+        return False
+    return db.execute(_OWN_PART, (wish.key, epoch, owner.actor)).fetchone() is None
+
+
+def _wait(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, wish: LockWish) -> None:
+    if db.execute(_IS_WAITING, (epoch, owner.actor, wish.key, wish.strength)).fetchone() is None:
+        db.execute(_LEAVE, (epoch, owner.actor))
+        db.execute(_WAIT, (wish.key, epoch, owner.actor, wish.strength))
+
+
+def release(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, keys: Sequence[KeyHash] | None) -> None:
+    db.execute(_LEAVE, (epoch, owner.actor))
+    if keys is None:
+        db.execute(_RELEASE_ALL, (epoch, *owner))
+    else:
+        db.executemany(_RELEASE, [(epoch, *owner, key) for key in keys])
+
+
+def read_queues(db: sqlite3.Connection) -> LockQueues:
+    waits = db.execute(_WAITS).fetchall()
+    return queues_from(db.execute(_HELD).fetchall() if waits else (), waits)

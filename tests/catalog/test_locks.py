@@ -1,0 +1,167 @@
+"""Locks between nodes: who is granted what, who waits for whom, and what stands against a commit."""
+
+import pytest
+
+from seachange import errors
+from seachange.catalog.port import Catalog
+from seachange.model.ids import Epoch, KeyHash
+from seachange.model.locking import CONFLICT_SUM, CONFLICTS, LockOwner, LockPolicy, LockStrength, LockWish
+from seachange.model.log import Committed, Conflict, Locked
+from tests.catalog.builders import accept, register, request, submit
+
+WAIT, NOWAIT, SKIP = LockPolicy.WAIT, LockPolicy.NOWAIT, LockPolicy.SKIP
+KEY_SHARE, SHARE, NO_KEY_UPDATE, UPDATE = LockStrength
+ONE, TWO, THREE = LockOwner(1, 0), LockOwner(2, 0), LockOwner(3, 0)
+MANY = 1_000
+
+
+def wish(key: int, strength: LockStrength = UPDATE, guard: int | None = None) -> LockWish:
+    return LockWish(KeyHash(key), strength, KeyHash(key if guard is None else guard))
+
+
+def take(
+    catalog: Catalog, epoch: Epoch, owner: LockOwner, *wishes: LockWish, policy: LockPolicy = SKIP, most: int = MANY
+) -> tuple[bool, ...]:
+    return catalog.take_locks(epoch, owner, wishes, policy, most).granted
+
+
+def test_the_sum_says_what_the_table_says() -> None:
+    for one in LockStrength:
+        assert CONFLICTS[one] == {other for other in LockStrength if one + other >= CONFLICT_SUM}
+
+
+@pytest.mark.parametrize("held", LockStrength)
+@pytest.mark.parametrize("wanted", LockStrength)
+def test_a_lock_excludes_what_conflicts_with_it(catalog: Catalog, held: LockStrength, wanted: LockStrength):
+    here, there = register(catalog), register(catalog)
+    assert take(catalog, here, ONE, wish(7, held)) == (True,)
+    free = held not in CONFLICTS[wanted]
+    assert take(catalog, there, ONE, wish(7, wanted)) == (free,)
+    # Two sessions of a node are two.
+    assert take(catalog, here, TWO, wish(7, wanted)) == (free and wanted not in CONFLICTS[wanted],)
+
+
+def test_an_actor_never_waits_for_itself(catalog: Catalog):
+    epoch = register(catalog)
+    take(catalog, epoch, ONE, wish(1, SHARE))
+    assert take(catalog, epoch, LockOwner(1, 9), wish(1, UPDATE)) == (True,)
+    assert take(catalog, epoch, TWO, wish(1, SHARE)) == (False,)
+    catalog.release_locks(epoch, LockOwner(1, 9))
+    assert take(catalog, epoch, TWO, wish(1, SHARE)) == (True,)
+
+
+def test_a_lock_is_strengthened_and_never_weakened(catalog: Catalog):
+    epoch = register(catalog)
+    take(catalog, epoch, ONE, wish(1, UPDATE))
+    take(catalog, epoch, ONE, wish(1, SHARE))
+    assert take(catalog, epoch, TWO, wish(1, SHARE)) == (False,)
+
+
+def test_policies(catalog: Catalog):
+    epoch = register(catalog)
+    take(catalog, epoch, ONE, wish(2))
+    wishes = [wish(1), wish(2), wish(3), wish(4)]
+    assert take(catalog, epoch, TWO, *wishes, most=2) == (True, False, True)
+    assert take(catalog, epoch, THREE, wish(5), wish(2), wish(6), policy=NOWAIT) == (True, False)
+    assert not catalog.lock_queues().waits
+    assert take(catalog, epoch, THREE, wish(6), wish(2), wish(7), policy=WAIT) == (True, False)
+    queues = catalog.lock_queues()
+    assert [(w.key, w.epoch, w.actor, w.strength) for w in queues.waits] == [(2, epoch, 3, UPDATE)]
+    assert [(h.key, h.epoch, h.actor, h.strength) for h in queues.held] == [(2, epoch, 1, UPDATE)]
+
+
+def test_waiters_go_in_turn_and_keep_it(catalog: Catalog):
+    here, there = register(catalog), register(catalog)
+    take(catalog, here, ONE, wish(1))
+    for _ in range(2):
+        assert take(catalog, here, TWO, wish(1), policy=WAIT) == (False,)
+        assert take(catalog, there, THREE, wish(1), policy=WAIT) == (False,)
+    assert [w.actor for w in catalog.lock_queues().waits] == [2, 3]
+    catalog.release_locks(here, ONE)
+    # Neither the second in the queue nor one who is not in it overtakes the first.
+    assert take(catalog, there, THREE, wish(1), policy=WAIT) == (False,)
+    assert take(catalog, there, ONE, wish(1)) == (False,)
+    assert take(catalog, here, TWO, wish(1), policy=WAIT) == (True,)
+    assert [w.actor for w in catalog.lock_queues().waits] == [3]
+    catalog.release_locks(here, TWO)
+    assert take(catalog, there, THREE, wish(1), policy=WAIT) == (True,)
+    assert not catalog.lock_queues().waits
+
+
+def test_whoever_strengthens_goes_first(catalog: Catalog):
+    epoch = register(catalog)
+    take(catalog, epoch, ONE, wish(1, SHARE))
+    take(catalog, epoch, TWO, wish(1, UPDATE), policy=WAIT)
+    assert take(catalog, epoch, ONE, wish(1, UPDATE)) == (True,)
+
+
+def test_keys_are_given_up_one_by_one_or_all(catalog: Catalog):
+    epoch = register(catalog)
+    take(catalog, epoch, ONE, wish(1), wish(2), wish(3))
+    catalog.release_locks(epoch, ONE, [KeyHash(2)])
+    assert take(catalog, epoch, TWO, wish(1), wish(2), wish(3)) == (False, True, False)
+    catalog.release_locks(epoch, ONE)
+    assert take(catalog, epoch, TWO, wish(1), wish(3)) == (True, True)
+
+
+def test_locks_end_with_the_epoch(catalog: Catalog):
+    here, there = register(catalog), register(catalog)
+    take(catalog, here, ONE, wish(1), wish(2))
+    take(catalog, there, ONE, wish(3))
+    take(catalog, here, TWO, wish(3), policy=WAIT)
+    assert take(catalog, there, ONE, wish(1)) == (False,)
+    catalog.end_node(here)
+    assert take(catalog, there, ONE, wish(1)) == (True,)
+    assert not catalog.lock_queues().waits
+    with pytest.raises(errors.StaleNode):
+        take(catalog, here, ONE, wish(5))
+
+
+def test_locks_end_when_the_epoch_expires(catalog: Catalog):
+    short, there = catalog.register_node("short", 0), register(catalog)
+    take(catalog, short, ONE, wish(1))
+    while short not in catalog.expire_nodes():
+        pass
+    assert take(catalog, there, ONE, wish(1)) == (True,)
+
+
+def test_a_lock_stands_against_the_commits_of_others(catalog: Catalog):
+    here, there = register(catalog), register(catalog)
+    take(catalog, here, ONE, wish(10))
+    head = catalog.head()
+    assert submit(catalog, there, request(head, writes=[9, 10], actor=1)) == Locked(KeyHash(10), NO_KEY_UPDATE)
+    assert submit(catalog, here, request(head, writes=[10], actor=2)) == Locked(KeyHash(10), NO_KEY_UPDATE)
+    assert isinstance(submit(catalog, there, request(head, writes=[11])), Committed)
+    assert isinstance(submit(catalog, here, request(head, writes=[10], actor=1)), Committed)
+    catalog.release_locks(here, ONE)
+    assert isinstance(submit(catalog, there, request(catalog.head(), writes=[10], actor=1)), Committed)
+
+
+def test_a_conflict_comes_before_a_lock(catalog: Catalog):
+    here, there = register(catalog), register(catalog)
+    head = catalog.head()
+    accept(catalog, here, writes=[10])
+    take(catalog, here, ONE, wish(10))
+    assert isinstance(submit(catalog, there, request(head, writes=[10])), Conflict)
+
+
+def test_a_locked_key_lets_other_columns_change(catalog: Catalog):
+    here, there = register(catalog), register(catalog)
+    take(catalog, here, ONE, wish(10, KEY_SHARE, guard=20))
+    accept(catalog, there, writes=[10])
+    outcome = submit(catalog, there, request(catalog.head(), writes=[10, 20]))
+    assert outcome == Locked(KeyHash(10), UPDATE)
+
+
+def test_the_members_of_a_batch_meet_locks_each_for_itself(catalog: Catalog):
+    here, there = register(catalog), register(catalog)
+    take(catalog, here, ONE, wish(10))
+    head = catalog.head()
+    outcomes = catalog.commit(there, [request(head, writes=[n]) for n in (9, 10, 11)])
+    assert [type(outcome) for outcome in outcomes] == [Committed, Locked, Committed]
+
+
+def test_the_head_is_that_of_the_grant(catalog: Catalog):
+    epoch = register(catalog)
+    accept(catalog, epoch, writes=[1])
+    assert catalog.take_locks(epoch, ONE, [wish(1)], WAIT, MANY).head == catalog.head()

@@ -1,0 +1,33 @@
+"""Hearing of what other processes publish."""
+
+import threading
+
+from seachange.catalog.port import Catalog
+from tests.catalog.builders import accept, publish, register
+from tests.catalog.conftest import Opener
+from tests.support.workers import wait_until
+
+
+def test_others_descriptors_are_heard_of(open_one: Opener):
+    here, there = open_one(), open_one()
+    epoch = register(there)
+    watch = here.watch()
+    # What came before the watch must be looked for once.
+    assert watch.wait(10)
+    assert not watch.wait(0)
+    accept(there, epoch, descriptors=(publish(1, 0, 1),))
+    assert watch.wait(10)
+    assert not watch.wait(0)
+    watch.close()
+
+
+def test_a_wait_is_ended_by_another_thread(catalog: Catalog):
+    watch = catalog.watch()
+    watch.wait(0)
+    heard: list[bool] = []
+    thread = threading.Thread(target=lambda: heard.append(watch.wait(600)), daemon=True)
+    thread.start()
+    watch.wake()
+    wait_until(lambda: heard, "the wait to end")
+    assert heard == [False]
+    watch.close()
