@@ -8,10 +8,11 @@ collects garbage.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from contextlib import suppress
 
 from seachange import errors
 from seachange.engine.epoch import EpochState
+from seachange.engine.follower import Follower
 from seachange.engine.keeper import Keeper, compact_index
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.transaction import Transaction
@@ -39,9 +40,10 @@ class Node:
         self._epoch = EpochState(parts.catalog, parts.warehouse, name, expiry_ms)
         self._stopped = threading.Event()
         self.watchdog = Watchdog(parts.clock, resident_bytes)
+        self._follower = Follower(parts.catalog, parts.clock, self._catch_up, self.follow, self._beat_seconds)
         self._threads = [
-            threading.Thread(target=self._repeat, args=(action,), name=f"seachange-{action.__name__}", daemon=True)
-            for action in (self.beat, self.follow)
+            threading.Thread(target=work, name=f"seachange-{name}", daemon=True)
+            for name, work in (("beat", self._keep_beating), ("follow", self._follower.run))
         ]
         for thread in self._threads:
             thread.start()
@@ -77,13 +79,15 @@ class Node:
                 self._epoch = EpochState(self.parts.catalog, self.parts.warehouse, self.name, self.expiry_ms)
                 stale.locks.end()
 
-    def _repeat(self, action: Callable[[], None]) -> None:
-        while not self._stopped.wait(self.expiry_ms / 1_000 / _BEATS_PER_EXPIRY):
-            try:
-                action()
-            except errors.OperationalError:
-                # The catalog is out of reach for now; the epoch outlives short interruptions.
-                continue
+    @property
+    def _beat_seconds(self) -> float:
+        return self.expiry_ms / 1_000 / _BEATS_PER_EXPIRY
+
+    def _keep_beating(self) -> None:
+        while not self._stopped.wait(self._beat_seconds):
+            # The catalog may be out of reach for now; the epoch outlives short interruptions.
+            with suppress(errors.OperationalError):
+                self.beat()
 
     def beat(self) -> None:
         """One heartbeat: renews the epoch and publishes the low-water mark. It waits for nothing that a statement
@@ -96,11 +100,18 @@ class Node:
 
     def follow(self) -> None:
         """An idle node follows the log too, so that its mark holds nothing up; what no snapshot needs is forgotten."""
+        self._catch_up()
+        epoch = self._epoch
+        try:
+            epoch.housekeeping(epoch.registry.mark())
+        except errors.StaleNode:
+            self._renew(epoch)
+
+    def _catch_up(self) -> None:
         epoch = self._epoch
         try:
             if not len(epoch.registry):
                 epoch.catch_up()
-            epoch.housekeeping(epoch.registry.mark())
         except errors.StaleNode:
             self._renew(epoch)
 
@@ -133,6 +144,7 @@ class Node:
         if self._stopped.is_set():
             return
         self._stopped.set()
+        self._follower.stop()
         self._epoch.locks.end()
         self.watchdog.stop()
         self.keeper.stop()
