@@ -423,7 +423,13 @@ class QueryCanceled(OperationalError):
 
 class LockNotAvailable(OperationalError):
     sqlstate = "55P03"
-    message = "could not obtain a lock on a row: {detail}"
+    message = "could not obtain a lock: {detail}"
+
+
+class AdvisoryLocksLost(OperationalError):
+    sqlstate = "55000"
+    message = "the session's advisory locks are lost: its node did not send a heartbeat within its expiry"
+    hint_text = "Take them again before you rely on them; another session may hold them now."
 
 
 class OutOfMemory(OperationalError):

@@ -137,6 +137,14 @@ def test_a_lock_stands_against_the_commits_of_others(catalog: Catalog):
     assert isinstance(submit(catalog, there, request(catalog.head(), writes=[10], actor=1)), Committed)
 
 
+def test_a_lock_stands_against_a_large_commit_too(catalog: Catalog):
+    here, there = register(catalog), register(catalog)
+    take(catalog, here, ONE, wish(4_999), wish(9_000))
+    many = request(catalog.head(), writes=range(5_000), actor=1)
+    assert submit(catalog, there, many) == Locked(KeyHash(4_999), NO_KEY_UPDATE)
+    assert isinstance(submit(catalog, here, many), Committed)
+
+
 def test_a_conflict_comes_before_a_lock(catalog: Catalog):
     here, there = register(catalog), register(catalog)
     head = catalog.head()

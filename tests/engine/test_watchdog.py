@@ -29,6 +29,7 @@ class Clock:
 class Runner:
     def __init__(self):
         self.interrupts = 0
+        self.is_settled = False
 
     def interrupt(self):
         self.interrupts += 1

@@ -43,7 +43,9 @@ class BulkInsert:
 
     def run(self, rows: pa.RecordBatchReader) -> int:
         written: list[tuple[EntryPlan, list[Segment]]] = []
-        with Sorter(self._txn.parts.files, self._txn.parts.data / "tmp", self._reserve) as sorter:
+        interrupts = self._txn.client.interrupts
+        spill = self._txn.parts.data / "tmp"
+        with Sorter(self._txn.parts.files, spill, self._reserve) as sorter, interrupts.reaching(sorter):
             try:
                 primary = sorter.sort_stream(
                     self._stored(rows),
@@ -53,8 +55,9 @@ class BulkInsert:
                 written.append((self._plan.primary, primary))
                 self._txn.parts.warehouse.remember(primary)
                 for plan in self._plan.entries[1:]:
+                    interrupts.check()
                     # One by one: what is written so far must be known when the next one fails.
-                    written.append((plan, self._write_secondary(sorter, plan, primary)))  # noqa: PERF401
+                    written.append((plan, self._write_secondary(sorter, plan, primary)))
                 for plan, segments in written:
                     self._check_existing(sorter, plan, segments)
             except Exception:
@@ -125,6 +128,7 @@ class BulkInsert:
         given = {column_name(c.id): i for i, c in enumerate(table.visible_columns)}
         by_name = {column_name(c.id): c for c in table.columns}
         for batch in rows:
+            self._txn.client.interrupts.check()
             columns = []
             for field in schema:
                 column = by_name[field.name]

@@ -64,11 +64,13 @@ class BulkChange:
         return [segment for segment in found if not _is_data(segment)]
 
     def run(self, rows: pa.RecordBatchReader) -> int:
-        with Sorter(self._txn.parts.files, self._txn.parts.data / "tmp", self._reserve) as sorter:
+        interrupts = self._txn.client.interrupts
+        spill = self._txn.parts.data / "tmp"
+        with Sorter(self._txn.parts.files, spill, self._reserve) as sorter, interrupts.reaching(sorter):
             try:
                 count = sorter.hold(_HELD, rows.cast(self._schema()) if rows.schema != self._schema() else rows)
                 self._check_nulls(sorter)
-                for plan in self._plan.entries:
+                for plan in interrupts.each(self._plan.entries):
                     self._write(sorter, plan)
                 staged = [file for plan, segments in self._written for file in self._files(plan, segments)]
                 self._check_current(staged)
@@ -177,7 +179,8 @@ class BulkChange:
         found = [np.empty(0, np.int64)]
         index_id = plan.index.id
         if plan.is_primary:
-            encoded = [plan.codec.encode(key) for key in self._keys(plan, segment)]
+            each = self._txn.client.interrupts.each
+            encoded = [plan.codec.encode(key) for key in each(self._keys(plan, segment))]
             found.append(entry_hashes(index_id, encoded))
             if moves:
                 found.append(unique_hashes(index_id, encoded))

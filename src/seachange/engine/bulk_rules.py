@@ -29,7 +29,7 @@ def check_load(
         return
     load = Load(txn, plan.table, segments)
     if plan.checks is not None:
-        plan.checks.verify_scan(load.scan(plan.table.columns), txn.parts.duck)
+        plan.checks.verify_scan(load.scan(plan.table.columns), txn.parts.duck, txn.client.interrupts)
     for key in plan.table.foreign_keys:
         load.check(key, foreign_keys)
 
@@ -45,7 +45,7 @@ def check_change(
     table, changed = plan.table, {column.id for column in assigned or ()}
     load = Load(txn, table, change.segments)
     if plan.checks is not None and change.segments:
-        plan.checks.verify_scan(load.scan(table.columns), txn.parts.duck)
+        plan.checks.verify_scan(load.scan(table.columns), txn.parts.duck, txn.client.interrupts)
     for key in table.foreign_keys:
         if change.segments and not changed.isdisjoint(key.columns):
             load.check(key, foreign_keys)

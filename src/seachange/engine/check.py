@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from seachange import errors
+from seachange.engine.interrupts import Interrupts
 from seachange.model.constraint import Check, column_reference
 from seachange.model.descriptor import Table
 from seachange.model.scan import Scan
@@ -35,36 +36,36 @@ class RowChecks:
     table: Table
     rules: tuple[tuple[Check, Evaluate | None], ...]
 
-    def verify(self, rows: Sequence[Row], duck: Duck) -> None:
-        for check, row in self.broken(rows, duck):
+    def verify(self, rows: Sequence[Row], duck: Duck, interrupts: Interrupts) -> None:
+        for check, row in self.broken(rows, duck, interrupts):
             raise violation(self.table, check, row)
 
-    def broken(self, rows: Sequence[Row], duck: Duck) -> Iterator[tuple[Check, Row]]:
+    def broken(self, rows: Sequence[Row], duck: Duck, interrupts: Interrupts) -> Iterator[tuple[Check, Row]]:
         for check, evaluate in self.rules:
             left: Sequence[Row] = rows
             if evaluate is not None:
                 left = []
-                for row in rows:
+                for row in interrupts.each(rows):
                     try:
                         if evaluate(row) is False:
                             yield check, row
                     except Undecided:
                         left.append(row)
             if left:
-                yield from ((check, row) for row in self._broken_in_duckdb(check, left, duck))
+                yield from ((check, row) for row in self._broken_in_duckdb(check, left, duck, interrupts))
 
-    def _broken_in_duckdb(self, check: Check, rows: Sequence[Row], duck: Duck) -> list[Row]:
+    def _broken_in_duckdb(self, check: Check, rows: Sequence[Row], duck: Duck, interrupts: Interrupts) -> list[Row]:
         columns = [self.table.column_by_id[c] for c in check.columns]
         schema = schema_of((c.id, c.type) for c in columns)
         positions = [self.table.columns.index(column) for column in columns]
         arrays = [pa.array([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
         given = pa.Table.from_arrays([*arrays, pa.array(range(len(rows)))], [*schema.names, "position"])
         sql = f"SELECT position FROM checked WHERE NOT ({check.expression})"  # noqa: S608 - columns are named by id
-        with closing(DuckSession(duck.cursor(), {})) as session:
+        with closing(DuckSession(duck.cursor(), {})) as session, interrupts.reaching(session):
             found = session.rows(DuckQuery(sql, {}, {"checked": given})).rows
         return [rows[position] for (position,) in sorted(found)]
 
-    def verify_scan(self, scan: Scan, duck: Duck) -> None:
+    def verify_scan(self, scan: Scan, duck: Duck, interrupts: Interrupts) -> None:
         """The same for the rows of a scan whose columns are all of the table's, in one query."""
         columns = self.table.columns
         named = ", ".join(f"{quote(c.name)} AS {column_reference(c.id)}" for c in columns)
@@ -74,7 +75,7 @@ class RowChecks:
             f"SELECT {shown}, {', '.join(failed)} FROM (SELECT {named} FROM ({scan.sql})) "  # noqa: S608 - as above
             f"WHERE {' OR '.join(failed)} LIMIT 1"
         )
-        with closing(DuckSession(duck.cursor(), {})) as session:
+        with closing(DuckSession(duck.cursor(), {})) as session, interrupts.reaching(session):
             found = session.rows(DuckQuery(sql, scan.parameters, scan.relations)).rows
         for row in found:
             failing = row[len(columns) :].index(True)

@@ -14,10 +14,11 @@ from typing import Any
 
 from seachange import errors
 from seachange.engine.buffer import WriteBuffer
+from seachange.engine.client import Client
 from seachange.engine.epoch import EpochState
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.ids import KeyHash, Seq
-from seachange.model.locking import LockPolicy, LockStrength
+from seachange.model.locking import LockOwner, LockPolicy, LockStrength, LockWish
 from seachange.storage.keys import entry_hash, unique_hash
 
 Row = tuple[Any, ...]
@@ -33,6 +34,12 @@ class Claim:
     lock: KeyHash
     strength: LockStrength
     also: KeyHash | None = None
+
+    @property
+    def wish(self) -> LockWish:
+        """The lock between nodes. Who shares a key minds only that it stays."""
+        guard = self.also if self.strength is LockStrength.KEY_SHARE else None
+        return LockWish(self.lock, self.strength, self.lock if guard is None else guard)
 
     @property
     def written(self) -> Iterator[KeyHash]:
@@ -52,11 +59,14 @@ class Claim:
 
 
 class Claims:
-    """The locks of one transaction; `owner` is its ticket in the registry."""
+    """The locks of one transaction; `ticket` is its place in the registry."""
 
-    def __init__(self, epoch: EpochState, owner: int, shares: dict[KeyHash, Seq]) -> None:
-        self._epoch = epoch
-        self._owner = owner
+    def __init__(self, epoch: EpochState, ticket: int, client: Client, shares: dict[KeyHash, Seq]) -> None:
+        self.epoch = epoch
+        self.owner = LockOwner(client.actor, ticket)
+        self._interrupts = client.interrupts
+        # Whether there is something to give up in the catalog.
+        self._has_shared = False
         # A session waits, and runs a statement again. Whoever drives a transaction by hand hears of it at commit.
         self.waits = False
         self.timeout_ms = 0
@@ -71,28 +81,79 @@ class Claims:
             return
         if len(claims) <= LOCKED_ROWS_MAX:
             for claim in claims:
-                self._epoch.locks.acquire(self._owner, claim.lock, claim.strength, LockPolicy.WAIT, self.timeout_ms)
+                self._acquire(claim, LockPolicy.WAIT)
         self.check(claims, snapshot)
+
+    def _acquire(self, claim: Claim, policy: LockPolicy) -> bool:
+        locks = self.epoch.locks
+        return locks.acquire(self.owner, claim.lock, claim.strength, policy, self.timeout_ms, self._interrupts)
 
     def check(self, claims: Iterable[Claim], snapshot: Seq) -> None:
         keys = {key: snapshot for claim in claims for key in (claim.lock, claim.also) if key is not None}
-        changed = self._epoch.conflicts.find(keys, {})
+        changed = self.epoch.conflicts.find(keys, {})
         if changed is not None:
             raise errors.RowChanged(seq=changed)
 
-    def lock(self, claims: Sequence[Claim], policy: LockPolicy) -> list[bool]:
-        """Locks rows that are to be read; says which of them, as the policy may leave some out."""
-        if not self.waits:
+    def lock(self, claims: Sequence[Claim], policy: LockPolicy, most: int | None = None) -> list[bool]:
+        """Locks rows that are to be read, for all nodes; says which of them, as the policy may leave some out."""
+        if not self.waits or not claims:
             return [True] * len(claims)
-        locks = self._epoch.locks
-        return [locks.acquire(self._owner, c.lock, c.strength, policy, self.timeout_ms) for c in claims]
+        if policy is LockPolicy.SKIP:
+            return self._lock_free(claims, len(claims) if most is None else most)
+        for claim in claims:
+            self._acquire(claim, policy)
+        self._take_shared(self.owner, [claim.wish for claim in claims], policy)
+        return [True] * len(claims)
+
+    def _lock_free(self, claims: Sequence[Claim], most: int) -> list[bool]:
+        """Nothing waits here, so the catalog chooses first: it is asked once about all that are free in the node."""
+        taken = [False] * len(claims)
+        locks = self.epoch.locks
+        free = [n for n, c in enumerate(claims) if locks.is_free(self.owner, c.lock, c.strength)]
+        while free and sum(taken) < most:
+            wishes = [claims[n].wish for n in free]
+            granted = self._take_shared(self.owner, wishes, LockPolicy.SKIP, most - sum(taken))
+            for n, is_granted in zip(free, granted, strict=False):
+                taken[n] = is_granted and self._acquire(claims[n], LockPolicy.SKIP)
+            free = free[len(granted) :]
+        return taken
+
+    def take_shared(self, owner: LockOwner, wish: LockWish, policy: LockPolicy) -> bool:
+        """A lock that is not about a row: inside the node, then between nodes; what is refused is not held."""
+        locks = self.epoch.locks
+        held = locks.holds(owner, wish.key)
+        if not locks.acquire(owner, wish.key, wish.strength, policy, self.timeout_ms, self._interrupts):
+            return False
+        granted = False
+        try:
+            (granted,) = self._take_shared(owner, [wish], policy)
+        finally:
+            if not granted and not held:
+                locks.release(owner, wish.key)
+        return granted
+
+    def wait_for(self, key: KeyHash, strength: LockStrength) -> None:
+        """Another's lock stands against the commit: takes it in turn."""
+        self._take_shared(self.owner, [LockWish(key, strength, key)], LockPolicy.WAIT)
+
+    def _take_shared(
+        self, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int | None = None
+    ) -> Sequence[bool]:
+        self._has_shared = self._has_shared or owner == self.owner
+        taken = self.epoch.shared.take(owner, wishes, policy, self._interrupts, self.timeout_ms, most)
+        if policy is LockPolicy.NOWAIT and not all(taken.granted):
+            raise errors.LockNotAvailable(detail="a transaction of another node holds it")
+        # Keys are locked before they are checked: whatever was committed before the grant has to be known by then.
+        if taken.head > self.epoch.applied:
+            self.epoch.catch_up()
+        return taken.granted
 
     def declare(self, claims: Sequence[Claim], snapshot: Seq) -> None:
-        """Makes locked rows part of the commit, so that a change by another node, which knows nothing of the lock, is a
-        conflict; raises RowChanged if there was one since `snapshot`."""
+        """Makes locked rows part of the commit, so that a change by whoever did not heed the lock is a conflict;
+        raises RowChanged if there was one since `snapshot`."""
         writes = {key: snapshot for claim in claims for key in claim.written}
         shares = {key: snapshot for claim in claims for key in claim.shared}
-        changed = self._epoch.conflicts.find(writes, shares)
+        changed = self.epoch.conflicts.find(writes, shares)
         if changed is not None:
             raise errors.RowChanged(seq=changed)
         # What an earlier statement relied on counts from there.
@@ -101,11 +162,10 @@ class Claims:
         for key in shares:
             self._shares.setdefault(key, snapshot)
 
-    def cancel(self) -> None:
-        self._epoch.locks.cancel(self._owner)
-
     def release(self) -> None:
-        self._epoch.locks.release_all(self._owner)
+        if self._has_shared:
+            self.epoch.shared.release_all(self.owner)
+        self.epoch.locks.release_all(self.owner)
 
 
 def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[Claim]:

@@ -152,6 +152,7 @@ def _discard(session: SessionState, statement: Discard) -> Result:
             raise errors.ActiveTransaction(detail="DISCARD ALL cannot run inside a transaction block")
         session.settings.reset(None)
         session.prepared.remove(None)
+        session.unlock_advisory()
     return Result(f"DISCARD {statement.what.upper()}")
 
 

@@ -21,16 +21,18 @@ from seachange.engine.images import Images
 from seachange.engine.locks import LockTable
 from seachange.engine.registry import Registry
 from seachange.engine.schemas import Schema, SchemaHistory, schema_of
+from seachange.engine.sharedlocks import SharedLocks
 from seachange.model.descriptor import Index, PublishedDescriptor, Table
 from seachange.model.descriptor_json import decode_table
 from seachange.model.ids import DescriptorId, Epoch, Seq
 from seachange.model.log import CommitRequest, Committed, LogEntry
+from seachange.runtime.clock import Clock
 from seachange.storage.image import IndexImage
 from seachange.storage.warehouse import Warehouse
 
 
 class EpochState:
-    def __init__(self, catalog: Catalog, warehouse: Warehouse, name: str, expiry_ms: int) -> None:
+    def __init__(self, catalog: Catalog, warehouse: Warehouse, name: str, expiry_ms: int, clock: Clock) -> None:
         self.catalog = catalog
         self.epoch: Epoch = catalog.register_node(name, expiry_ms)
         self.lock = threading.RLock()
@@ -43,6 +45,7 @@ class EpochState:
         self.images = Images(catalog, self.epoch, warehouse)
         self.registry = Registry(self.applied)
         self.locks = LockTable(self.epoch)
+        self.shared = SharedLocks(catalog, self.epoch, self.locks, clock)
         self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
 
     @contextmanager

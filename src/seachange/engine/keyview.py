@@ -129,7 +129,8 @@ class KeyView:
         return by_id(plan_scan(table, index, columns, parts, overlay, self._txn.parts.warehouse, "keys"), columns)
 
     def run(self, scan: Scan) -> list[Row]:
-        with closing(DuckSession(self._txn.parts.duck.cursor(), {})) as session:
+        reaching = self._txn.client.interrupts.reaching
+        with closing(DuckSession(self._txn.parts.duck.cursor(), {})) as session, reaching(session):
             return session.rows(DuckQuery(scan.sql, scan.parameters, scan.relations)).rows
 
 

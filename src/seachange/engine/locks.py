@@ -1,5 +1,5 @@
 """Key locks inside a node: whoever is about to write a key that an open transaction of the node has written waits for
-its end, instead of running into a conflict at COMMIT.
+its end, instead of running into a conflict at COMMIT. `engine/sharedlocks.py` has those between nodes.
 
 **Invariant:** locks are advisory. Nothing is ever decided by them: the check at commit is what keeps two writers of a
 key apart. They end with their transaction, and with the epoch.
@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from seachange import errors
+from seachange.engine.interrupts import Interrupts
 from seachange.model.ids import Epoch, KeyHash
-from seachange.model.locking import CONFLICTS, LockPolicy, LockStrength
+from seachange.model.locking import CONFLICTS, LockOwner, LockPolicy, LockStrength
 
 
 class _Wake(Enum):
@@ -27,7 +28,7 @@ class _Wake(Enum):
 
 @dataclass(slots=True)
 class _Waiter:
-    owner: int
+    owner: LockOwner
     key: KeyHash
     strength: LockStrength
     signal: threading.Event = field(default_factory=threading.Event)
@@ -36,29 +37,31 @@ class _Waiter:
 
 @dataclass(slots=True)
 class _Lock:
-    holders: dict[int, LockStrength] = field(default_factory=dict)
+    holders: dict[LockOwner, LockStrength] = field(default_factory=dict)
     queue: deque[_Waiter] = field(default_factory=deque)
 
 
 class LockTable:
-    """The locks of one epoch. Owners are the tickets of transactions in the node's registry."""
+    """The locks of one epoch. An actor never waits for itself, whatever its locks end with."""
 
     def __init__(self, epoch: Epoch) -> None:
         self._epoch = epoch
         self._mutex = threading.Lock()
         self._locks: dict[KeyHash, _Lock] = {}
-        self._held: dict[int, set[KeyHash]] = {}
+        self._held: dict[LockOwner, set[KeyHash]] = {}
+        # By actor.
         self._waiting: dict[int, _Waiter] = {}
         self._ended = False
         self.waits = 0
 
     def acquire(
         self,
-        owner: int,
+        owner: LockOwner,
         key: KeyHash,
         strength: LockStrength,
         policy: LockPolicy = LockPolicy.WAIT,
         timeout_ms: int = 0,
+        interrupts: Interrupts | None = None,
     ) -> bool:
         """Takes the lock, waiting for it if the policy says so; False if it was skipped. Raises LockNotAvailable,
         DeadlockDetected, QueryCanceled, or StaleNode when the epoch ends. `timeout_ms` 0 waits for ever."""
@@ -75,21 +78,43 @@ class LockTable:
             if policy is LockPolicy.NOWAIT:
                 raise errors.LockNotAvailable(detail="another transaction holds it")
             self._enqueue(lock, waiter)
+            # Whoever interrupted before has found nobody waiting.
+            if interrupts is not None and interrupts.is_set:
+                self._wake(waiter, _Wake.CANCELED)
         self._await(waiter, timeout_ms)
         return True
 
-    def release_all(self, owner: int) -> None:
+    def is_free(self, owner: LockOwner, key: KeyHash, strength: LockStrength) -> bool:
+        """Whether the owner would be granted the lock just now."""
+        with self._mutex:
+            lock = self._locks.get(key)
+            return lock is None or not any(True for _ in self._blockers(lock, _Waiter(owner, key, strength)))
+
+    def holds(self, owner: LockOwner, key: KeyHash) -> bool:
+        with self._mutex:
+            return key in self._held.get(owner, ())
+
+    def release(self, owner: LockOwner, key: KeyHash) -> None:
+        with self._mutex:
+            if key in self._held.get(owner, ()):
+                self._held[owner].discard(key)
+                self._give_up(owner, key)
+
+    def release_all(self, owner: LockOwner) -> None:
         """The transaction has ended: whoever waited for it goes on."""
         with self._mutex:
             for key in self._held.pop(owner, ()):
-                lock = self._locks[key]
-                lock.holders.pop(owner, None)
-                self._pass_on(key, lock)
+                self._give_up(owner, key)
 
-    def cancel(self, owner: int) -> None:
+    def cancel(self, actor: int) -> None:
         """Ends the wait of a statement that its client gave up, if it waits."""
         with self._mutex:
-            self._wake(self._waiting.get(owner), _Wake.CANCELED)
+            self._wake(self._waiting.get(actor), _Wake.CANCELED)
+
+    def waits_for(self) -> dict[int, set[int]]:
+        """Which actors wait for which."""
+        with self._mutex:
+            return {actor: set(self._waited_for(actor)) for actor in self._waiting}
 
     def end(self) -> None:
         """The epoch has ended, and with it every lock."""
@@ -111,23 +136,24 @@ class LockTable:
     def _blockers(self, lock: _Lock, waiter: _Waiter) -> Iterator[int]:
         """Whom a request waits for: other holders and, unless it already has a part of the lock, who came first."""
         conflicting = CONFLICTS[waiter.strength]
-        yield from (o for o, s in lock.holders.items() if o != waiter.owner and s in conflicting)
-        if waiter.owner in lock.holders:
+        mine = waiter.owner.actor
+        yield from (o.actor for o, s in lock.holders.items() if o.actor != mine and s in conflicting)
+        if _has_part(lock, mine):
             return
         for earlier in lock.queue:
             if earlier is waiter:
                 return
             if earlier.strength in conflicting:
-                yield earlier.owner
+                yield earlier.owner.actor
 
     def _enqueue(self, lock: _Lock, waiter: _Waiter) -> None:
         # Whoever strengthens a lock goes first: those in the queue wait for it anyway.
-        if waiter.owner in lock.holders:
+        if _has_part(lock, waiter.owner.actor):
             lock.queue.appendleft(waiter)
         else:
             lock.queue.append(waiter)
-        self._waiting[waiter.owner] = waiter
-        if self._closes_cycle(waiter.owner):
+        self._waiting[waiter.owner.actor] = waiter
+        if self._closes_cycle(waiter.owner.actor):
             self._forget(waiter)
             raise errors.DeadlockDetected()
         self.waits += 1
@@ -137,22 +163,27 @@ class LockTable:
         seen: set[int] = set()
         stack = list(self._waited_for(start))
         while stack:
-            owner = stack.pop()
-            if owner == start:
+            actor = stack.pop()
+            if actor == start:
                 return True
-            if owner not in seen:
-                seen.add(owner)
-                stack += self._waited_for(owner)
+            if actor not in seen:
+                seen.add(actor)
+                stack += self._waited_for(actor)
         return False
 
-    def _waited_for(self, owner: int) -> Iterable[int]:
-        waiter = self._waiting.get(owner)
+    def _waited_for(self, actor: int) -> Iterable[int]:
+        waiter = self._waiting.get(actor)
         return () if waiter is None else self._blockers(self._locks[waiter.key], waiter)
 
     def _grant(self, lock: _Lock, waiter: _Waiter) -> None:
         held = lock.holders.get(waiter.owner)
         lock.holders[waiter.owner] = waiter.strength if held is None else max(held, waiter.strength)
         self._held.setdefault(waiter.owner, set()).add(waiter.key)
+
+    def _give_up(self, owner: LockOwner, key: KeyHash) -> None:
+        lock = self._locks[key]
+        lock.holders.pop(owner, None)
+        self._pass_on(key, lock)
 
     def _pass_on(self, key: KeyHash, lock: _Lock) -> None:
         for waiter in list(lock.queue):
@@ -169,7 +200,7 @@ class LockTable:
             waiter.signal.set()
 
     def _forget(self, waiter: _Waiter) -> None:
-        del self._waiting[waiter.owner]
+        del self._waiting[waiter.owner.actor]
         lock = self._locks[waiter.key]
         lock.queue.remove(waiter)
         if waiter.wake is not _Wake.GRANTED:
@@ -194,3 +225,7 @@ class LockTable:
                 raise errors.StaleNode(node=self._epoch)
             case _:
                 return
+
+
+def _has_part(lock: _Lock, actor: int) -> bool:
+    return any(owner.actor == actor for owner in lock.holders)

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from itertools import count
 
 from seachange import errors
+from seachange.engine.advisory import AdvisoryLocks
+from seachange.engine.client import Client
 from seachange.engine.epoch import EpochState
 from seachange.engine.follower import Follower
 from seachange.engine.keeper import Keeper, compact_index
@@ -37,7 +40,8 @@ class Node:
         self.name = name
         self.expiry_ms = expiry_ms
         self._renewing = threading.Lock()
-        self._epoch = EpochState(parts.catalog, parts.warehouse, name, expiry_ms)
+        self._epoch = self._register()
+        self._actors = count(1)
         self._stopped = threading.Event()
         self.watchdog = Watchdog(parts.clock, resident_bytes)
         self._follower = Follower(parts.catalog, parts.clock, self._catch_up, self.follow, self._beat_seconds)
@@ -58,16 +62,28 @@ class Node:
     def duck(self) -> Duck:
         return self.parts.duck
 
-    def begin(self, isolation: Isolation = Isolation.READ_COMMITTED, as_of: Seq | None = None) -> Transaction:
+    def _register(self) -> EpochState:
+        parts = self.parts
+        return EpochState(parts.catalog, parts.warehouse, self.name, self.expiry_ms, parts.clock)
+
+    def new_client(self, notices: list[str]) -> Client:
+        return Client(next(self._actors), advisory=AdvisoryLocks(notices))
+
+    def begin(
+        self,
+        isolation: Isolation = Isolation.READ_COMMITTED,
+        as_of: Seq | None = None,
+        client: Client | None = None,
+    ) -> Transaction:
         if self._stopped.is_set():
             raise errors.NodeClosed()
         if self._epoch.ended:
             self._renew(self._epoch)
         try:
-            return Transaction(self.parts, self._epoch, isolation, as_of)
+            return Transaction(self.parts, self._epoch, isolation, as_of, client)
         except errors.StaleNode:
             self._renew(self._epoch)
-            return Transaction(self.parts, self._epoch, isolation, as_of)
+            return Transaction(self.parts, self._epoch, isolation, as_of, client)
 
     def sequence_at(self, timestamp_us: int) -> Seq:
         return self.parts.catalog.sequence_at(timestamp_us)
@@ -76,7 +92,7 @@ class Node:
         """Starts over under a new epoch, unless another thread has done so already."""
         with self._renewing:
             if self._epoch is stale and not self._stopped.is_set():
-                self._epoch = EpochState(self.parts.catalog, self.parts.warehouse, self.name, self.expiry_ms)
+                self._epoch = self._register()
                 stale.locks.end()
 
     @property
@@ -104,6 +120,7 @@ class Node:
         epoch = self._epoch
         try:
             epoch.housekeeping(epoch.registry.mark())
+            epoch.shared.release_left()
         except errors.StaleNode:
             self._renew(epoch)
 

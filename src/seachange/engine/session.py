@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, TextIO, TypeVar
 
 from seachange import errors
@@ -51,7 +52,10 @@ class Session:
         self._duck = DuckSession(node.duck.cursor(), known)
         # Begun by the first statement that needs it, so that modes can be set after BEGIN.
         self._transaction: Transaction | None = None
-        self._running: Transaction | None = None
+        # Who this session is to others' locks, and how it hears that a statement is to end.
+        self.client = node.new_client(self.notices)
+        self._is_guarded = False
+        self.is_settled = False
         self._savepoints = Savepoints()
         self.prepared = NamedStatements()
         self.cursors = OpenCursors()
@@ -59,14 +63,19 @@ class Session:
 
     def close(self) -> None:
         self.rollback()
+        self.unlock_advisory()
         self._duck.close()
 
     def interrupt(self) -> None:
         """Cancels the running statement; may be called from another thread."""
+        # The flag first: whoever begins to wait looks at it.
+        self.client.interrupts.set()
         self._duck.interrupt()
-        running = self._running
-        if running is not None:
-            running.claims.cancel()
+        self.node.epoch.locks.cancel(self.client.actor)
+
+    def unlock_advisory(self) -> None:
+        """Gives up the advisory locks of the session."""
+        self.client.advisory.unlock_all(self.client.actor)
 
     # Statements.
 
@@ -91,7 +100,7 @@ class Session:
         for statement in prepared:
             if results:
                 transaction.start_statement()
-            results.append(self._run(statement, transaction, values))
+            results.append(self._guarded(partial(self._run, statement, transaction, values)))
         return results
 
     def copy_out(self, query: str, file: TextIO, format_: CopyFormat) -> int:
@@ -99,15 +108,15 @@ class Session:
         statement = prepare_one(query, ("SELECT",)).parsed
         if not isinstance(statement, TreeStatement):
             raise errors.Bug(detail="a query that is not a tree")
-        with self._watched():
-            return self.in_transaction(
-                lambda transaction: copy_out(statement, transaction, self._duck, (), file, format_)
-            )
+        return self.in_transaction(lambda transaction: copy_out(statement, transaction, self._duck, (), file, format_))
 
     def execute_prepared(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         return self._execute_one(prepared, values)
 
     def _execute_one(self, prepared: Prepared, values: Sequence[Any]) -> Result:
+        return self._guarded(lambda: self._dispatch(prepared, values))
+
+    def _dispatch(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         if is_control(prepared.parsed):
             return self._control(prepared, values)
         if self.status is Status.FAILED:
@@ -119,16 +128,20 @@ class Session:
     def _run(self, prepared: Prepared, transaction: Transaction, values: Sequence[Any]) -> Result:
         if prepared.writes and (self.read_only or transaction.read_only):
             raise errors.ReadOnlyTransaction(command=prepared.command)
-        transaction.claims.waits = True
         transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
-        self._running = transaction
+        return run_current(transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices))
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        """A statement with all that belongs to it, commit and repetitions too: it can be cancelled, and has limits."""
+        if self._is_guarded:
+            return work()
+        self._is_guarded, self.is_settled = True, False
+        self.client.interrupts.clear()
         try:
             with self._watched():
-                return run_current(
-                    transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices)
-                )
+                return work()
         finally:
-            self._running = None
+            self._is_guarded = False
 
     def _watched(self) -> AbstractContextManager[None]:
         timeout_ms = parse_duration_ms(self.settings.get("statement_timeout"))
@@ -142,7 +155,10 @@ class Session:
         if self.status is Status.FAILED:
             raise errors.InFailedTransaction()
         if self.status is Status.IDLE:
-            return self._once(work)
+            return self._guarded(lambda: self._once(work))
+        return self._guarded(lambda: self._in_block(work))
+
+    def _in_block(self, work: Callable[[Transaction], T]) -> T:
         try:
             if self._transaction is None:
                 self._transaction = self._begin()
@@ -160,23 +176,47 @@ class Session:
         except BaseException:
             transaction.rollback()
             raise
-        transaction.commit()
+        if self._is_guarded:
+            self._settle(transaction)
+        else:
+            self._guarded(lambda: self._settle(transaction))
         return result
+
+    def _settle(self, transaction: Transaction) -> None:
+        if transaction.commit() is not None:
+            self.is_settled = True
 
     def _retrying(self, work: Callable[[Transaction], T]) -> T:
         """A statement that stands for itself never shows a conflict to its client before it was retried."""
+        changes = self.client.advisory.changes
         for _ in range(RETRIES_MAX):
             try:
                 return self._once(work)
-            except (errors.SerializationFailure, errors.DeadlockDetected):
-                continue
+            except (errors.SerializationFailure, errors.DeadlockDetected) as problem:
+                self._check_repeatable(problem, changes)
         return self._once(work)
+
+    def _check_repeatable(self, problem: errors.Error, changes: int) -> None:
+        """Advisory locks of the session are not taken back: what took one is not run again, and who holds one may be
+        the reason of a deadlock."""
+        advisory = self.client.advisory
+        if advisory.changes != changes or (advisory.any_held and isinstance(problem, errors.DeadlockDetected)):
+            raise problem
 
     def _begin(self) -> Transaction:
         as_of = parse_as_of(self.settings.get("seachange.as_of"))
         if isinstance(as_of, dt.datetime):
             as_of = self.node.sequence_at((as_of - _EPOCH) // _MICROSECOND)
-        return self.node.begin(self._isolation(), as_of=None if as_of is None else Seq(as_of))
+        seq = None if as_of is None else Seq(as_of)
+        transaction = self.node.begin(self._isolation(), seq, self.client)
+        # A session waits, and runs a statement again.
+        transaction.claims.waits = True
+        try:
+            self.client.advisory.check_epoch(transaction.epoch)
+        except errors.AdvisoryLocksLost:
+            transaction.rollback()
+            raise
+        return transaction
 
     def _isolation(self) -> Isolation:
         name = "default_transaction_isolation" if self.status is Status.IDLE else "transaction_isolation"
@@ -201,7 +241,9 @@ class Session:
         committed = False
         try:
             if self.status is Status.OPEN and self._transaction is not None:
-                self._transaction.commit()
+                transaction = self._transaction
+                transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
+                self._guarded(lambda: self._settle(transaction))
             elif self._transaction is not None:
                 self._transaction.rollback()
             committed = self.status is Status.OPEN

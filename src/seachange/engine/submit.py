@@ -84,7 +84,7 @@ def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> N
     if not final:
         return
     draft.touched.append(buffer.plan.index.id)
-    for op, encoded, entry in final:
+    for op, encoded, entry in txn.client.interrupts.each(final):
         _add_hashes(draft, buffer.plan, op, encoded, entry)
     if len(final) > txn.parts.inline_rows_max:
         _add_files(txn, draft, buffer, final)
@@ -143,7 +143,10 @@ def _submit(txn: TransactionState, draft: _Draft) -> Seq:
     staged = [file.base for b in txn.buffer.indexes.values() for file in (*b.staged, *b.removed)]
     oldest = min([*draft.writes.values(), *txn.shares.values(), *staged, txn.snapshot])
     validated = oldest
-    for attempt in count():
+    sent_back = count()
+    while True:
+        # The last moment to hear of an interrupt: what is sent may be committed.
+        txn.client.interrupts.check()
         keys = WriteSet(draft.writes, txn.shares, oldest, draft.listed)
         validated = validate(txn, keys, validated)
         request = replace(_request(txn, draft, oldest), validated=validated)
@@ -152,15 +155,17 @@ def _submit(txn: TransactionState, draft: _Draft) -> Seq:
             case Committed(seq=seq):
                 return seq
             case Revalidate():
+                attempt = next(sent_back)
                 if attempt >= ATTEMPTS_MAX:
                     raise refusal(outcome, txn)
                 if attempt == UNLISTED_ATTEMPTS:
                     _list_keys(txn, draft)
                     _list_reads(txn, draft)
                 txn.epoch.catch_up()
+            case Locked(key=key, strength=strength) if txn.claims.waits:
+                txn.claims.wait_for(key, strength)
             case _:
                 raise refusal(outcome, txn)
-    raise errors.Bug(detail="a commit that was neither decided nor given up")
 
 
 def _list_keys(txn: TransactionState, draft: _Draft) -> None:
@@ -205,6 +210,7 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         descriptors=changes,
         raises=raises,
         generations=txn.pending.new_indexes(),
+        actor=txn.client.actor,
     )
 
 

@@ -6,10 +6,10 @@ write remembers the snapshot at which it was computed, and the commit is checked
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from seachange.engine.bulk import BulkInsert
 from seachange.engine.bulk_change import BulkChange
 from seachange.engine.bulk_rules import check_change, check_load
 from seachange.engine.claims import Claim, Claims, claim_deletes, claim_inserts, claim_key, claim_updates
+from seachange.engine.client import Client, driven_by_hand
 from seachange.engine.deferral import Deferral, find_deferrable
 from seachange.engine.epoch import EpochState
 from seachange.engine.foreign_key import ForeignKeys
@@ -36,7 +37,7 @@ from seachange.model.constraint import Action
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
-from seachange.model.locking import LockPolicy, LockStrength
+from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
 from seachange.model.references import Reference, references_to
 from seachange.model.relation import RelationName
 from seachange.model.scan import Scan, ScanFacts
@@ -46,11 +47,19 @@ from seachange.storage.plan import Overlay, plan_scan
 
 Row = tuple[Any, ...]
 Mark = tuple[int, int, int, Deferral]
+T = TypeVar("T")
 DEFAULT_SCHEMA = "public"
 
 
 class Transaction:
-    def __init__(self, parts: NodeParts, epoch: EpochState, isolation: Isolation, as_of: Seq | None = None) -> None:
+    def __init__(
+        self,
+        parts: NodeParts,
+        epoch: EpochState,
+        isolation: Isolation,
+        as_of: Seq | None = None,
+        client: Client | None = None,
+    ) -> None:
         self.parts = parts
         self.epoch = epoch
         self.isolation = isolation
@@ -75,7 +84,8 @@ class Transaction:
             # What never began must not hold the low-water mark.
             epoch.registry.leave(self._ticket)
             raise
-        self.claims = Claims(epoch, self._ticket, self.shares)
+        self.client = client if client is not None else driven_by_hand(self._ticket)
+        self.claims = Claims(epoch, self._ticket, self.client, self.shares)
         self._open = True
 
     def _look(self) -> Seq:
@@ -317,18 +327,31 @@ class Transaction:
     def broken_checks(self, table: Table, rows: Sequence[Row]) -> list[tuple[str, Row]]:
         """The rows that do not fulfil a CHECK constraint, with its name."""
         checks = self.parts.write_plan(table).checks
-        return [(check.name, row) for check, row in checks.broken(rows, self.parts.duck)] if checks else []
+        if not checks:
+            return []
+        return [(check.name, row) for check, row in checks.broken(rows, self.parts.duck, self.client.interrupts)]
+
+    def each(self, items: Iterable[T]) -> Iterator[T]:
+        return self.client.interrupts.each(items)
 
     # Writing.
 
+    def advise(self, call: AdvisoryCall, key: KeyHash | None) -> bool:
+        return self.client.advisory.run(call, key, self.claims)
+
     def lock_rows(
-        self, table: Table, keys: Sequence[Row], strength: LockStrength, policy: LockPolicy
+        self,
+        table: Table,
+        keys: Sequence[Row],
+        strength: LockStrength,
+        policy: LockPolicy,
+        most: int | None = None,
     ) -> Sequence[bool]:
         plan = self._write_plan(table).primary
         if self.pending.is_new(table):
-            return [True] * len(keys)
+            return [n < most if most is not None else True for n in range(len(keys))]
         claims = [claim_key(plan, key, strength) for key in keys]
-        taken = self.claims.lock(claims, policy)
+        taken = self.claims.lock(claims, policy, most)
         own = self.buffer.indexes.get(plan.index.id)
         self.claims.declare(
             [
@@ -344,9 +367,9 @@ class Transaction:
         writer = self._writer(self._write_plan(table))
         writer.check(rows)
         if not self.pending.is_new(table):
-            self._take(writer.plan, claim_inserts(writer.plan, rows))
+            self._take(writer.plan, claim_inserts(writer.plan, self.each(rows)))
         rowid = writer.plan.rowid
-        for row in rows:
+        for row in self.each(rows):
             if rowid is not None and row[rowid] is None:
                 row = (*row[:rowid], self.parts.rowids.take(self.epoch.epoch), *row[rowid + 1 :])
             writer.insert(row)
@@ -367,15 +390,15 @@ class Transaction:
         writer = self._writer(self._write_plan(table))
         writer.check(new)
         if not self.pending.is_new(table):
-            self._take(writer.plan, claim_updates(writer.plan, self.buffer, old, new))
+            self._take(writer.plan, claim_updates(writer.plan, self.buffer, self.each(old), new))
         # Keys are freed before they are taken, so that a statement may shift or swap them.
-        moved = [(o, n) for o, n in zip(old, new, strict=True) if writer.moves(o, n)]
-        for before, after in zip(old, new, strict=True):
+        moved = [(o, n) for o, n in self.each(zip(old, new, strict=True)) if writer.moves(o, n)]
+        for before, after in self.each(zip(old, new, strict=True)):
             if not writer.moves(before, after):
                 writer.update(before, after)
-        for before, _ in moved:
+        for before, _ in self.each(moved):
             writer.delete(before)
-        for _, after in moved:
+        for _, after in self.each(moved):
             writer.insert(after)
 
     def delete(self, table: Table, old: Sequence[Row]) -> None:
@@ -385,8 +408,8 @@ class Transaction:
     def write_delete(self, table: Table, old: Sequence[Row]) -> None:
         writer = self._writer(self._write_plan(table))
         if not self.pending.is_new(table):
-            self.claims.take(claim_deletes(writer.plan, self.buffer, old), self.snapshot)
-        for row in old:
+            self.claims.take(claim_deletes(writer.plan, self.buffer, self.each(old)), self.snapshot)
+        for row in self.each(old):
             writer.delete(row)
 
     def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
@@ -437,7 +460,7 @@ class Transaction:
 
     def _writer(self, plan: WritePlan) -> RowWriter:
         is_new = self.pending.is_new(plan.table)
-        return RowWriter(plan, self.buffer, self.epoch, self.parts, self.snapshot, is_new)
+        return RowWriter(plan, self.buffer, self.epoch, self.parts, self.snapshot, is_new, self.client.interrupts)
 
     def _use(self, table: Table) -> None:
         if not self.pending.changes(table):

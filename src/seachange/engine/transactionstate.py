@@ -6,6 +6,7 @@ from typing import Protocol
 
 from seachange.engine.buffer import WriteBuffer
 from seachange.engine.claims import Claims
+from seachange.engine.client import Client
 from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
@@ -23,6 +24,7 @@ class TransactionState(Protocol):
     snapshot: Seq
     reads: ReadSet
     claims: Claims
+    client: Client
     relied_empty: dict[IndexId, tuple[Table, Seq]]
     fenced: set[TableId]
     shares: dict[KeyHash, Seq]

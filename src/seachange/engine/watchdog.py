@@ -1,7 +1,8 @@
 """Ends statements that take too long or make the process grow too much; others go on.
 
 **Invariant:** only a statement that is still running is interrupted, never the one after it. An interrupt is repeated
-until the statement ends, since one that arrives between two queries of a statement is lost.
+until the statement ends, since one that arrives between two queries of a statement is lost. What has committed is never
+reported as ended.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from seachange.runtime.clock import Clock
 TICK_MS = 25
 
 
-class Interruptible(Protocol):
+class Runner(Protocol):
+    @property
+    def is_settled(self) -> bool:
+        """Whether the statement has committed: then it is too late to end it."""
+
     def interrupt(self) -> None: ...
 
 
 class _Watched:
     __slots__ = ("deadline_us", "growth_bytes_max", "problem", "resident_before", "runner")
 
-    def __init__(self, runner: Interruptible, deadline_us: int, growth_bytes_max: int) -> None:
+    def __init__(self, runner: Runner, deadline_us: int, growth_bytes_max: int) -> None:
         """0 stands for no limit."""
         self.runner = runner
         self.deadline_us = deadline_us
@@ -49,7 +54,7 @@ class Watchdog:
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def watch(self, runner: Interruptible, timeout_ms: int, growth_bytes_max: int) -> Iterator[None]:
+    def watch(self, runner: Runner, timeout_ms: int, growth_bytes_max: int) -> Iterator[None]:
         """Raises QueryCanceled or OutOfMemory in place of whatever the interrupted statement fails with."""
         deadline_us = self._clock.steady_us() + timeout_ms * 1_000 if timeout_ms else 0
         watched = _Watched(runner, deadline_us, growth_bytes_max)
@@ -63,7 +68,7 @@ class Watchdog:
         finally:
             with self._lock:
                 self._running.discard(watched)
-        if watched.problem is not None:
+        if watched.problem is not None and not runner.is_settled:
             raise watched.problem
 
     def _enter(self, watched: _Watched) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from seachange import errors
 from seachange.engine.buffer import Entry, IndexBuffer, WriteBuffer
 from seachange.engine.epoch import EpochState
+from seachange.engine.interrupts import Interrupts
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.staged import StagedRow, find_staged, is_hidden
 from seachange.engine.writeplan import EntryPlan, WritePlan
@@ -23,7 +24,14 @@ class RowWriter:
     """Writes rows of one table into the buffer, as of `snapshot`."""
 
     def __init__(
-        self, plan: WritePlan, buffer: WriteBuffer, epoch: EpochState, parts: NodeParts, snapshot: Seq, is_new: bool
+        self,
+        plan: WritePlan,
+        buffer: WriteBuffer,
+        epoch: EpochState,
+        parts: NodeParts,
+        snapshot: Seq,
+        is_new: bool,
+        interrupts: Interrupts,
     ) -> None:
         self.plan = plan
         self._buffer = buffer
@@ -33,11 +41,12 @@ class RowWriter:
         self._snapshot = snapshot
         # A table that this transaction creates has no committed rows and no image.
         self._is_new = is_new
+        self._interrupts = interrupts
 
     def check(self, rows: Sequence[Row]) -> None:
         """What each row must fulfil by itself, besides having its required values."""
         if self.plan.checks is not None:
-            self.plan.checks.verify(rows, self._duck)
+            self.plan.checks.verify(rows, self._duck, self._interrupts)
 
     def insert(self, row: Row) -> None:
         self._check_required(row)

@@ -108,7 +108,7 @@ class Update:
             check_assignments(self._computed, found.types[width : width + len(self._computed)])
         new: list[Row] = []
         if found.rows:
-            new = [self._new_row(row[:width], values, row[width:]) for row in found.rows]
+            new = [self._new_row(row[:width], values, row[width:]) for row in port.each(found.rows)]
             port.update(self._table, [row[:width] for row in found.rows], new)
         tag = f"UPDATE {len(new)}"
         if self._returning is None:

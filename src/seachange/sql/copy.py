@@ -58,7 +58,7 @@ class CopyIn:
 
     def _rows(self, file: TextIO) -> Iterator[Row]:
         try:
-            for line, fields in read_records(file, self._format):
+            for line, fields in self._port.each(read_records(file, self._format)):
                 yield self._convert(line, fields)
         except errors.Error as error:
             self._failure = error

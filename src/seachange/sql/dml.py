@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from seachange import errors
+from seachange.sql.advisory import AdvisorySelect, calls_advisory
 from seachange.sql.change import Delete, Update
 from seachange.sql.duck import DuckSession
 from seachange.sql.fast import IndexSelect, KeySelect, compile_fast_select, compile_key_select, simple_target
@@ -57,6 +58,8 @@ def compile_plan(tree: exp.Expr, port: TransactionPort) -> Plan:
             return Delete(tree, target, target.resolve(port))
         case exp.Query() if tree.args.get("locks"):
             return LockingSelect(tree, port)
+        case exp.Query() if calls_advisory(tree):
+            return AdvisorySelect(tree)
         case exp.Query():
             return Select(tree, port)
         case exp.Values():

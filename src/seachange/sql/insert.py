@@ -105,7 +105,8 @@ class InsertRows:
             check_assignments(self._computed_columns, answer.types)
             given = [*values, *answer.rows[0]]
         rows = [
-            tuple([held if position < 0 else held(given[position]) for position, held in row]) for row in self._rows
+            tuple([held if position < 0 else held(given[position]) for position, held in row])
+            for row in port.each(self._rows)
         ]
         return self._ending.insert(port, duck, rows, values)
 

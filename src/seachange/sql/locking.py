@@ -94,13 +94,31 @@ class LockingSelect:
                 port.lock_rows(locked.table, keys, locked.strength, locked.policy)
             return [row[:width] for row in rows]
         limit, offset = _count(self._limit, values), _count(self._offset, values) or 0
+        wanted = None if limit is None else limit + offset
+        if len(self._locked) == 1 or wanted is None:
+            kept = self._lock_free(port, rows, width, wanted)
+        else:
+            kept = self._lock_each(port, rows, width, wanted)
+        return [row[:width] for row in kept[offset:]]
+
+    def _lock_free(self, port: TransactionPort, rows: Sequence[Row], width: int, most: int | None) -> list[Row]:
+        """Table by table: one look at the locks for all rows."""
+        kept = list(rows)
+        for locked in self._locked:
+            keys = [locked.key(row[width:]) for row in kept]
+            taken = port.lock_rows(locked.table, keys, locked.strength, locked.policy, most)
+            kept = [row for row, is_taken in zip(kept, taken, strict=True) if is_taken]
+        return kept
+
+    def _lock_each(self, port: TransactionPort, rows: Sequence[Row], width: int, most: int) -> list[Row]:
+        """Row by row: no more are locked than are shown."""
         kept: list[Row] = []
         for row in rows:
-            if limit is not None and len(kept) >= limit + offset:
+            if len(kept) >= most:
                 break
             if all(self._lock_row(port, locked, row[width:]) for locked in self._locked):
-                kept.append(row[:width])
-        return kept[offset:]
+                kept.append(row)
+        return kept
 
     def _lock_row(self, port: TransactionPort, locked: Locked, added: Row) -> bool:
         return port.lock_rows(locked.table, [locked.key(added)], locked.strength, locked.policy)[0]

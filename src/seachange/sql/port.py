@@ -6,19 +6,20 @@ included), already converted to the columns' types.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
 from seachange.model.condition import Condition
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.ids import IndexId, TableId
-from seachange.model.locking import LockPolicy, LockStrength
+from seachange.model.ids import IndexId, KeyHash, TableId
+from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
 from seachange.model.references import Reference
 from seachange.model.scan import Scan, ScanFacts
 
 Row = tuple[Any, ...]
+T = TypeVar("T")
 
 
 class TransactionPort(Protocol):
@@ -56,10 +57,21 @@ class TransactionPort(Protocol):
         """Exactly the rows that meet the conditions, as `columns`, in no order; None if no index leads to few."""
 
     def lock_rows(
-        self, table: Table, keys: Sequence[Row], strength: LockStrength, policy: LockPolicy
+        self,
+        table: Table,
+        keys: Sequence[Row],
+        strength: LockStrength,
+        policy: LockPolicy,
+        most: int | None = None,
     ) -> Sequence[bool]:
         """Locks rows read in this statement, by their primary keys, until the transaction ends; says which of them
-        (with SKIP others' rows are left out). LockNotAvailable with NOWAIT."""
+        (with SKIP others' rows are left out, and at most `most` are locked). LockNotAvailable with NOWAIT."""
+
+    def advise(self, call: AdvisoryCall, key: KeyHash | None) -> bool:
+        """Takes or gives up an advisory lock; whether it did."""
+
+    def each(self, items: Iterable[T]) -> Iterator[T]:
+        """The items, until the statement is told to end."""
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """Adds rows; the hidden rowid is filled in where it is None. UniqueViolation, NotNullViolation."""

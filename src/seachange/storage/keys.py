@@ -165,6 +165,11 @@ def _hashes(space: bytes, index_id: IndexId, encoded: Iterable[bytes]) -> Hashes
     return np.fromiter((digest(head + key) for key in encoded), np.uint64).view(np.int64)
 
 
+def advisory_hash(numbers: Sequence[int]) -> KeyHash:
+    """The key of an advisory lock: one number or several, which are never the same."""
+    return _hash(b"a", IndexId(len(numbers)), b"".join(number.to_bytes(8, "big", signed=True) for number in numbers))
+
+
 def _hash(space: bytes, index_id: IndexId, encoded: bytes) -> KeyHash:
     digest = xxhash.xxh3_64_intdigest(space + _pack_u64(index_id) + encoded)
     return KeyHash(digest - (1 << 64) if digest & _SIGN_64 else digest)

@@ -35,6 +35,10 @@ class Sorter:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self._stack.close()
 
+    def interrupt(self) -> None:
+        """Ends the query that runs; may be called from another thread."""
+        self._duck.interrupt()
+
     def sort_stream(
         self, rows: pa.RecordBatchReader, shape: SegmentShape, unique: Distinct | None = None
     ) -> list[Segment]:

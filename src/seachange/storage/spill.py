@@ -41,6 +41,8 @@ def sorting() -> Iterator[None]:
     """Names what a sort ran into: memory that could not be spilled is disk."""
     try:
         yield
+    except duckdb.InterruptException as problem:
+        raise errors.QueryCanceled(reason="user request") from problem
     except (duckdb.OutOfMemoryException, duckdb.IOException, OSError) as problem:
         detail = str(problem).splitlines()[0]
         if "offload" in detail or "No space left" in str(problem):

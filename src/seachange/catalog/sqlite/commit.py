@@ -18,7 +18,7 @@ from seachange.catalog.rows import (
     segment_values,
     unpack,
 )
-from seachange.catalog.sqlite.locks import STANDING
+from seachange.catalog.sqlite.locks import OTHERS, STANDING
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import DescriptorId, Epoch, Seq
 from seachange.model.log import (
@@ -71,6 +71,9 @@ _TAKE_GENERATION = "UPDATE sequencer SET next_generation = next_generation + 1"
 _NEXT_GENERATION = "SELECT next_generation FROM sequencer"
 _INSERT_GENERATION = "INSERT INTO generation VALUES (?, ?, ?, ?)"
 _INSERT_MEMBER = "INSERT INTO generation_member VALUES (?, ?, ?, ?)"
+
+# A commit that writes more looks at all locks, instead of at those of each key.
+PROBES_MAX = 1_000
 
 # A committed entry as the conflict check sees it: seq, writes, shares, bulk, touched.
 _TailEntry = tuple[int, frozenset[int], frozenset[int], frozenset[int], frozenset[int]]
@@ -194,8 +197,12 @@ class Sequencer:
         return Revalidate(Seq(self._head)) if revalidate else None
 
     def _locked(self, request: CommitRequest) -> Locked | None:
-        for written in request.writes:
-            found = self._db.execute(STANDING, (written, self._epoch, request.actor)).fetchone()
+        if len(request.writes) > PROBES_MAX:
+            written = frozenset(request.writes)
+            others = self._db.execute(OTHERS, (self._epoch, request.actor))
+            return next((locked_from(*other) for other in others if other[1] in written), None)
+        for key in request.writes:
+            found = self._db.execute(STANDING, (key, self._epoch, request.actor)).fetchone()
             if found is not None:
                 return locked_from(*found)
         return None

@@ -9,7 +9,8 @@ from seachange.catalog.rows import queues_from
 from seachange.model.ids import Epoch, KeyHash, Seq
 from seachange.model.locking import CONFLICT_SUM, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 
-# A lock of another that stands against writing a hash.
+# Locks of others: all, and one that stands against writing a hash.
+OTHERS = "SELECT key, guard FROM lock WHERE NOT (epoch = ?1 AND actor = ?2)"
 STANDING = "SELECT key, guard FROM lock WHERE guard = ?1 AND NOT (epoch = ?2 AND actor = ?3) LIMIT 1"
 
 _HEAD = "SELECT max(seq) FROM log"

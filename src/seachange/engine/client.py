@@ -1,0 +1,22 @@
+"""For whom a transaction runs: who it is to others' locks, and how it hears that it is to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from seachange.engine.advisory import AdvisoryLocks
+from seachange.engine.interrupts import Interrupts
+
+
+@dataclass(slots=True)
+class Client:
+    """`actor` is unique within the node, and above 0 for sessions."""
+
+    actor: int
+    interrupts: Interrupts = field(default_factory=Interrupts)
+    advisory: AdvisoryLocks = field(default_factory=AdvisoryLocks)
+
+
+def driven_by_hand(ticket: int) -> Client:
+    """For a transaction without a session."""
+    return Client(-ticket - 1)

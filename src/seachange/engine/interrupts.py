@@ -1,0 +1,81 @@
+"""How a statement hears that it is to end while it is in Python: loops over rows ask now and then, waits are cut short.
+
+**Invariant:** nobody asks after a commit was sent to the catalog: what may have been committed is not reported as
+canceled.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+from seachange import errors
+
+T = TypeVar("T")
+
+# Asking costs less than a row, but not nothing.
+ROWS_PER_CHECK = 256
+
+
+class Interruptible(Protocol):
+    def interrupt(self) -> None: ...
+
+
+class Interrupts:
+    """One per session. Set from any thread; cleared when a statement begins."""
+
+    def __init__(self) -> None:
+        self._set = threading.Event()
+        # Held while queries are interrupted, so that none of them ends meanwhile.
+        self._reaching = threading.Lock()
+        self._reached: list[Interruptible] = []
+
+    def clear(self) -> None:
+        self._set.clear()
+
+    def set(self) -> None:
+        self._set.set()
+        with self._reaching:
+            for running in self._reached:
+                running.interrupt()
+
+    @property
+    def is_set(self) -> bool:
+        return self._set.is_set()
+
+    def check(self) -> None:
+        if self._set.is_set():
+            raise self.problem()
+
+    def problem(self) -> errors.Error:
+        return errors.QueryCanceled(reason="user request")
+
+    def each(self, items: Iterable[T]) -> Iterator[T]:
+        for number, item in enumerate(items):
+            if not number % ROWS_PER_CHECK and self._set.is_set():
+                raise self.problem()
+            yield item
+
+    def pause(self, seconds: float) -> None:
+        if self._set.wait(seconds):
+            raise self.problem()
+
+    @contextmanager
+    def reaching(self, running: Interruptible) -> Iterator[None]:
+        """An interrupt ends this query too, which is not the session's own."""
+        with self._reaching:
+            self._reached.append(running)
+        try:
+            # Whoever interrupted before did not reach it.
+            self.check()
+            yield
+        finally:
+            with self._reaching:
+                self._reached.remove(running)
+
+    @property
+    def reaches(self) -> int:
+        """How many queries beside the session's own an interrupt would end now."""
+        return len(self._reached)

@@ -1,0 +1,118 @@
+"""Locks between nodes, through the catalog: for rows that were locked explicitly, and for advisory locks.
+
+Ordinary writes take none, and pay nothing for them: a commit that meets another's lock is told so by the catalog, waits
+here, and is sent again.
+
+**Invariant:** a wait ends: with the grant, with the end of the epoch that it waits for, with its time limit, with a
+cancel, or as the victim of a cycle. Whoever stops waiting leaves the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from seachange import errors
+from seachange.catalog.port import Catalog
+from seachange.engine.interrupts import Interrupts
+from seachange.engine.lockgraph import Party, blockers, find_cycle, find_victim, find_wait
+from seachange.engine.locks import LockTable
+from seachange.model.ids import Epoch, KeyHash, Seq
+from seachange.model.locking import LockOwner, LockPolicy, LocksTaken, LockWish
+from seachange.runtime.clock import Clock
+
+# So many locks are taken at once: the sequencer waits for all of them.
+WISHES_MAX = 1_000
+# How often a waiter looks at the queue: soon at first, then in this rhythm.
+PAUSE_S_MIN, PAUSE_S_MAX = 0.001, 0.02
+# A process that was killed holds its locks until somebody ends its epoch.
+EXPIRY_LOOK_US = 500_000
+_MS = 1_000
+
+
+class SharedLocks:
+    def __init__(self, catalog: Catalog, epoch: Epoch, local: LockTable, clock: Clock) -> None:
+        self._catalog = catalog
+        self._epoch = epoch
+        self._local = local
+        self._clock = clock
+        # What could not be given up because the catalog was out of reach.
+        self._unreleased: list[LockOwner] = []
+        self.waits = 0
+
+    def take(
+        self,
+        owner: LockOwner,
+        wishes: Sequence[LockWish],
+        policy: LockPolicy,
+        interrupts: Interrupts,
+        timeout_ms: int = 0,
+        most: int | None = None,
+    ) -> LocksTaken:
+        """In order; with SKIP at most `most`, and with NOWAIT up to the first that is refused."""
+        most = len(wishes) if most is None else most
+        granted: list[bool] = []
+        head = Seq(0)
+        while len(granted) < len(wishes) and sum(granted) < most:
+            interrupts.check()
+            chunk = wishes[len(granted) : len(granted) + WISHES_MAX]
+            taken = self._catalog.take_locks(self._epoch, owner, chunk, policy, most - sum(granted))
+            head = taken.head
+            if policy is LockPolicy.WAIT and not all(taken.granted):
+                granted += taken.granted[:-1]
+                self._wait(owner, interrupts, timeout_ms)
+                continue
+            granted += taken.granted
+            if policy is LockPolicy.NOWAIT and not all(taken.granted):
+                break
+        return LocksTaken(head, tuple(granted))
+
+    def release(self, owner: LockOwner, key: KeyHash) -> None:
+        self._catalog.release_locks(self._epoch, owner, (key,))
+
+    def release_all(self, owner: LockOwner) -> None:
+        """At the end of what the locks end with. Never fails, as that has been decided."""
+        try:
+            self._catalog.release_locks(self._epoch, owner)
+        except errors.OperationalError:
+            self._unreleased.append(owner)
+
+    def release_left(self) -> None:
+        """Gives up what could not be while the catalog was out of reach."""
+        while self._unreleased:
+            self._catalog.release_locks(self._epoch, self._unreleased[-1])
+            self._unreleased.pop()
+
+    def _wait(self, owner: LockOwner, interrupts: Interrupts, timeout_ms: int) -> None:
+        """Until it is the actor's turn."""
+        self.waits += 1
+        try:
+            self._look_until_free(Party(self._epoch, owner.actor), interrupts, timeout_ms)
+        except BaseException:
+            with suppress(errors.OperationalError):
+                self._catalog.release_locks(self._epoch, owner, ())
+            raise
+
+    def _look_until_free(self, me: Party, interrupts: Interrupts, timeout_ms: int) -> None:
+        begun_us = looked_us = self._clock.steady_us()
+        pause_s = PAUSE_S_MIN
+        suspected: tuple[Party, ...] | None = None
+        while True:
+            interrupts.pause(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_S_MAX)
+            queues = self._catalog.lock_queues()
+            wait = find_wait(queues, me)
+            # Without a wait the epoch has ended, which the next call hears.
+            if wait is None or not blockers(queues, wait):
+                return
+            # The node's own waits are not of the same moment: a cycle counts when it is seen twice.
+            cycle = find_cycle(queues, self._local.waits_for(), me)
+            if cycle is not None and cycle == suspected and find_victim(queues, cycle, me) == me:
+                raise errors.DeadlockDetected()
+            suspected = cycle
+            now_us = self._clock.steady_us()
+            if timeout_ms and now_us - begun_us >= timeout_ms * _MS:
+                raise errors.LockNotAvailable(detail="lock_timeout has passed")
+            if now_us - looked_us >= EXPIRY_LOOK_US:
+                looked_us = now_us
+                self._catalog.expire_nodes()

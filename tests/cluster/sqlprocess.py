@@ -1,0 +1,98 @@
+"""A process with one session, told over its standard input what to run: one JSON line for each statement, one for each
+outcome."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from seachange import errors
+from seachange.engine.opening import open_node
+from seachange.engine.session import Session
+from tests.support.nodes import Place
+
+REPOSITORY = Path(__file__).parents[2]
+# Takes jobs until there are none, as a program would that knows nothing of other nodes.
+TAKE = "SELECT id FROM job ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED"
+
+
+class SqlProcess:
+    """Used as a context: it is killed at the end if it did not end by itself."""
+
+    def __init__(self, place: Place, expiry_ms: int = 10_000) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "tests.cluster.sqlprocess",
+            str(place.data),
+            place.catalog or "",
+            str(expiry_ms),
+        ]
+        self._process = subprocess.Popen(
+            command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+
+    def __enter__(self) -> "SqlProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    def send(self, text: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(text) + "\n")
+        self._process.stdin.flush()
+
+    def hear(self) -> Any:
+        """The rows of the oldest statement not heard of yet, or its SQLSTATE."""
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())
+
+    def run(self, text: str) -> Any:
+        self.send(text)
+        return self.hear()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def take_jobs(session: Session) -> list[int]:
+    """A job is taken, done and deleted in one transaction."""
+    done: list[int] = []
+    while True:
+        session.execute("BEGIN")
+        found = session.execute(TAKE).rows
+        if not found:
+            session.execute("COMMIT")
+            return done
+        session.execute("DELETE FROM job WHERE id = $1", found[0])
+        session.execute("COMMIT")
+        done.append(found[0][0])
+
+
+def serve(session: Session) -> None:
+    for line in sys.stdin:
+        text = json.loads(line)
+        try:
+            result: Any = take_jobs(session) if text == TAKE else session.execute(text).rows
+        except errors.Error as problem:
+            result = problem.sqlstate
+        print(json.dumps(result), flush=True)
+
+
+def main() -> None:
+    data, catalog, expiry_ms = sys.argv[1:]
+    node = open_node(Path(data), catalog or None, expiry_ms=int(expiry_ms))
+    session = Session(node)
+    serve(session)
+    session.close()
+    node.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Who waits for whom between nodes, from values."""
+
+from collections.abc import Mapping, Set
+
+import pytest
+
+from seachange.engine.lockgraph import Party, blockers, find_cycle, find_victim
+from seachange.model.ids import Epoch, KeyHash
+from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait
+
+UPDATE, SHARE = LockStrength.UPDATE, LockStrength.SHARE
+
+
+def party(name: str) -> Party:
+    """Of "2b": actor b of epoch 2."""
+    return Party(Epoch(int(name[0])), ord(name[1]))
+
+
+def queues(held: str, waits: str) -> LockQueues:
+    """`held` as "1a:x 2b:y", `waits` the same, in turn; a key in capitals is shared."""
+
+    def read(text: str) -> list[tuple[Party, KeyHash, LockStrength]]:
+        pairs = [item.split(":") for item in text.split()]
+        return [(party(p), KeyHash(ord(k.lower())), SHARE if k.isupper() else UPDATE) for p, k in pairs]
+
+    return LockQueues(
+        tuple(LockHeld(key, *who, strength) for who, key, strength in read(held)),
+        tuple(LockWait(turn, key, *who, strength) for turn, (who, key, strength) in enumerate(read(waits))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("held", "waits", "expected"),
+    [
+        ("1a:x", "2b:x", {"1a"}),
+        # Who came first comes first, unless the two could go together.
+        ("1a:x", "3c:x 2b:x", {"1a", "3c"}),
+        ("1a:x", "3c:X 2b:X", {"1a"}),
+        # Who comes later does not matter.
+        ("1a:x", "2b:x 3c:x", {"1a"}),
+        # Nor does another key.
+        ("1a:x 3c:y", "2b:x", {"1a"}),
+        # Who has a part of the lock goes before the queue.
+        ("1a:X 2b:X", "3c:x 2b:x", {"1a"}),
+        ("2b:X", "3c:x 2b:x", set()),
+    ],
+)
+def test_blockers(held: str, waits: str, expected: set[str]):
+    found = queues(held, waits)
+    (mine,) = [wait for wait in found.waits if (wait.epoch, wait.actor) == party("2b")]
+    assert blockers(found, mine) == {party(name) for name in expected}
+
+
+@pytest.mark.parametrize(
+    ("held", "waits", "local", "victim"),
+    [
+        # No cycle.
+        ("1a:x 2b:y", "1a:y", {}, None),
+        # Two nodes; whoever came last gives way, whoever looks.
+        ("1a:x 2b:y", "1a:y 2b:x", {}, "2b"),
+        ("1a:x 2b:y", "2b:x 1a:y", {}, "1a"),
+        # Three of them, one through the queue: c waits for a because it stands behind it.
+        ("1a:x 2b:y 3c:z", "1a:y 2b:z 3c:x", {}, "3c"),
+        # Through a wait that only node 1 knows of: b of node 1 waits for a inside it.
+        ("2c:x 1b:y", "1a:x 2c:y", {"b": "a"}, "1a"),
+        # A wait of the node that closes no cycle.
+        ("2c:x", "1a:x", {"b": "a"}, None),
+    ],
+)
+def test_who_gives_way(held: str, waits: str, local: Mapping[str, str], victim: str | None):
+    found = queues(held, waits)
+    inside: dict[int, Set[int]] = {ord(actor): {ord(other)} for actor, other in local.items()}
+    me = party("1a")
+    cycle = find_cycle(found, inside, me)
+    assert (cycle is None) == (victim is None)
+    if cycle is not None:
+        assert find_victim(found, cycle, me) == party(str(victim))
+
+
+def test_all_who_look_choose_the_same():
+    found = queues("1a:x 2b:y 3c:z", "3c:x 1a:y 2b:z")
+    chosen = set()
+    for name in ("1a", "2b", "3c"):
+        cycle = find_cycle(found, {}, party(name))
+        assert cycle is not None
+        chosen.add(find_victim(found, cycle, party(name)))
+    assert chosen == {party("2b")}
+
+
+def test_a_long_way_round_is_found():
+    length = 200
+    me = Party(Epoch(1), 0)
+    held = tuple(LockHeld(KeyHash(n), Epoch(1), n, UPDATE) for n in range(length))
+    waits = tuple(LockWait(n, KeyHash((n + 1) % length), Epoch(1), n, UPDATE) for n in range(length))
+    assert find_cycle(LockQueues(held, waits[:-1]), {}, me) is None
+    assert len(find_cycle(LockQueues(held, waits), {}, me) or ()) == length
