@@ -25,7 +25,7 @@ from seachange.storage.image import SnapshotParts
 from seachange.storage.projection import compile_row
 
 if TYPE_CHECKING:
-    from seachange.engine.transaction import Transaction
+    from seachange.engine.transaction_reads import TransactionReads
 
 Row = tuple[Any, ...]
 Project = Callable[[Row], Row] | None
@@ -47,7 +47,9 @@ class Access:
     covers: bool = False
 
 
-def choose_access(txn: Transaction, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]) -> Access:
+def choose_access(
+    txn: TransactionReads, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]
+) -> Access:
     """The rows that meet the conditions, as `columns`, if an index leads to few of them."""
     path = choose_path(table, txn.parts.write_plan(table), conditions)
     if path is None or not columns:
@@ -60,7 +62,7 @@ def choose_access(txn: Transaction, table: Table, columns: Sequence[Column], con
 
 
 def select_rows(
-    txn: Transaction, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]
+    txn: TransactionReads, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]
 ) -> list[Row] | None:
     """Exactly the rows that meet the conditions, as `columns`; None if no index leads to few rows."""
     path = choose_path(table, txn.parts.write_plan(table), conditions)
@@ -85,7 +87,7 @@ def _needed(table: Table, columns: Sequence[Column], conditions: Sequence[Condit
 
 
 def _find_serializable(
-    txn: Transaction, table: Table, path: KeyPath, columns: Sequence[Column], conditions: Sequence[Condition]
+    txn: TransactionReads, table: Table, path: KeyPath, columns: Sequence[Column], conditions: Sequence[Condition]
 ) -> list[Row] | None:
     """What is read is noted, found or not: a unique key as such, anything else by its conditions."""
     among = {c.column: c.values for c in conditions if isinstance(c, Among)}
@@ -104,7 +106,7 @@ def covers(path: KeyPath, columns: Sequence[Column]) -> bool:
 
 
 def find_rows(
-    txn: Transaction, table: Table, path: KeyPath, columns: Sequence[Column], is_covered: bool
+    txn: TransactionReads, table: Table, path: KeyPath, columns: Sequence[Column], is_covered: bool
 ) -> list[Row] | None:
     """The rows in the path's ranges as `columns`, in no order; None if they are too many."""
     count_max = _count_max(txn, table)
@@ -121,7 +123,7 @@ def find_rows(
     return list(_fetch(txn, table, path, columns, entries))
 
 
-def _count_max(txn: Transaction, table: Table) -> int:
+def _count_max(txn: TransactionReads, table: Table) -> int:
     if txn.pending.is_new(table):
         return _ROWS_MAX
     in_files = txn.epoch.image(table, table.primary, txn.snapshot).rows_in_files
@@ -129,7 +131,7 @@ def _count_max(txn: Transaction, table: Table) -> int:
 
 
 def _find_entries(
-    txn: Transaction, table: Table, plan: EntryPlan, low: bytes, high: bytes, count_max: int
+    txn: TransactionReads, table: Table, plan: EntryPlan, low: bytes, high: bytes, count_max: int
 ) -> list[tuple[LayoutId, Row]] | None:
     """The entries that the transaction sees, each with the layout that it is stored in."""
     own = txn.buffer.indexes.get(plan.index.id)
@@ -165,7 +167,7 @@ def _project(
 
 
 def _fetch(
-    txn: Transaction,
+    txn: TransactionReads,
     table: Table,
     path: KeyPath,
     columns: Sequence[Column],

@@ -1,0 +1,153 @@
+"""A transaction's state, its snapshot, and the tables as they are there, with its own changes of them.
+
+**Invariant:** every statement plans with the schema of its snapshot, overlaid with the transaction's own changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from seachange import errors
+from seachange.engine.buffer import WriteBuffer
+from seachange.engine.claims import Claims
+from seachange.engine.client import Client, driven_by_hand
+from seachange.engine.epoch import EpochState
+from seachange.engine.nodeparts import NodeParts
+from seachange.engine.pending import PendingSchema
+from seachange.engine.readset import ReadSet
+from seachange.model.descriptor import Table
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
+from seachange.model.isolation import Isolation
+from seachange.model.references import Reference, references_to
+
+Row = tuple[Any, ...]
+T = TypeVar("T")
+DEFAULT_SCHEMA = "public"
+
+
+class TransactionSchema:
+    def __init__(
+        self,
+        parts: NodeParts,
+        epoch: EpochState,
+        isolation: Isolation,
+        as_of: Seq | None = None,
+        client: Client | None = None,
+    ) -> None:
+        self.parts = parts
+        self.epoch = epoch
+        self.isolation = isolation
+        self.read_only = as_of is not None
+        self.buffer = WriteBuffer()
+        self.pending = PendingSchema()
+        # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.
+        self.used: dict[DescriptorId, int] = {}
+        self.relied_empty: dict[IndexId, tuple[Table, Seq]] = {}
+        # Tables of which no writer may commit that planned with an older version than this transaction publishes.
+        self.fenced: set[TableId] = set()
+        # Keys of other tables that rows of this transaction refer to, with the snapshot at which they were there.
+        self.shares: dict[KeyHash, Seq] = {}
+        # Stays empty below SERIALIZABLE.
+        self.reads = ReadSet()
+        self._ticket = epoch.registry.enter() if as_of is None else epoch.registry.enter_below(as_of)
+        try:
+            self.snapshot = self._look() if as_of is None else self._look_back(as_of)
+        except BaseException:
+            # What never began must not hold the low-water mark.
+            epoch.registry.leave(self._ticket)
+            raise
+        self.client = client if client is not None else driven_by_hand(self._ticket)
+        self.claims = Claims(epoch, self._ticket, self.client, self.shares)
+        self._open = True
+
+    def _look(self) -> Seq:
+        head = self.epoch.catch_up()
+        self.epoch.registry.move(self._ticket, head)
+        return head
+
+    def _look_back(self, as_of: Seq) -> Seq:
+        """The past may be one that others have made and this node has not applied yet; the future cannot be read."""
+        if as_of > self.epoch.applied and as_of > self.epoch.catch_up():
+            raise errors.InvalidSetting(name="seachange.as_of", value=as_of)
+        return as_of
+
+    # Statements.
+
+    def start_statement(self) -> None:
+        """READ COMMITTED: the next statement sees what is committed now, unless a table that this transaction has
+        used has a newer version there: a transaction never mixes two versions of a table."""
+        if self.read_only or self.isolation is not Isolation.READ_COMMITTED:
+            return
+        head = self.epoch.catch_up()
+        newer = self.epoch.schema(head).by_id
+        if all(id_ in newer and newer[id_].version == version for id_, version in self.used.items()):
+            self.snapshot = head
+            if self.buffer.is_empty and not self.pending:
+                self.epoch.registry.move(self._ticket, head)
+
+    def renew_snapshot(self, seq: int) -> bool:
+        """Whether a statement that met a row of commit `seq` can be run again on it: READ COMMITTED only, and only if
+        its snapshot may advance that far."""
+        if self.isolation is Isolation.READ_COMMITTED:
+            self.start_statement()
+        return self.isolation is Isolation.READ_COMMITTED and self.snapshot >= seq
+
+    def each(self, items: Iterable[T]) -> Iterator[T]:
+        return self.client.interrupts.each(items)
+
+    # Tables.
+
+    def table(self, schema: str | None, name: str) -> Table:
+        found = self.pending.find(schema or DEFAULT_SCHEMA, name, self.epoch.schema(self.snapshot))
+        if found is None:
+            raise errors.UndefinedTable(name=f"{schema}.{name}" if schema else name)
+        return found
+
+    def tables(self) -> tuple[Table, ...]:
+        return self.pending.tables(self.epoch.schema(self.snapshot))
+
+    def table_by_id(self, table_id: TableId) -> Table | None:
+        return self.pending.find_by_id(table_id, self.epoch.schema(self.snapshot))
+
+    def references_to(self, table: Table) -> tuple[Reference, ...]:
+        """The foreign keys that refer to a table, with their tables."""
+        if self.pending:
+            return references_to(self.tables(), table.id)
+        return self.epoch.schema(self.snapshot).references.get(table.id, ())
+
+    def allocate_ids(self, count: int) -> range:
+        return self.parts.catalog.allocate_ids(count)
+
+    # What it relies on.
+
+    def _use(self, table: Table) -> None:
+        if not self.pending.changes(table):
+            self.used[table.id] = table.version
+
+    def written_versions(self) -> dict[DescriptorId, int]:
+        """The version vector of the commit: what its plans depended on."""
+        return {id_: version for id_, version in self.used.items() if id_ not in self.pending.versions()}
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise errors.ReadOnlyTransaction(command="a write")
+
+    def check_snapshot(self) -> None:
+        """Raises when what this transaction reads may have been collected."""
+        floor = self.parts.catalog.floor()
+        if self.snapshot < floor:
+            raise errors.SnapshotTooOld(snapshot=self.snapshot, detail=f"history is kept from commit {floor} on")
+        if self.epoch.epoch not in {node.epoch for node in self.parts.catalog.nodes() if node.live}:
+            self.epoch.ended = True
+            raise errors.StaleNode(node=self.epoch.epoch)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """A file that is missing because the snapshot was given up is not damage: it is a lost snapshot."""
+        try:
+            yield
+        except errors.SegmentDamaged as problem:
+            self.check_snapshot()
+            raise problem

@@ -1,0 +1,219 @@
+"""What a transaction writes: rows and descriptors, into buffers that it alone sees, with the constraints upheld.
+
+**Invariant:** a write remembers the snapshot at which it was computed; a statement that fails leaves none of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from seachange import errors
+from seachange.engine.bulk import BulkInsert
+from seachange.engine.bulk_change import BulkChange
+from seachange.engine.bulk_rules import check_change, check_load
+from seachange.engine.claims import Claim, claim_deletes, claim_inserts, claim_key, claim_updates
+from seachange.engine.client import Client
+from seachange.engine.deferral import Deferral
+from seachange.engine.epoch import EpochState
+from seachange.engine.foreign_key import ForeignKeys
+from seachange.engine.nodeparts import NodeParts
+from seachange.engine.transaction_reads import TransactionReads
+from seachange.engine.writeplan import WritePlan
+from seachange.engine.writes import RowWriter
+from seachange.model.constraint import Action
+from seachange.model.descriptor import Column, Table
+from seachange.model.ids import IndexId, KeyHash, Seq, TableId
+from seachange.model.isolation import Isolation
+from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
+
+Row = tuple[Any, ...]
+Mark = tuple[int, int, int, Deferral]
+
+
+class TransactionWrites(TransactionReads):
+    def __init__(
+        self,
+        parts: NodeParts,
+        epoch: EpochState,
+        isolation: Isolation,
+        as_of: Seq | None = None,
+        client: Client | None = None,
+    ) -> None:
+        super().__init__(parts, epoch, isolation, as_of, client)
+        self._foreign_keys = ForeignKeys(self)
+
+    def mark(self) -> Mark:
+        return self.buffer.mark(), self.pending.mark(), len(self.shares), self._foreign_keys.deferral
+
+    def reset(self, mark: Mark) -> None:
+        """Takes back everything since `mark`: a statement that failed leaves none of its writes."""
+        while len(self.shares) > mark[2]:
+            self.shares.popitem()
+        self.pending.reset(mark[1])
+        self._foreign_keys.deferral = mark[3]
+        self._abandon([segment.id for segment in self.buffer.reset(mark[0])])
+
+    # Descriptors.
+
+    def publish(self, before: Table | None, after: Table | None) -> None:
+        self._check_writable()
+        if before is not None:
+            self._use(before)
+        self.pending.publish(before, after)
+        if before is not None and after is not None:
+            self.buffer.convert(self.parts.write_plan(before), self.parts.write_plan(after))
+
+    def is_empty(self, index_id: IndexId) -> bool:
+        table = next(t for t in self.tables() if index_id in t.index_by_id)
+        own = self.buffer.indexes.get(index_id)
+        if own is not None and (own.staged or own.removed or any(e.row is not None for e in own.entries.values())):
+            return False
+        if self.pending.is_new(table):
+            return True
+        return self.epoch.image(table, table.index_by_id[index_id], self.snapshot).is_empty(self.snapshot)
+
+    def rely_on_empty(self, index_id: IndexId) -> None:
+        table = next(t for t in self.tables() if index_id in t.index_by_id)
+        if not self.pending.is_new(table):
+            self.relied_empty[index_id] = (table, self.snapshot)
+
+    def fence(self, table_ids: Collection[TableId]) -> None:
+        self.fenced |= set(table_ids)
+
+    # Rows.
+
+    def advise(self, call: AdvisoryCall, key: KeyHash | None) -> bool:
+        return self.client.advisory.run(call, key, self.claims)
+
+    def lock_rows(
+        self,
+        table: Table,
+        keys: Sequence[Row],
+        strength: LockStrength,
+        policy: LockPolicy,
+        most: int | None = None,
+    ) -> Sequence[bool]:
+        plan = self._write_plan(table).primary
+        if self.pending.is_new(table):
+            return [n < most if most is not None else True for n in range(len(keys))]
+        claims = [claim_key(plan, key, strength) for key in keys]
+        taken = self.claims.lock(claims, policy, most)
+        own = self.buffer.indexes.get(plan.index.id)
+        self.claims.declare(
+            [
+                claim
+                for key, claim, is_taken in zip(keys, claims, taken, strict=True)
+                if is_taken and (own is None or plan.codec.encode(key) not in own.entries)
+            ],
+            self.snapshot,
+        )
+        return taken
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        writer = self._writer(self._write_plan(table))
+        writer.check(rows)
+        if not self.pending.is_new(table):
+            self._take(writer.plan, claim_inserts(writer.plan, self.each(rows)))
+        rowid = writer.plan.rowid
+        for row in self.each(rows):
+            if rowid is not None and row[rowid] is None:
+                row = (*row[:rowid], self.parts.rowids.take(self.epoch.epoch), *row[rowid + 1 :])
+            writer.insert(row)
+        self._foreign_keys.inserted(table, rows)
+
+    def _take(self, plan: WritePlan, claims: Sequence[Claim]) -> None:
+        if self.isolation is Isolation.SERIALIZABLE:
+            # That a key is taken is something read, even if the statement fails for it.
+            self.reads.add_keys(plan.primary.index.id, [claim.lock for claim in claims])
+        self.claims.take(claims, self.snapshot)
+
+    def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
+        self.write_update(table, old, new)
+        self._foreign_keys.updated(table, old, new)
+
+    def write_update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
+        """Without looking at what refers to the rows or what they refer to."""
+        writer = self._writer(self._write_plan(table))
+        writer.check(new)
+        if not self.pending.is_new(table):
+            self._take(writer.plan, claim_updates(writer.plan, self.buffer, self.each(old), new))
+        # Keys are freed before they are taken, so that a statement may shift or swap them.
+        moved = [(o, n) for o, n in self.each(zip(old, new, strict=True)) if writer.moves(o, n)]
+        for before, after in self.each(zip(old, new, strict=True)):
+            if not writer.moves(before, after):
+                writer.update(before, after)
+        for before, _ in self.each(moved):
+            writer.delete(before)
+        for _, after in self.each(moved):
+            writer.insert(after)
+
+    def delete(self, table: Table, old: Sequence[Row]) -> None:
+        self.write_delete(table, old)
+        self._foreign_keys.deleted(table, old)
+
+    def write_delete(self, table: Table, old: Sequence[Row]) -> None:
+        writer = self._writer(self._write_plan(table))
+        if not self.pending.is_new(table):
+            self.claims.take(claim_deletes(writer.plan, self.buffer, self.each(old)), self.snapshot)
+        for row in self.each(old):
+            writer.delete(row)
+
+    # Many rows.
+
+    def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
+        plan = self._write_plan(table)
+        with self._in_bulk(table):
+            load = BulkInsert(self, plan, self.pending.is_new(table))
+            count = load.run(rows)
+            check_load(self, plan, load.segments, self._foreign_keys)
+            return count
+
+    def changes_in_bulk(self, table: Table, assigned: Sequence[Column] | None) -> bool:
+        """Not where the transaction has written to the table already, or a change of a key goes on to other rows."""
+        if any(
+            index.id in self.buffer.indexes and not self.buffer.indexes[index.id].is_empty for index in table.indexes
+        ):
+            return False
+        changed = {column.id for column in assigned or ()}
+        return not any(
+            key.on_update not in (Action.NO_ACTION, Action.RESTRICT)
+            and not changed.isdisjoint(table.index_by_id[key.parent_index].key)
+            for _, key in self.references_to(table)
+        )
+
+    def change_arrow(self, table: Table, rows: pa.RecordBatchReader, assigned: Sequence[Column] | None) -> int:
+        plan = self._write_plan(table)
+        with self._in_bulk(table):
+            change = BulkChange(self, plan, assigned)
+            count = change.run(rows)
+            check_change(self, plan, change, assigned, self._foreign_keys)
+            return count
+
+    @contextmanager
+    def _in_bulk(self, table: Table) -> Iterator[None]:
+        mark = self.mark()
+        try:
+            with self.epoch.noticing_end():
+                yield
+        except BaseException as problem:
+            self.reset(mark)
+            if isinstance(problem, errors.UniqueViolation):
+                self.note_scan(table)
+            raise
+
+    def _write_plan(self, table: Table) -> WritePlan:
+        self._check_writable()
+        self._use(table)
+        return self.parts.write_plan(table)
+
+    def _writer(self, plan: WritePlan) -> RowWriter:
+        is_new = self.pending.is_new(plan.table)
+        return RowWriter(plan, self.buffer, self.epoch, self.parts, self.snapshot, is_new, self.client.interrupts)
+
+    def _abandon(self, ids: Sequence[Any]) -> None:
+        if ids:
+            self.parts.catalog.abandon_segments(self.epoch.epoch, ids)
