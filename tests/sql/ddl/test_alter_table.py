@@ -4,6 +4,7 @@ import pytest
 
 from seachange.model.constraint import Action
 from seachange.model.object_statements import ChangeOwner, MoveObject, ObjectKind, SequenceOptions
+from seachange.model.relation import RelationName
 from seachange.model.statements import (
     AddColumn,
     AddConstraint,
@@ -59,6 +60,10 @@ POSITIVE = CheckDefinition(("(", " > 0)"), ("a",))
         ("alter a type text", AlterColumnType("a", TEXT)),
         ("alter column a set data type mood using a::text",
          AlterColumnType("a", UserType(name("mood")), ExpressionDefinition(("(CAST(", " AS TEXT))"), ("a",)))),
+        ("alter a type mood using (lower(a)::mood)::mood",
+         AlterColumnType("a", UserType(name("mood")), ExpressionDefinition(("(LOWER(", "))"), ("a",)))),
+        ('alter a type s."M" using cast(a as s."M")',
+         AlterColumnType("a", UserType(RelationName("s", "M")), ExpressionDefinition(("(", ")"), ("a",)))),
         ("alter a set default now()", SetDefault("a", NOW)),
         ("alter a set default 'x' || 'y'", SetDefault("a", ExpressionDefinition(("('x' || 'y')",)))),
         ("alter a drop default", SetDefault("a", None)),
@@ -134,6 +139,7 @@ def test_statement(text, statement):
         ("attach partition p for values in (1)", "0A000"),
         ("alter a set default b", "0A000"),
         ("alter a set expression as (now())", "42P17"),
+        ("alter a type mood using a::other", "42704"),
     ],
 )
 def test_refused(text, expected):

@@ -43,6 +43,7 @@ def identity(always, **options):
         ("a mood", ColumnDefinition("a", UserType(name("mood")))),
         ('a S."Mood" default \'ok\'::s.mood',
          ColumnDefinition("a", UserType(RelationName("s", "Mood")), default=Constant("ok", True))),
+        ("a mood default lower('OK')::mood", ExpressionDefinition(("(LOWER('OK'))",))),
         ("a pg_catalog.int4", ColumnDefinition("a", INTEGER)),
         ("a int generated always as (b * 2) stored",
          ColumnDefinition("a", INTEGER, generated=ExpressionDefinition(("(", " * 2)"), ("b",)))),

@@ -58,7 +58,7 @@ def _type(reader: Reader, name: str) -> AlterAction:
         raise errors.FeatureNotSupported(feature="COLLATE", instead="Leave it out.")
     if not reader.take("using"):
         return AlterColumnType(name, type_)
-    return AlterColumnType(name, type_, compile_expression(reader.phrase().source, TRANSFORM))
+    return AlterColumnType(name, type_, compile_expression(reader.phrase().source, TRANSFORM, type_))
 
 
 def _set_default(reader: Reader, name: str) -> AlterAction:

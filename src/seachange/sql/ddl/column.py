@@ -124,7 +124,7 @@ def _null(reader: Reader, draft: _Draft) -> None:
 
 def _default(reader: Reader, draft: _Draft) -> None:
     draft.expect_no_value()
-    draft.default = read_default(reader, _AFTER_DEFAULT)
+    draft.default = read_default(reader, _AFTER_DEFAULT, draft.type)
 
 
 def _generated(reader: Reader, draft: _Draft) -> None:
@@ -135,7 +135,7 @@ def _generated(reader: Reader, draft: _Draft) -> None:
         draft.identity = _read_identity(reader, draft, always)
         draft.set_nullable(False)
         return
-    draft.generated = compile_expression(reader.parenthesized(), GENERATED)
+    draft.generated = compile_expression(reader.parenthesized(), GENERATED, draft.type)
     if not always:
         raise errors.SyntaxProblem(detail=f'generated column "{draft.name}" must be GENERATED ALWAYS')
     if not reader.take("stored"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seachange.model.statements import Constant, Default
+from seachange.model.statements import ColumnType, Constant, Default
 from seachange.model.types import KIND_BY_ALIAS
 from seachange.sql.ddl.expression import DEFAULT, compile_expression
 from seachange.sql.ddl.names import read_column_type
@@ -13,14 +13,14 @@ _WORDS: dict[str, Constant] = {"null": Constant(None), "true": Constant("true"),
 _TYPED = frozenset(alias for alias in KIND_BY_ALIAS if " " not in alias)
 
 
-def read_default(reader: Reader, stops: frozenset[str] = frozenset()) -> Default:
-    """`stops` are the words that may follow."""
+def read_default(reader: Reader, stops: frozenset[str] = frozenset(), target: ColumnType | None = None) -> Default:
+    """`stops` are the words that may follow; `target` the type of the column, where it is known."""
     phrase = reader.phrase(stops)
     text = phrase.source
     constant = _take_constant(phrase)
     if constant is not None and phrase.at_end:
         return constant
-    return compile_expression(text, DEFAULT)
+    return compile_expression(text, DEFAULT, target)
 
 
 def _take_constant(reader: Reader) -> Constant | None:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.relation import RelationName
-from seachange.model.statements import ExpressionDefinition, Volatility, sequence_call
+from seachange.model.statements import ColumnType, ExpressionDefinition, UserType, Volatility, sequence_call
 from seachange.sql.ddl.names import read_relation
 from seachange.sql.ddl.volatility import ORDER, most_volatile
 from seachange.sql.functions import TABLE_FUNCTIONS
@@ -43,12 +43,14 @@ GENERATED = Use("column generation expressions", columns=True, volatility=Volati
 TRANSFORM = Use("transform expressions", columns=True, volatility=Volatility.VOLATILE)
 
 
-def compile_expression(text: str, use: Use) -> ExpressionDefinition:
+def compile_expression(text: str, use: Use, target: ColumnType | None = None) -> ExpressionDefinition:
+    """`target` is the type of the column that the value is for: it is cast to that in any case, so the expression need
+    not end in such a cast, which DuckDB could not do if somebody created the type."""
     if _CONTROL.search(text):
         raise errors.SyntaxProblem(detail=f"control characters are not allowed in {use.name}")
     try:
         # The root is replaced like any other node, since there is always one above it.
-        select = exp.Select(expressions=[_parse(text, use)])
+        select = exp.Select(expressions=[_without_cast(_parse(text, use), target)])
         _refuse_constructs(select.expressions[0], use)
         volatility = _check_volatility(select.expressions[0], use)
         sequences = _cut_sequences(select)
@@ -79,6 +81,25 @@ def _parse(text: str, use: Use) -> exp.Expr:
     if not isinstance(found, exp.Paren | exp.Query):
         raise errors.SyntaxProblem(detail=f"in {use.name}: one expression is expected")
     return found.pop()
+
+
+def _without_cast(tree: exp.Expr, target: ColumnType | None) -> exp.Expr:
+    value = tree.this
+    while isinstance(target, UserType) and isinstance(value, exp.Cast) and _user_type(value.to) == target:
+        value = value.this.unnest()
+        tree.set("this", value)
+    return tree
+
+
+def _user_type(type_: exp.Expr) -> UserType | None:
+    """The type of a cast, if it is none of the built-in ones."""
+    match type_.args.get("kind"):
+        case exp.Identifier() as name:
+            return UserType(RelationName(None, folded(name)))
+        case exp.Dot(this=exp.Identifier() as schema, expression=exp.Identifier() as name):
+            return UserType(RelationName(folded(schema), folded(name)))
+        case _:
+            return None
 
 
 def _refuse_constructs(tree: exp.Expr, use: Use) -> None:
