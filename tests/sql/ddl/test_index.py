@@ -10,8 +10,6 @@ from seachange.model.statements import CreateIndex, DropIndex
 from seachange.sql.ddl.tags import command_tag
 from tests.sql.ddl.parsing import ST, T, code, name, parse
 
-M = name("m")
-
 
 @pytest.mark.parametrize(
     ("text", "statement", "tag"),
