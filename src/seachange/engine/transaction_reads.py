@@ -14,6 +14,7 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.lookup import find_primary_key
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.seek import choose_access, rows_as_parts, select_rows
+from seachange.engine.sizes import measure_table
 from seachange.engine.staged import find_staged, is_hidden
 from seachange.engine.transaction_schema import TransactionSchema
 from seachange.model.condition import Condition
@@ -21,6 +22,7 @@ from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.model.scan import Scan, ScanFacts
+from seachange.planner.catalog import TableSize
 from seachange.storage.image import SnapshotParts
 from seachange.storage.keys import entry_hash, unique_hash
 from seachange.storage.plan import Overlay, plan_scan
@@ -100,8 +102,14 @@ class TransactionReads(TransactionSchema):
             own_rows=(own.rows.num_rows if own.rows is not None else 0) + sum(f.segment.rows for f in own.files),
         )
 
+    def size(self, table: Table) -> TableSize:
+        return measure_table(self._stored_parts(table, table.primary), self._overlay(table.primary))
+
     def index_parts(self, table: Table, index: Index) -> SnapshotParts:
         self._use(table)
+        return self._stored_parts(table, index)
+
+    def _stored_parts(self, table: Table, index: Index) -> SnapshotParts:
         if self.pending.is_new(table):
             return SnapshotParts((), ())
         with self._reading():

@@ -15,6 +15,7 @@ from seachange.sql.change import Delete, Update
 from seachange.sql.dml import compile_plan, compile_select, select_key_table, selects_by_index
 from seachange.sql.duck import DuckSession
 from seachange.sql.explain_change import constraint_lines, rows_in_words
+from seachange.sql.explain_ddl import explain_ddl
 from seachange.sql.insert import InsertRows
 from seachange.sql.insert_select import InsertSelect
 from seachange.sql.parse import TreeStatement, parse_script
@@ -29,7 +30,7 @@ _FILE = re.compile(r"\S+\.parquet")
 
 def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
     if statement.ddl is not None:
-        raise errors.FeatureNotSupported(feature="EXPLAIN (DDL)", instead="EXPLAIN of a query works.")
+        return _result(explain_ddl(statement.query, statement.ddl, port, duck))
     (parsed, *more) = parse_script(statement.query)
     if more or not isinstance(parsed, TreeStatement):
         raise errors.SyntaxProblem(detail="EXPLAIN takes one query")

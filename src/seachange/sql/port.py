@@ -17,6 +17,7 @@ from seachange.model.ids import IndexId, KeyHash, TableId
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
 from seachange.model.references import Reference
 from seachange.model.scan import Scan, ScanFacts
+from seachange.planner.catalog import TableSize
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -45,6 +46,9 @@ class TransactionPort(Protocol):
 
     def describe(self, table: Table) -> ScanFacts:
         """What a scan of the table would read."""
+
+    def size(self, table: Table) -> TableSize:
+        """How much is stored of the table, as far as this transaction sees it."""
 
     def get(self, table: Table, key: Row) -> Row | None:
         """The row with this primary key, without DuckDB."""

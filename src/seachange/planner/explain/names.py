@@ -1,0 +1,186 @@
+"""What the elements of a plan are called: elements know ids, users know names.
+
+A name is marked where its bearer comes (`c4+`), goes (`c2-`) or is there for the duration of the change (`p~`), so that
+an old and a new bearer of one name can be told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from seachange.model import elements
+from seachange.model.elements import Element, descriptor_of
+from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
+from seachange.model.object_statements import ObjectKind
+from seachange.model.objects import DEFAULT_SCHEMA
+from seachange.model.targets import Goal, Target
+from seachange.planner.catalog import Catalog
+from seachange.planner.object_parts import decompose, namespace_of
+from seachange.planner.plan import Plan
+
+# Where a name stands: the kind of its bearer, then the ids.
+Place = tuple[Any, ...]
+
+_MARKS: dict[Goal, str] = {Goal.PUBLIC: "+", Goal.ENFORCED: "+", Goal.ABSENT: "-", Goal.TRANSIENT: "~"}
+
+_NOUNS: dict[type[Element], str] = {
+    elements.Database: "database",
+    elements.Schema: "schema",
+    elements.Table: "table",
+    elements.Sequence: "sequence",
+    elements.EnumType: "type",
+    elements.View: "view",
+    elements.Column: "column",
+    elements.ConvertedColumn: "column",
+    elements.PrimaryIndex: "primary index",
+    elements.SecondaryIndex: "index",
+    elements.UniqueIndex: "unique index",
+    elements.CheckConstraint: "check",
+    elements.ForeignKey: "foreign key",
+}
+# Parts, and what they are parts of.
+_PARTS: dict[type[Element], str] = {
+    elements.ColumnType: "type of column",
+    elements.ColumnDefault: "default of column",
+    elements.ColumnNotNull: "NOT NULL of column",
+    elements.ColumnGenerated: "expression of column",
+    elements.ColumnIdentity: "identity of column",
+    elements.KeyConstraint: "constraint of index",
+    elements.IndexData: "data of index",
+    elements.SequenceSettings: "settings of sequence",
+    elements.SequenceOwner: "owning column of sequence",
+    elements.SequenceStart: "start of sequence",
+    elements.ViewQuery: "query of view",
+    elements.ForeignKeyParent: "parent's end of foreign key",
+}
+_KINDS = _NOUNS | _PARTS
+# Elements that are names, and of what.
+_NAMES: dict[type[Element], str] = {
+    elements.ColumnName: "column",
+    elements.IndexName: "index",
+    elements.ConstraintName: "constraint",
+}
+
+
+class Names:
+    def __init__(self, plan: Plan, catalog: Catalog) -> None:
+        self._names: dict[Place, str] = {}
+        self._marks: dict[Place, str] = {}
+        # Of two elements in one place, which is thereby changed rather than come or gone.
+        self._own: dict[Element, str] = {}
+        self._objects: dict[DescriptorId, ObjectKind] = {}
+        targets = plan.graph.targets
+        touched = {descriptor_of(target.element) for target in targets}
+        for descriptor in (*catalog.descriptors.values(), *catalog.dropped):
+            # Of others than those that change, only who they are is told.
+            parts: Iterable[Element] = decompose(descriptor) if descriptor.id in touched else [namespace_of(descriptor)]
+            for element in parts:
+                self._read(element)
+        for target in targets:
+            if target.adds:
+                self._read(target.element)
+        for target in targets:
+            self._mark(target)
+        self._many = len({id_ for id_ in touched if self._objects.get(id_) is ObjectKind.TABLE}) > 1
+
+    def _read(self, element: Element) -> None:
+        match element:
+            case elements.Namespace():
+                schema = "" if element.schema in ("", DEFAULT_SCHEMA) else f"{element.schema}."
+                self._names[("descriptor_id", element.descriptor_id)] = schema + element.name
+                self._objects[element.descriptor_id] = element.kind
+            case elements.ColumnName() | elements.IndexName() | elements.ConstraintName():
+                self._names[_place(element)] = element.name
+            case elements.EnumLabel():
+                self._names[_place(element)] = element.label
+            case _:
+                pass
+
+    def _mark(self, target: Target) -> None:
+        if type(target.element) in _NOUNS or isinstance(target.element, elements.EnumValue):
+            place, mark = _place(target.element), _MARKS[target.goal]
+            self._marks[place] = mark if self._marks.get(place, mark) == mark else ""
+            self._own[target.element] = mark
+
+    def _named(self, place: Place) -> str:
+        return self._names.get(place, _unnamed(place)) + self._marks.get(place, "")
+
+    def descriptor(self, id_: DescriptorId) -> str:
+        """As `table foo`."""
+        kind = self._objects.get(id_, ObjectKind.TABLE)
+        return f"{kind.value} {self.object(id_)}"
+
+    def object(self, id_: DescriptorId) -> str:
+        return self._named(("descriptor_id", id_))
+
+    def column(self, table_id: TableId, column_id: ColumnId) -> str:
+        return self._named(("column_id", table_id, column_id))
+
+    def index(self, table_id: TableId, index_id: IndexId) -> str:
+        return self._named(("index_id", table_id, index_id))
+
+    def constraint(self, table_id: TableId, constraint_id: ConstraintId) -> str:
+        return self._named(("constraint_id", table_id, constraint_id))
+
+    def label(self, element: Element) -> str:
+        """As `column c4+`; with the table's name where the plan is about several."""
+        table_id = getattr(element, "table_id", None)
+        own = isinstance(element, elements.Table)
+        where = f" of {self.object(table_id)}" if self._many and table_id is not None and not own else ""
+        return self._label(element) + where
+
+    def _label(self, element: Element) -> str:
+        kind = type(element)
+        match element:
+            case elements.Namespace():
+                return f"name of {element.kind.value} {self.object(element.descriptor_id)}"
+            case elements.Owner():
+                return f"owner {element.role} of {self.descriptor(element.descriptor_id)}"
+            case elements.Privileges():
+                return f"privileges of {element.role} on {self.descriptor(element.descriptor_id)}"
+            case elements.Comment():
+                return f"comment on {self._commented(element)}"
+            case elements.EnumValue():
+                return f"value {self._named(_place(element))} of type {self.object(element.type_id)}"
+            case elements.EnumLabel():
+                return f"label {element.label} of type {self.object(element.type_id)}"
+            case elements.ColumnName() | elements.IndexName() | elements.ConstraintName():
+                bearer = self._named(_place(element))
+                if bearer.rstrip("+-~") == element.name:
+                    return f"name of {_NAMES[kind]} {bearer}"
+                return f"name {element.name} of {_NAMES[kind]} {bearer}"
+            case elements.ColumnType():
+                return f"type {element.type} of column {self._named(_place(element))}"
+            case _:
+                place = _place(element)
+                mark = self._own.get(element, self._marks.get(place, ""))
+                return f"{_KINDS[kind]} {self._names.get(place, _unnamed(place))}{mark}"
+
+    def _commented(self, comment: elements.Comment) -> str:
+        if comment.part is None:
+            return self.descriptor(comment.descriptor_id)
+        kind, id_ = comment.part
+        field = {ObjectKind.COLUMN: "column_id", ObjectKind.INDEX: "index_id"}.get(kind, "constraint_id")
+        return f"{kind.value} {self._named((field, comment.descriptor_id, id_))}"
+
+    def is_host(self, element: Element) -> bool:
+        """Whether it bears a name of its own, rather than being a part of what does."""
+        return type(element) in _NOUNS
+
+    def host(self, element: Element) -> Place:
+        """What the element is a part of, or is."""
+        return _place(element)
+
+
+def _unnamed(place: Place) -> str:
+    return f"#{place[-1]}"
+
+
+def _place(element: Element) -> Place:
+    for field in ("column_id", "index_id", "constraint_id", "value_id"):
+        id_ = getattr(element, field, None)
+        if id_ is not None and not isinstance(element, elements.SequenceOwner):
+            owner = element.table_id if hasattr(element, "table_id") else descriptor_of(element)
+            return (field, owner, id_)
+    return ("descriptor_id", descriptor_of(element))

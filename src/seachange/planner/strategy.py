@@ -1,0 +1,166 @@
+"""What a change costs: how each part of it is brought about, what is read and written, and how often others are waited
+for.
+
+Sizes are estimates: an index is taken to hold as large a share of its table's bytes as of its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from seachange.model import elements
+from seachange.model.descriptor import Table
+from seachange.model.elements import Element, descriptor_of
+from seachange.model.ids import DescriptorId, IndexId, TableId
+from seachange.model.objects import Descriptor
+from seachange.model.ops import BackfillIndexes, CollectIndexes, Op, OpType, SetState, Validate
+from seachange.planner.catalog import Catalog, TableSize
+from seachange.planner.graph import Graph
+from seachange.planner.plan import Plan
+
+
+class Strategy(StrEnum):
+    """From the cheapest to the dearest."""
+
+    METADATA_ONLY = "metadata only"
+    VALIDATE_ONLY = "validate only"
+    BUILD_INDEX = "build index"
+    REBUILD_PRIMARY = "rebuild primary index"
+
+
+_RANK = {strategy: rank for rank, strategy in enumerate(Strategy)}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one op does with data. `read` are the rows, bytes and files that it scans, None if nothing is known of the
+    table; `written` the bytes that it adds, and `deleted` those that go once nobody needs them."""
+
+    op: Op
+    table_id: TableId
+    read: TableSize | None
+    written: int = 0
+    deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """`versions` are the commits that publish new versions of descriptors, `drains` those of them that everybody is
+    waited for to know. After the change is done, `late_drains` come before data is deleted."""
+
+    strategy: Strategy
+    versions: int
+    drains: int
+    late_drains: int
+    work: tuple[Work, ...]
+
+    @property
+    def bytes_moved(self) -> int | None:
+        """None if a size that it depends on is not known."""
+        if any(w.read is None for w in self.work if isinstance(w.op, BackfillIndexes)):
+            return None
+        return sum(work.written for work in self.work)
+
+
+def measure(plan: Plan, catalog: Catalog) -> Cost:
+    counted = [stage for stage in plan.stages if stage.type is not OpType.COLLECTION]
+    work = [_work(op, plan.graph, catalog) for stage in plan.stages for op in plan.ops(stage)]
+    return Cost(
+        strategy=strategy_of_all(range(len(plan.graph.targets)), plan.graph),
+        versions=sum(bool(stage.publishes) for stage in plan.stages),
+        drains=sum(bool(stage.raises) for stage in counted),
+        late_drains=sum(bool(stage.raises) for stage in plan.stages) - sum(bool(stage.raises) for stage in counted),
+        work=tuple(w for w in work if w is not None),
+    )
+
+
+def strategy_of_all(numbers: Iterable[int], graph: Graph) -> Strategy:
+    """The dearest way in which one of these targets is brought about."""
+    found = [strategy_of(number, graph) for number in numbers]
+    return max(found, key=_RANK.__getitem__, default=Strategy.METADATA_ONLY)
+
+
+def strategy_of(number: int, graph: Graph) -> Strategy:
+    """How the target with this number is brought about."""
+    ops = {graph.nodes[node].step.op for node in graph.paths[number]}
+    element = graph.targets[number].element
+    if OpType.BACKFILL in ops:
+        return Strategy.REBUILD_PRIMARY if isinstance(element, elements.PrimaryIndex) else Strategy.BUILD_INDEX
+    if OpType.VALIDATION in ops:
+        return Strategy.VALIDATE_ONLY
+    if isinstance(element, elements.Column | elements.ConvertedColumn) and _is_rebuilt(element, graph):
+        return Strategy.REBUILD_PRIMARY
+    return Strategy.METADATA_ONLY
+
+
+def _is_rebuilt(column: elements.Column | elements.ConvertedColumn, graph: Graph) -> bool:
+    return any(
+        isinstance(t.element, elements.PrimaryIndex)
+        and t.element.table_id == column.table_id
+        and column.column_id in t.element.rebuilt_ids
+        for t in graph.targets
+    )
+
+
+def _work(op: Op, graph: Graph, catalog: Catalog) -> Work | None:
+    match op:
+        case SetState():
+            return None
+        case BackfillIndexes():
+            size = catalog.sizes.get(op.table_id)
+            written = sum(_index_bytes(op.table_id, id_, graph, catalog) for id_ in op.index_ids)
+            return Work(op, op.table_id, size, written)
+        case Validate():
+            table_id = TableId(descriptor_of(op.element))
+            return Work(op, table_id, _validated(op.element, graph, catalog))
+        case CollectIndexes():
+            deleted = sum(_index_bytes(op.table_id, id_, graph, catalog) for id_ in op.index_ids)
+            known = TableSize() if op.table_id in catalog.sizes else None
+            return Work(op, op.table_id, known, deleted=deleted)
+
+
+def _validated(element: Element, graph: Graph, catalog: Catalog) -> TableSize | None:
+    """What a validation reads: of a unique index its entries, else the rows, and for a foreign key the parent's too."""
+    table_id = TableId(descriptor_of(element))
+    size = catalog.sizes.get(table_id)
+    if size is None:
+        return None
+    match element:
+        case elements.UniqueIndex():
+            return TableSize(size.rows, _index_bytes(table_id, element.index_id, graph, catalog), size.files)
+        case elements.ForeignKey():
+            parent = catalog.sizes.get(element.parent_id)
+            if parent is None:
+                return None
+            key = _index_bytes(element.parent_id, element.parent_index_id, graph, catalog)
+            return TableSize(size.rows + parent.rows, size.bytes + key, size.files + parent.files)
+        case _:
+            return size
+
+
+def _index_bytes(table_id: TableId, index_id: IndexId, graph: Graph, catalog: Catalog) -> int:
+    size = catalog.sizes.get(table_id)
+    if size is None:
+        return 0
+    stored, all_ = _share(table_id, index_id, graph, catalog.descriptors)
+    return size.bytes * min(stored, all_) // all_
+
+
+def _share(
+    table_id: TableId, index_id: IndexId, graph: Graph, descriptors: Mapping[DescriptorId, Descriptor]
+) -> tuple[int, int]:
+    """How many columns the index stores, and the table."""
+    table = descriptors.get(table_id)
+    if not isinstance(table, Table):
+        return 1, 1
+    for target in graph.targets:
+        element = target.element
+        same = getattr(element, "table_id", None) == table_id and getattr(element, "index_id", None) == index_id
+        if same and isinstance(element, elements.SecondaryIndex | elements.UniqueIndex):
+            return len({*element.key, *element.include, *table.primary.key}), len(table.columns)
+    known = table.index_by_id.get(index_id)
+    if known is None or known.id == table.primary.id:
+        return 1, 1
+    return len({*known.key, *known.include, *table.primary.key}), len(table.columns)

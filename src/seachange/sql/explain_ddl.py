@@ -1,0 +1,102 @@
+"""EXPLAIN (DDL): how a schema change would be done.
+
+**Invariant:** nothing is done: ids are made up, and what is planned goes nowhere but into the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+
+from seachange import errors
+from seachange.model.descriptor import Table
+from seachange.model.ids import TableId
+from seachange.model.statements import DdlExplanation, DdlStatement
+from seachange.planner.catalog import Catalog, TableSize, apply_ops
+from seachange.planner.explain.form import explain_plan
+from seachange.planner.explain.stages import summary
+from seachange.planner.plan import Plan, plan_statements
+from seachange.sql.ddl.check import verify_checks
+from seachange.sql.duck import DuckSession
+from seachange.sql.parse import parse_script
+from seachange.sql.port import TransactionPort
+
+# What begins a remark, where the text as a whole is for another program to read.
+_COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
+
+
+def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: DuckSession) -> list[str]:
+    statements = _read(text)
+    tables = port.tables()
+    catalog = Catalog({table.id: table for table in tables}, _Sizes(tables, port))
+    plan = plan_statements(catalog, statements, _made_up_ids(tables))
+    _verify(plan, catalog, duck)
+    plan, remarks = _with_rows(plan, catalog, statements)
+    notices = [f"Notice: {notice}" for notice in plan.notices]
+    comment = _COMMENTS.get(form, "")
+    return [*(comment + line for line in (*notices, *remarks)), *explain_plan(plan, catalog, form)]
+
+
+def _read(text: str) -> list[DdlStatement]:
+    statements: list[DdlStatement] = []
+    for statement in parse_script(text):
+        if not isinstance(statement, DdlStatement):
+            detail = "EXPLAIN (DDL) takes statements that change the schema, up to the end of the text"
+            raise errors.SyntaxProblem(detail=detail)
+        statements.append(statement)
+    if not statements:
+        raise errors.SyntaxProblem(detail="EXPLAIN (DDL) takes a statement")
+    return statements
+
+
+def _made_up_ids(tables: Sequence[Table]) -> Iterator[int]:
+    """Above all that are in use, so that things are in the same order as they would be."""
+    return count(max((id_ for table in tables for id_ in (table.id, *table.index_by_id)), default=0) + 1)
+
+
+def _verify(plan: Plan, catalog: Catalog, duck: DuckSession) -> None:
+    """What is wrong with an expression is only known to DuckDB."""
+    after = catalog
+    for stage in plan.stages:
+        after = apply_ops(after, plan.ops(stage))
+    for id_, table in after.descriptors.items():
+        before = catalog.descriptors.get(id_)
+        if isinstance(table, Table) and table.checks and table != before:
+            verify_checks(before if isinstance(before, Table) else None, table, duck)
+
+
+def _with_rows(plan: Plan, catalog: Catalog, statements: Sequence[DdlStatement]) -> tuple[Plan, list[str]]:
+    """On a table without rows nearly everything is one step. What is asked for is what it takes once there are some;
+    what it takes now is said beside."""
+    if not plan.change.empty:
+        return plan, []
+    tables = [table for table in catalog.descriptors.values() if table.id in plan.change.empty]
+    empty = " and ".join(sorted(table.name for table in tables))
+    now = f"{empty}: no rows; as long as that is so, {summary(plan, catalog)}."
+    ids = _made_up_ids([table for table in catalog.descriptors.values() if isinstance(table, Table)])
+    try:
+        full = plan_statements(replace(catalog, sizes={}), statements, ids)
+    except errors.Error as error:
+        return plan, [f"{now} With rows it would fail: {error}"]
+    return full, [f"{now} With rows:"]
+
+
+class _Sizes(Mapping[TableId, TableSize]):
+    """Sizes of the tables that somebody asks for; to find them all would mean to load every table."""
+
+    def __init__(self, tables: Sequence[Table], port: TransactionPort) -> None:
+        self._tables = {table.id: table for table in tables}
+        self._port = port
+        self._known: dict[TableId, TableSize] = {}
+
+    def __getitem__(self, table_id: TableId) -> TableSize:
+        if table_id not in self._known:
+            self._known[table_id] = self._port.size(self._tables[table_id])
+        return self._known[table_id]
+
+    def __iter__(self) -> Iterator[TableId]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
