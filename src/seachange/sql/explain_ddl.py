@@ -73,13 +73,13 @@ def _with_rows(plan: Plan, catalog: Catalog, statements: Sequence[DdlStatement])
         return plan, []
     tables = [table for table in catalog.descriptors.values() if table.id in plan.change.empty]
     empty = " and ".join(sorted(table.name for table in tables))
-    now = f"{empty}: no rows; as long as that is so, {summary(plan, catalog)}."
+    now = f"As long as {empty} has no rows: {summary(plan, catalog)}."
     ids = _made_up_ids([table for table in catalog.descriptors.values() if isinstance(table, Table)])
     try:
         full = plan_statements(replace(catalog, sizes={}), statements, ids)
     except errors.Error as error:
         return plan, [f"{now} With rows it would fail: {error}"]
-    return full, [f"{now} With rows:"]
+    return full, [f"{now} With rows:"] if full.stages != plan.stages else []
 
 
 class _Sizes(Mapping[TableId, TableSize]):

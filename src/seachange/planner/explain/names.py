@@ -6,6 +6,7 @@ an old and a new bearer of one name can be told apart.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +19,8 @@ from seachange.model.targets import Goal, Target
 from seachange.planner.catalog import Catalog
 from seachange.planner.object_parts import decompose, namespace_of
 from seachange.planner.plan import Plan
+
+_PLAIN = re.compile("[a-z_][a-z0-9_$]*")
 
 # Where a name stands: the kind of its bearer, then the ids.
 Place = tuple[Any, ...]
@@ -87,13 +90,14 @@ class Names:
     def _read(self, element: Element) -> None:
         match element:
             case elements.Namespace():
-                schema = "" if element.schema in ("", DEFAULT_SCHEMA) else f"{element.schema}."
-                self._names[("descriptor_id", element.descriptor_id)] = schema + element.name
+                parts = [element.schema] if element.schema not in ("", DEFAULT_SCHEMA) else []
+                shown = ".".join(quote(part) for part in (*parts, element.name))
+                self._names[("descriptor_id", element.descriptor_id)] = shown
                 self._objects[element.descriptor_id] = element.kind
             case elements.ColumnName() | elements.IndexName() | elements.ConstraintName():
-                self._names[_place(element)] = element.name
+                self._names[_place(element)] = quote(element.name)
             case elements.EnumLabel():
-                self._names[_place(element)] = element.label
+                self._names[_place(element)] = quote(element.label)
             case _:
                 pass
 
@@ -136,20 +140,19 @@ class Names:
             case elements.Namespace():
                 return f"name of {element.kind.value} {self.object(element.descriptor_id)}"
             case elements.Owner():
-                return f"owner {element.role} of {self.descriptor(element.descriptor_id)}"
+                return f"owner {quote(element.role)} of {self.descriptor(element.descriptor_id)}"
             case elements.Privileges():
-                return f"privileges of {element.role} on {self.descriptor(element.descriptor_id)}"
+                return f"privileges of {quote(element.role)} on {self.descriptor(element.descriptor_id)}"
             case elements.Comment():
                 return f"comment on {self._commented(element)}"
             case elements.EnumValue():
                 return f"value {self._named(_place(element))} of type {self.object(element.type_id)}"
             case elements.EnumLabel():
-                return f"label {element.label} of type {self.object(element.type_id)}"
+                return f"label {quote(element.label)} of type {self.object(element.type_id)}"
             case elements.ColumnName() | elements.IndexName() | elements.ConstraintName():
-                bearer = self._named(_place(element))
-                if bearer.rstrip("+-~") == element.name:
-                    return f"name of {_NAMES[kind]} {bearer}"
-                return f"name {element.name} of {_NAMES[kind]} {bearer}"
+                place = _place(element)
+                other = "" if self._names.get(place) == quote(element.name) else f" {quote(element.name)}"
+                return f"name{other} of {_NAMES[kind]} {self._named(place)}"
             case elements.ColumnType():
                 return f"type {element.type} of column {self._named(_place(element))}"
             case _:
@@ -171,6 +174,18 @@ class Names:
     def host(self, element: Element) -> Place:
         """What the element is a part of, or is."""
         return _place(element)
+
+
+def quote(name: str) -> str:
+    """As it would have to be written; a character that would break the line as its number.
+
+    >>> print(quote("a_1"), quote("A b"), quote('x"y'), quote("two\\nlines"))
+    a_1 "A b" "x""y" "two\\u000alines"
+    """
+    if _PLAIN.fullmatch(name):
+        return name
+    shown = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in name)
+    return '"' + shown.replace('"', '""') + '"'
 
 
 def _unnamed(place: Place) -> str:
