@@ -1,0 +1,70 @@
+"""Values of the model as JSON text, for what is kept across processes: the targets of a change, and its ops.
+
+A dataclass becomes an object that names its class, an enum its value, a tuple a list, so that a value that is added to
+the model needs no code here. There are no lists in the model: a list that is read back is a tuple.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+_CLASS = "="
+_ENUM = "~"
+_SET = "{}"
+_MAP = "->"
+
+
+class Codec:
+    """Knows the classes that may occur; a text that names another is refused."""
+
+    def __init__(self, *classes: type) -> None:
+        self._classes = {_name(class_): class_ for class_ in classes}
+
+    def encode(self, value: object) -> str:
+        return json.dumps(self._to_json(value), separators=(",", ":"))
+
+    def decode(self, text: str) -> Any:
+        return self._from_json(json.loads(text))
+
+    def _to_json(self, value: object) -> Any:
+        if isinstance(value, Enum):
+            return {_ENUM: self._known(type(value)), "value": value.value}
+        if is_dataclass(value):
+            held = {field.name: self._to_json(getattr(value, field.name)) for field in fields(value)}
+            return {_CLASS: self._known(type(value)), **held}
+        if isinstance(value, tuple):
+            return [self._to_json(item) for item in value]
+        if isinstance(value, frozenset):
+            return {_SET: sorted((self._to_json(item) for item in value), key=json.dumps)}
+        if isinstance(value, dict):
+            return {_MAP: [[self._to_json(k), self._to_json(v)] for k, v in value.items()]}
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        raise TypeError(f"{type(value).__name__} has no form as JSON")
+
+    def _known(self, class_: type) -> str:
+        name = _name(class_)
+        if self._classes.get(name) is not class_:
+            raise TypeError(f"{name} is not among the classes of this codec")
+        return name
+
+    def _from_json(self, body: Any) -> Any:
+        if isinstance(body, list):
+            return tuple(self._from_json(item) for item in body)
+        if not isinstance(body, dict):
+            return body
+        if _SET in body:
+            return frozenset(self._from_json(item) for item in body[_SET])
+        if _MAP in body:
+            return {self._from_json(key): self._from_json(value) for key, value in body[_MAP]}
+        if _ENUM in body:
+            return self._classes[body[_ENUM]](body["value"])
+        held = {name: self._from_json(value) for name, value in body.items() if name != _CLASS}
+        return self._classes[body[_CLASS]](**held)
+
+
+def _name(class_: type) -> str:
+    return f"{class_.__module__.rpartition('.')[2]}.{class_.__qualname__}"

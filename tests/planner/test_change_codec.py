@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from seachange.model.statements import DdlStatement
+from seachange.planner.catalog import Catalog, apply_ops
+from seachange.planner.change_codec import CHANGE_CODEC
+from seachange.planner.plan import plan_remainder, plan_statements
+from seachange.planner.stages import progress_after
+from seachange.sql.parse import parse_script
+
+CHANGES = [
+    "alter table t add column c int not null default 7, add unique (c), drop column b",
+    "alter table t alter b type text using b || 'x'",
+    "alter table t alter primary key using columns (b)",
+    "create index on t (b); alter table t add check (b > 0) not valid; alter table t rename to u",
+    "create table u (id int primary key, t int references t)",
+]
+
+
+def read(text: str) -> list[DdlStatement]:
+    return [statement for statement in parse_script(text) if isinstance(statement, DdlStatement)]
+
+
+@pytest.mark.parametrize("text", CHANGES)
+def test_a_change_comes_back_with_the_same_plan(text):
+    ids = count(1)
+    plan = plan_statements(Catalog(), read("create table t (id int primary key, b int)"), ids)
+    catalog = apply_ops(Catalog(), plan.ops(plan.stages[0]))
+    plan = plan_statements(catalog, read(text), ids)
+    change = CHANGE_CODEC.decode(CHANGE_CODEC.encode(plan.change))
+    assert change == plan.change
+    for done in range(len(plan.stages)):
+        progress = progress_after(plan.graph, plan.stages[:done])
+        assert CHANGE_CODEC.decode(CHANGE_CODEC.encode(progress)) == progress
+        rest = plan_remainder(change, progress, plan.stages[done].phase)
+        assert [rest.ops(stage) for stage in rest.stages] == [plan.ops(stage) for stage in plan.stages[done:]]
