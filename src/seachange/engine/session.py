@@ -23,12 +23,13 @@ from seachange.engine.transaction import Transaction
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
+from seachange.model.timezone import in_zone, session_zone
 from seachange.sql.copy import copy_out
 from seachange.sql.copy_text import CopyFormat
 from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
 from seachange.sql.parse import TreeStatement
-from seachange.sql.result import Result
+from seachange.sql.result import Result, show_in_zone
 from seachange.sql.settings import SessionSettings, parse_as_of, parse_duration_ms, parse_size
 
 # How often a statement that stands for itself is run again when it meets a conflict.
@@ -129,7 +130,10 @@ class Session:
         if prepared.writes and (self.read_only or transaction.read_only):
             raise errors.ReadOnlyTransaction(command=prepared.command)
         transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
-        return run_current(transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices))
+        result = run_current(
+            transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices)
+        )
+        return show_in_zone(result, session_zone())
 
     def _guarded(self, work: Callable[[], T]) -> T:
         """A statement with all that belongs to it, commit and repetitions too: it can be cancelled, and has limits."""
@@ -138,10 +142,15 @@ class Session:
         self._is_guarded, self.is_settled = True, False
         self.client.interrupts.clear()
         try:
-            with self._watched():
+            with self._watched(), self._in_zone():
                 return work()
         finally:
             self._is_guarded = False
+
+    def _in_zone(self) -> AbstractContextManager[None]:
+        zone = self.settings.get("timezone")
+        self._duck.set_zone(zone)
+        return in_zone(zone)
 
     def _watched(self) -> AbstractContextManager[None]:
         timeout_ms = parse_duration_ms(self.settings.get("statement_timeout"))

@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from seachange import errors
+from seachange.model.timezone import UTC, find_zone, session_zone
 from seachange.model.types import Kind, SqlType
 
 Coercer = Callable[[Any], Any]
@@ -39,11 +40,15 @@ def coerce(type_: SqlType, value: Any) -> Any:
     return coercer(type_)(value)
 
 
-@lru_cache(maxsize=1024)
 def coercer(type_: SqlType) -> Coercer:
-    """The assignment conversion to a type: NULL stays NULL."""
-    build = _BUILDERS[type_.kind]
-    convert = build(type_)
+    """The assignment conversion to a type: NULL stays NULL. Moments are read in the zone of the session that asks."""
+    return _coercer(type_, session_zone() if type_.kind in _MOMENTS else UTC)
+
+
+@lru_cache(maxsize=1024)
+def _coercer(type_: SqlType, zone: str) -> Coercer:
+    builder = _MOMENTS.get(type_.kind)
+    convert = builder(type_, find_zone(zone)) if builder is not None else _BUILDERS[type_.kind](type_)
 
     def coerce_value(value: Any) -> Any:
         return None if value is None else convert(value)
@@ -255,12 +260,18 @@ def _parse_time(parse: Callable[[str], Any], type_: SqlType, text: str) -> Any:
         raise errors.InvalidDatetimeFormat(type=type_, value=text) from None
 
 
-def _date(type_: SqlType) -> Coercer:
+def _local(value: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
+    """What a clock in the zone shows."""
+    return value if value.tzinfo is None else value.astimezone(zone).replace(tzinfo=None)
+
+
+def _date(type_: SqlType, zone: dt.tzinfo) -> Coercer:
     def convert(value: Any) -> dt.date:
         if isinstance(value, str):
-            value = _parse_time(dt.datetime.fromisoformat, type_, value)
+            # The date of the text itself, whatever its offset.
+            return _parse_time(dt.datetime.fromisoformat, type_, value).date()  # type: ignore[no-any-return]
         if isinstance(value, dt.datetime):
-            return value.date()
+            return _local(value, zone).date()
         if not isinstance(value, dt.date):
             raise _mismatch(type_, value)
         return value
@@ -268,12 +279,12 @@ def _date(type_: SqlType) -> Coercer:
     return convert
 
 
-def _time(type_: SqlType) -> Coercer:
+def _time(type_: SqlType, zone: dt.tzinfo) -> Coercer:
     def convert(value: Any) -> dt.time:
         if isinstance(value, str):
             value = _parse_time(dt.time.fromisoformat, type_, value)
         if isinstance(value, dt.datetime):
-            value = value.time()
+            value = _local(value, zone).time()
         if not isinstance(value, dt.time):
             raise _mismatch(type_, value)
         return value.replace(tzinfo=None)
@@ -281,7 +292,7 @@ def _time(type_: SqlType) -> Coercer:
     return convert
 
 
-def _timestamp(type_: SqlType) -> Coercer:
+def _timestamp(type_: SqlType, zone: dt.tzinfo) -> Coercer:
     with_zone = type_.kind is Kind.TIMESTAMPTZ
 
     def convert(value: Any) -> dt.datetime:
@@ -294,9 +305,9 @@ def _timestamp(type_: SqlType) -> Coercer:
             value = dt.datetime(value.year, value.month, value.day)
         if not isinstance(value, dt.datetime):
             raise _mismatch(type_, value)
-        # The session's time zone is UTC.
-        utc = value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
-        return utc if with_zone else utc.replace(tzinfo=None)
+        if not with_zone:
+            return _local(value, zone)
+        return (value.replace(tzinfo=zone) if value.tzinfo is None else value).astimezone(dt.UTC)
 
     return convert
 
@@ -326,9 +337,12 @@ _BUILDERS: dict[Kind, Callable[[SqlType], Coercer]] = {
     Kind.TEXT: _text,
     Kind.VARCHAR: _text,
     Kind.BYTEA: _bytea,
+    Kind.UUID: _uuid,
+}
+# These depend on a time zone.
+_MOMENTS: dict[Kind, Callable[[SqlType, dt.tzinfo], Coercer]] = {
     Kind.DATE: _date,
     Kind.TIME: _time,
     Kind.TIMESTAMP: _timestamp,
     Kind.TIMESTAMPTZ: _timestamp,
-    Kind.UUID: _uuid,
 }

@@ -11,6 +11,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from seachange import errors
+from seachange.model.timezone import UTC
 from seachange.sql.duck_errors import translate_error
 from seachange.sql.result import Row
 
@@ -43,6 +45,7 @@ class DuckSession:
         self._cursor = cursor
         self._session_values = session_values
         self._registered: dict[str, Any] = {}
+        self._zone = UTC
         self._wrapped: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {}
         # 7 / 2 is 3 in PostgreSQL.
         cursor.execute("SET integer_division = true").fetchall()
@@ -52,6 +55,15 @@ class DuckSession:
 
     def interrupt(self) -> None:
         self._cursor.interrupt()
+
+    def set_zone(self, name: str) -> None:
+        """The time zone in which texts without an offset are read, and moments are shown and cut into days."""
+        if name != self._zone:
+            try:
+                self._cursor.execute(f"SET TimeZone = '{name}'").fetchall()
+            except duckdb.Error:
+                raise errors.InvalidSetting(name="timezone", value=name) from None
+            self._zone = name
 
     def rows(self, query: DuckQuery) -> DuckRows:
         with self._running(query):

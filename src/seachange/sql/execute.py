@@ -11,6 +11,7 @@ from typing import Any
 
 from seachange import errors
 from seachange.model.statements import DdlStatement, Explain
+from seachange.model.timezone import session_zone
 from seachange.sql.ddl.tags import command_tag
 from seachange.sql.dml import compile_plan
 from seachange.sql.duck import DuckSession
@@ -33,7 +34,8 @@ class Prepared:
 
     def __init__(self, parsed: Parsed) -> None:
         self.parsed = parsed
-        self.plan: Plan | None = None
+        # With the time zone in which it read its constants.
+        self.plan: tuple[Plan, str] | None = None
         self.command = _command(parsed)
 
     @property
@@ -92,10 +94,12 @@ def _run_tree(
     duck: DuckSession,
     values: Sequence[Any],
 ) -> Result:
-    plan = prepared.plan
-    if plan is None or not plan.is_current(port):
+    zone = session_zone()
+    plan, made_in = prepared.plan if prepared.plan is not None else (None, zone)
+    if plan is None or made_in != zone or not plan.is_current(port):
         try:
-            plan = prepared.plan = compile_plan(statement.tree, port)
+            plan = compile_plan(statement.tree, port)
+            prepared.plan = plan, zone
         except RecursionError:
             raise errors.StatementTooComplex() from None
     return plan.run(port, duck, values)

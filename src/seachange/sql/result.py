@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from seachange.model.timezone import UTC, find_zone
 from seachange.model.types import NAMES, Kind, SqlType
 
 Row = tuple[Any, ...]
@@ -49,8 +51,22 @@ _OIDS: dict[str, int] = {
     "TIMESTAMP_MS": NAMES[Kind.TIMESTAMP].oid,
     "TIMESTAMP_NS": NAMES[Kind.TIMESTAMP].oid,
 }
+_MOMENT_OID = NAMES[Kind.TIMESTAMPTZ].oid
 # Anything else is sent as text.
 _TEXT_OID = NAMES[Kind.TEXT].oid
+
+
+def show_in_zone(result: Result, zone: str) -> Result:
+    """The same moments, as a clock in the zone shows them. They come in UTC."""
+    places = [i for i, column in enumerate(result.columns or ()) if column.oid == _MOMENT_OID]
+    if zone == UTC or not places:
+        return result
+    info = find_zone(zone)
+    rows = [
+        tuple([v.astimezone(info) if i in places and isinstance(v, dt.datetime) else v for i, v in enumerate(row)])
+        for row in result.rows
+    ]
+    return replace(result, rows=rows)
 
 
 def duck_column(name: str, type_name: str) -> ResultColumn:

@@ -12,6 +12,7 @@ from seachange import errors
 from seachange.model.coercion import coerce
 from seachange.model.ids import Seq
 from seachange.model.isolation import ISOLATION_BY_NAME
+from seachange.model.timezone import UTC, check_zone
 from seachange.model.types import Kind, SqlType
 
 _DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
@@ -27,7 +28,6 @@ _MILLISECONDS: dict[str, int] = {
 _SIZE = re.compile(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", re.IGNORECASE)
 _BYTES: dict[str, int] = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 _UTF8 = frozenset({"utf8", "utf-8", "unicode"})
-_UTC = frozenset({"utc", "gmt", "etc/utc", "zulu", "0", "+00:00"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,6 @@ def _check_encoding(value: str) -> str:
     if value.lower() not in _UTF8:
         raise ValueError(value)
     return "UTF8"
-
-
-def _check_timezone(value: str) -> str:
-    if value.lower() not in _UTC:
-        raise ValueError(value)
-    return "UTC"
 
 
 def _check_as_of(value: str) -> str:
@@ -111,7 +105,7 @@ SETTINGS: dict[str, Setting] = {
             "By how much the process may grow during a statement; 0 for any.",
         ),
         Setting("statement_timeout", "0", _check_duration, "How long a statement may take; 0 for ever."),
-        Setting("timezone", "UTC", _check_timezone, "The time zone of the session: always UTC."),
+        Setting("timezone", UTC, check_zone, "The time zone of the session, by its name or in hours east."),
     )
 }
 

@@ -1,0 +1,64 @@
+"""The time zone of a session, in which moments without an offset are read and all moments are shown.
+
+**Invariant:** values are moments, kept in UTC; a zone only decides how they are written and read. A conversion that is
+made for later use keeps the zone that it was made in.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from zoneinfo import ZoneInfo, available_timezones
+
+UTC = "UTC"
+_UTC_NAMES = frozenset({"utc", "gmt", "etc/utc", "zulu", "z", "local", "+00:00"})
+_HOURS = re.compile(r"[+-]?[0-9]{1,2}")
+# Other forms of the same files, with leap seconds or under POSIX rules.
+_UNWANTED = ("posix/", "right/", "localtime", "posixrules", "factory")
+
+_session_zone: ContextVar[str] = ContextVar("session_zone", default=UTC)
+
+
+def session_zone() -> str:
+    return _session_zone.get()
+
+
+@contextmanager
+def in_zone(name: str) -> Iterator[None]:
+    token = _session_zone.set(name)
+    try:
+        yield
+    finally:
+        _session_zone.reset(token)
+
+
+def find_zone(name: str) -> dt.tzinfo:
+    return dt.UTC if name == UTC else ZoneInfo(name)
+
+
+def check_zone(text: str) -> str:
+    """The name of a zone as it is in the database of zones, or of a number of hours east of Greenwich; ValueError.
+
+    >>> check_zone("europe/berlin"), check_zone("-7"), check_zone("gmt")
+    ('Europe/Berlin', 'Etc/GMT+7', 'UTC')
+    """
+    text = text.strip()
+    if text.lower() in _UTC_NAMES:
+        return UTC
+    if _HOURS.fullmatch(text):
+        # The names of these zones count hours west.
+        text = f"Etc/GMT{-int(text):+d}" if int(text) else UTC
+    found = _zones().get(text.lower())
+    if found is None:
+        raise ValueError(text)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _zones() -> dict[str, str]:
+    wanted = (name for name in available_timezones() if not name.lower().startswith(_UNWANTED))
+    return {UTC.lower(): UTC, **{name.lower(): name for name in wanted}}
