@@ -102,6 +102,18 @@ def test_nowait_and_skip_locked(here: Session, there: Session):
     assert there.execute("select id from t order by id for update skip locked").rows == [(1,), (2,), (3,)]
 
 
+def test_free_rows_are_found_behind_many_locked_ones(here: Session, there: Session):
+    here.execute("insert into t select i, i, 'x' || i from generate_series(4, 500) as g(i)")
+    here.execute("begin")
+    here.execute("select id from t where id <= 490 for update")
+    query = "select id from t order by id limit $1 offset $2 for update skip locked"
+    assert there.execute(query, [2, 1]).rows == [(492,), (493,)]
+    assert there.execute(query, [100, 8]).rows == [(499,), (500,)]
+    assert there.execute(query, [0, 0]).rows == []
+    assert len(there.execute(query, [None, 0]).rows) == 10
+    here.execute("rollback")
+
+
 def test_no_more_is_locked_than_is_shown(here: Session, there: Session):
     here.execute("begin")
     assert here.execute("select id from t order by id limit 1 for update skip locked").rows == [(1,)]
@@ -288,6 +300,16 @@ def test_advisory_locks_end_with_their_session(nodes: tuple[Node, Node], there: 
     waiting = Later(there, "select pg_advisory_lock(1)")
     session.close()
     assert waiting.result() == [("",)]
+
+
+def test_a_session_may_outlive_its_node(place: Place):
+    node = open_ported_node(place)
+    session = Session(node)
+    session.execute("select pg_advisory_lock(1)")
+    session.execute("begin")
+    session.execute("select pg_advisory_xact_lock(2)")
+    node.close()
+    session.close()
 
 
 def test_a_deadlock_of_advisory_locks_is_reported_once(here: Session, there: Session):

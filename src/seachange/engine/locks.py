@@ -124,6 +124,10 @@ class LockTable:
                 self._wake(waiter, _Wake.ENDED)
 
     @property
+    def has_ended(self) -> bool:
+        return self._ended
+
+    @property
     def waiting(self) -> int:
         """How many transactions wait now."""
         return len(self._waiting)

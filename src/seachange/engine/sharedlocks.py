@@ -72,6 +72,9 @@ class SharedLocks:
 
     def release_all(self, owner: LockOwner) -> None:
         """At the end of what the locks end with. Never fails, as that has been decided."""
+        if self._local.has_ended:
+            # And with the epoch all of its locks; the catalog may be closed.
+            return
         try:
             self._catalog.release_locks(self._epoch, owner)
         except errors.OperationalError:

@@ -1,7 +1,8 @@
 """SELECT ... FOR UPDATE / NO KEY UPDATE / SHARE / KEY SHARE [OF ...] [NOWAIT | SKIP LOCKED].
 
 The query also asks for the primary keys of the tables that it locks; the rows are locked when they are found, before
-they are shown. With SKIP LOCKED the limit is applied to the rows that could be locked.
+they are shown. With SKIP LOCKED the limit is applied to the rows that could be locked; the query gives a few more, and
+many more only if that was not enough.
 """
 
 from __future__ import annotations
@@ -43,6 +44,12 @@ _REFUSED = {
 }
 
 
+# Others may have locked some: so many more rows than wanted are looked at first, then each time as many times more.
+_SPARE_ROWS = 64
+_GROWTH = 16
+_ALL_ROWS = 1 << 40
+
+
 @dataclass(frozen=True, slots=True)
 class Locked:
     """One table of the query, and where its key is among the columns that were added."""
@@ -71,35 +78,48 @@ class LockingSelect:
         for column in added:
             select.append("expressions", column)
         self._added = len(added)
-        self._template: Template = compile_template(select)
         given = [operand for operand in (self._limit, self._offset) if operand is not None]
-        self._expected = max(argument_count(given), max(self._template.parameters, default=0))
+        in_query = [int(node.this.name) for node in select.find_all(exp.Parameter) if node.this.name.isdigit()]
+        self._expected = max((argument_count(given), *in_query))
+        if self._limit is not None:
+            # How many rows to look at, as one more parameter.
+            select.set("limit", exp.Limit(expression=exp.Parameter(this=exp.Literal.number(self._expected + 1))))
+        self._template: Template = compile_template(select)
 
     def is_current(self, port: TransactionPort) -> bool:
         return all(is_same_table(port, locked.target, locked.table) for locked in self._locked)
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
-        used = max(self._template.parameters, default=0)
-        found = run_query(self._template, port, duck, values[:used])
-        assert found.columns is not None
-        width = len(found.columns) - self._added
-        kept = self._lock(port, found.rows, width, values)
-        return Result(f"SELECT {len(kept)}", found.columns[:width], kept, len(kept))
+        limit, offset = _count(self._limit, values), _count(self._offset, values) or 0
+        wanted = None if limit is None else limit + offset
+        asked = _ALL_ROWS if wanted is None else wanted + _SPARE_ROWS
+        while True:
+            found = self._find(port, duck, values, asked)
+            assert found.columns is not None
+            width = len(found.columns) - self._added
+            kept = self._lock(port, found.rows, width, wanted)
+            # What was locked is locked again, at no cost, and what is left comes after it.
+            if wanted is None or len(kept) >= wanted or len(found.rows) < asked:
+                break
+            asked *= _GROWTH
+        shown = [row[:width] for row in kept[offset:]]
+        return Result(f"SELECT {len(shown)}", found.columns[:width], shown, len(shown))
 
-    def _lock(self, port: TransactionPort, rows: Sequence[Row], width: int, values: Sequence[Any]) -> list[Row]:
+    def _find(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any], asked: int) -> Result:
+        if self._limit is not None:
+            return run_query(self._template, port, duck, [*values, asked])
+        return run_query(self._template, port, duck, values[: max(self._template.parameters, default=0)])
+
+    def _lock(self, port: TransactionPort, rows: Sequence[Row], width: int, wanted: int | None) -> list[Row]:
         if not self._skips:
             for locked in self._locked:
                 keys = [locked.key(row[width:]) for row in rows]
                 port.lock_rows(locked.table, keys, locked.strength, locked.policy)
-            return [row[:width] for row in rows]
-        limit, offset = _count(self._limit, values), _count(self._offset, values) or 0
-        wanted = None if limit is None else limit + offset
+            return list(rows)
         if len(self._locked) == 1 or wanted is None:
-            kept = self._lock_free(port, rows, width, wanted)
-        else:
-            kept = self._lock_each(port, rows, width, wanted)
-        return [row[:width] for row in kept[offset:]]
+            return self._lock_free(port, rows, width, wanted)
+        return self._lock_each(port, rows, width, wanted)
 
     def _lock_free(self, port: TransactionPort, rows: Sequence[Row], width: int, most: int | None) -> list[Row]:
         """Table by table: one look at the locks for all rows."""
