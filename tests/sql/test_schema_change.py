@@ -128,3 +128,12 @@ def test_what_moves_data_or_has_no_executor_is_refused_and_leaves_nothing(db, sq
         run(db, sql)
     assert caught.value.sqlstate == "0A000"
     assert rows(db, "select * from t") == [(1, 1)]
+
+
+def test_a_constraint_that_is_not_valid_proves_nothing(db):
+    run(db, "create table t (id int primary key, a int)")
+    run(db, "insert into t values (1, null)")
+    run(db, "alter table t add check (a is not null) not valid")
+    with pytest.raises(Error) as caught:
+        run(db, "alter table t alter column a set not null")
+    assert caught.value.sqlstate == "0A000"

@@ -22,7 +22,7 @@ from seachange.planner.graph import Graph, Skip, build_graph
 from seachange.planner.rules.release import CURRENT, RELEASES
 from seachange.planner.skips import find_skips
 from seachange.planner.stage_ops import stage_ops
-from seachange.planner.stages import Phase, Progress, Stage, build_stages
+from seachange.planner.stages import Phase, Progress, Stage, build_stages, unfenced_at_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def plan_statements(
         # Rows may come before such a plan is done, and its publication must not fail for them.
         change, notices = _build_change(Draft(replace(catalog, sizes={}), ids, evaluated=evaluated), statements)
         graph = build_graph(change.targets, CURRENT, change.skips)
-    return Plan(change, graph, build_stages(graph, Phase.PRE_COMMIT), notices)
+    return Plan(change, graph, build_stages(graph, Phase.PRE_COMMIT, unfenced_at_first(change.targets)), notices)
 
 
 def _build_change(draft: Draft, statements: Sequence[DdlStatement]) -> tuple[Change, tuple[str, ...]]:

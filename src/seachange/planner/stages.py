@@ -18,7 +18,7 @@ from enum import StrEnum
 from seachange.model.elements import descriptor_of
 from seachange.model.ids import DescriptorId
 from seachange.model.ops import FALLIBLE, OpType
-from seachange.model.targets import STATE_OF, Status
+from seachange.model.targets import STATE_OF, Status, Target
 from seachange.planner.graph import Graph
 from seachange.planner.rules.rule import Order
 
@@ -87,10 +87,17 @@ def build_stages(graph: Graph, first_phase: Phase, unfenced: Iterable[Descriptor
     return tuple(stages)
 
 
-def progress_after(graph: Graph, stages: Sequence[Stage], unfenced: Iterable[DescriptorId] = ()) -> Progress:
-    """Where the targets are when these stages are done."""
+def unfenced_at_first(targets: Iterable[Target]) -> frozenset[DescriptorId]:
+    """The descriptors of what a change finds half way: a constraint that is not valid was published at some time, but
+    nobody has waited for the writers to know of it."""
+    ends = (Status.ABSENT, Status.PUBLIC)
+    return frozenset(descriptor_of(t.element) for t in targets if t.adds and t.start not in ends)
+
+
+def progress_after(graph: Graph, stages: Sequence[Stage]) -> Progress:
+    """Where the targets of a change are when these, its first stages, are done."""
     statuses = [target.start for target in graph.targets]
-    open_ = set(unfenced)
+    open_ = set(unfenced_at_first(graph.targets))
     for stage in stages:
         open_ -= set(stage.raises)
         open_ |= set(stage.publishes)

@@ -21,6 +21,7 @@ from seachange.model.statements import (
     UserType,
     Volatility,
 )
+from seachange.model.states import State
 from seachange.model.types import TEXT, SqlType
 from seachange.model.values import format_canonical
 from seachange.planner.builders.constraint import add_key, add_rule
@@ -213,7 +214,9 @@ def set_not_null(draft: Draft, table_id: TableId, action: SetNotNull) -> None:
         return
     required = elements.ColumnNotNull(table_id, column_id)
     for check in draft.select(elements.CheckConstraint, table_id=table_id, column_ids=column_id):
-        if check not in draft.targets and _says_not_null(check, column_id):
+        # One that is not valid says nothing of the rows that are there.
+        is_valid = check not in draft.targets and draft.state(check) is State.PUBLIC
+        if is_valid and _says_not_null(check, column_id):
             name = draft.only(elements.ConstraintName, table_id=table_id, constraint_id=check.constraint_id)
             draft.implied[required] = f"constraint {name.name if name else ''} says so already"
     draft.add(required)
