@@ -119,6 +119,36 @@ class InvalidSchemaName(ProgrammingError):
     message = 'schema "{name}" does not exist'
 
 
+class DuplicateSchema(ProgrammingError):
+    sqlstate = "42P06"
+    message = 'schema "{name}" already exists'
+
+
+class InvalidDatabaseName(ProgrammingError):
+    sqlstate = "3D000"
+    message = 'database "{name}" does not exist'
+
+
+class DuplicateDatabase(ProgrammingError):
+    sqlstate = "42P04"
+    message = 'database "{name}" already exists'
+
+
+class InvalidColumnChange(ProgrammingError):
+    sqlstate = "42601"
+    message = 'column "{name}" of relation "{relation}" {detail}'
+
+
+class ReservedName(ProgrammingError):
+    sqlstate = "42939"
+    message = 'unacceptable name "{name}": {detail}'
+
+
+class InvalidName(ProgrammingError):
+    sqlstate = "42602"
+    message = 'invalid name "{name}": {detail}'
+
+
 class DuplicateObject(ProgrammingError):
     sqlstate = "42710"
     message = '{kind} "{name}" already exists'
@@ -192,6 +222,11 @@ class InvalidObjectDefinition(ProgrammingError):
 class InvalidGrant(ProgrammingError):
     sqlstate = "0LP01"
     message = "privilege type {privilege} is not one of a {kind}"
+
+
+class InvalidGrantOption(ProgrammingError):
+    sqlstate = "0LP01"
+    message = "{detail}"
 
 
 class InvalidForeignKey(ProgrammingError):
@@ -358,6 +393,16 @@ class CursorScansForward(OperationalError):
 
 class ActiveTransaction(DatabaseError):
     sqlstate = "25001"
+    message = "{detail}"
+
+
+class ObjectInUse(OperationalError):
+    sqlstate = "55006"
+    message = "{detail}"
+
+
+class NotInPrerequisiteState(OperationalError):
+    sqlstate = "55000"
     message = "{detail}"
 
 

@@ -7,6 +7,17 @@ from dataclasses import dataclass
 from seachange.model.object_statements import ObjectKind
 
 DEFAULT_ROLE = "seachange"
+# Everybody.
+PUBLIC_ROLE = "public"
+
+# What can be granted on which kind of object, in the order in which it is listed.
+PRIVILEGES: dict[ObjectKind, tuple[str, ...]] = {
+    ObjectKind.TABLE: ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"),
+    ObjectKind.SEQUENCE: ("USAGE", "SELECT", "UPDATE"),
+    ObjectKind.SCHEMA: ("CREATE", "USAGE"),
+    ObjectKind.DATABASE: ("CREATE", "CONNECT", "TEMPORARY"),
+    ObjectKind.TYPE: ("USAGE",),
+}
 
 
 @dataclass(frozen=True, slots=True)

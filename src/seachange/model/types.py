@@ -63,8 +63,9 @@ NUMERIC_DEFAULT = (38, 18)
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A kind with its modifiers: (precision, scale) of a numeric, length of a varchar (0: none). The values of an enum
-    are kept as text; `enum` is the id of its descriptor (0: none)."""
+    """A kind with its modifiers: (precision, scale) of a numeric, length of a varchar (0: none). `enum` is the id of
+    the descriptor of an enum type (0: none). A row holds an enum's value as text, the value's id, and so do constants
+    in descriptors: another label touches none of them. Expressions see labels."""
 
     kind: Kind
     precision: int = 0
@@ -101,8 +102,36 @@ WIDENINGS: frozenset[tuple[Kind, Kind]] = frozenset(
 
 def widens(old: SqlType, new: SqlType) -> bool:
     """Whether a column may change from `old` to `new` without moving bytes."""
+    if old.enum != new.enum:
+        return False
     if old.kind is new.kind:
         if old.kind is Kind.NUMERIC:
             return new.scale == old.scale and new.precision >= old.precision
         return new.length == 0 or 0 < old.length <= new.length
     return (old.kind, new.kind) in WIDENINGS
+
+
+_NUMBERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE})
+_STRINGS = frozenset({Kind.TEXT, Kind.VARCHAR})
+# Besides numbers to numbers and anything to strings: casts that PostgreSQL makes without being asked.
+ASSIGNMENTS: frozenset[tuple[Kind, Kind]] = frozenset(
+    {
+        (Kind.DATE, Kind.TIMESTAMP),
+        (Kind.DATE, Kind.TIMESTAMPTZ),
+        (Kind.TIMESTAMP, Kind.DATE),
+        (Kind.TIMESTAMP, Kind.TIME),
+        (Kind.TIMESTAMP, Kind.TIMESTAMPTZ),
+        (Kind.TIMESTAMPTZ, Kind.DATE),
+        (Kind.TIMESTAMPTZ, Kind.TIME),
+        (Kind.TIMESTAMPTZ, Kind.TIMESTAMP),
+    }
+)
+
+
+def assignable(old: SqlType, new: SqlType) -> bool:
+    """Whether values of `old` become values of `new` without an explicit cast; a single value may still have none."""
+    if new.enum or old.enum:
+        return old.enum == new.enum or (not new.enum and new.kind in _STRINGS)
+    if old.kind is new.kind or new.kind in _STRINGS:
+        return True
+    return (old.kind in _NUMBERS and new.kind in _NUMBERS) or (old.kind, new.kind) in ASSIGNMENTS

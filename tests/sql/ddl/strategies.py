@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from seachange.model.access import PRIVILEGES
 from seachange.model.constraint import Action
 from seachange.model.object_statements import (
     AddEnumValue,
@@ -65,7 +66,6 @@ from seachange.model.statements import (
     Volatility,
 )
 from seachange.model.types import Kind, SqlType
-from seachange.sql.ddl.privilege import PRIVILEGES
 
 FLAGS = st.booleans()
 INTEGERS = [SqlType(Kind.SMALLINT), SqlType(Kind.INTEGER), SqlType(Kind.BIGINT)]

@@ -32,11 +32,14 @@ from seachange.planner.builders.drops import (
     drop_foreign_key,
     drop_index,
     drop_views,
+    need_cascade,
 )
-from seachange.planner.builders.expression import bind_default, bind_expression
+from seachange.planner.builders.expression import bind_default, bind_generated
 from seachange.planner.builders.foreign_key import keys_on
 from seachange.planner.builders.identity import add_identity_parts, add_serial
+from seachange.planner.builders.primary_key import refuse_second_key
 from seachange.planner.builders.rebuild import rebuild_primary
+from seachange.planner.builders.view import refuse_if_read
 
 
 def add_column(draft: Draft, table_id: TableId, action: AddColumn) -> None:
@@ -48,6 +51,8 @@ def add_column(draft: Draft, table_id: TableId, action: AddColumn) -> None:
         draft.notices.append(f'column "{definition.name}" of relation "{relation}" already exists, skipping')
         return
     check_case(draft, table_id, definition.name)
+    if any(key.primary for key in action.keys):
+        refuse_second_key(draft, table_id)
     column_id = define_column(draft, table_id, definition)
     for key in action.keys:
         add_key(draft, table_id, key)
@@ -88,7 +93,7 @@ def define_column(draft: Draft, table_id: TableId, definition: ColumnDefinition)
             raise errors.NotNullViolation(column=definition.name, relation=draft.name_of(table_id))
         draft.add(required)
     if definition.generated is not None:
-        bound = bind_expression(draft, table_id, definition.generated.pieces, definition.generated.columns)
+        bound = bind_generated(draft, table_id, column_id, definition.generated)
         draft.add(elements.ColumnGenerated(table_id, column_id, bound))
     if definition.identity is not None:
         add_identity_parts(draft, table_id, column_id, definition.identity)
@@ -159,12 +164,23 @@ def release_column(draft: Draft, table_id: TableId, column_id: ColumnId, cascade
         if not cascade:
             raise errors.DependentObjectsExist(what=what, dependent=f"column {name}")
         drop_column(draft, table_id, DropColumn(name, cascade=True))
+    for owned in draft.select(elements.SequenceOwner, table_id=table_id, column_id=column_id):
+        _release_sequence(draft, owned, cascade, what)
     for index in indexes_on(draft, table_id, column_id):
         drop_index(draft, index, cascade, what)
     for check in draft.select(elements.CheckConstraint, table_id=table_id, column_ids=column_id):
         drop_check(draft, check)
     for key in keys_on(draft, table_id, [column_id]):
         drop_foreign_key(draft, key)
+
+
+def _release_sequence(draft: Draft, owned: elements.SequenceOwner, cascade: bool, what: str) -> None:
+    """The sequence goes with the column; other columns may draw from it."""
+    for default in draft.select(elements.ColumnDefault, sequence_ids=owned.sequence_id):
+        if (default.table_id, default.column_id) != (owned.table_id, owned.column_id):
+            other = draft.column_name(default.table_id, default.column_id)
+            need_cascade(cascade, what, f"the default of column {other} of table {draft.name_of(default.table_id)}")
+            draft.drop(default)
 
 
 def indexes_on(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[elements.AnyIndex]:
@@ -184,10 +200,9 @@ def indexes_on(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[ele
 
 def rename_column(draft: Draft, table_id: TableId, action: RenameColumn) -> None:
     column_id = draft.column(table_id, action.name)
-    if action.name == action.new_name:
-        return
     if draft.select(elements.ColumnName, table_id=table_id, name=action.new_name):
         raise errors.DuplicateColumn(name=action.new_name)
+    refuse_if_read(draft, table_id, f"renaming column {action.name} of {draft.name_of(table_id)}", column_id)
     old = elements.ColumnName(table_id, column_id, action.name)
     if action.name.lower() != action.new_name.lower():
         check_case(draft, table_id, action.new_name)
@@ -196,10 +211,13 @@ def rename_column(draft: Draft, table_id: TableId, action: RenameColumn) -> None
 
 def set_default(draft: Draft, table_id: TableId, action: SetDefault) -> None:
     column_id = draft.column(table_id, action.name)
-    for kind, what in ((elements.ColumnGenerated, "generated"), (elements.ColumnIdentity, "an identity")):
-        if action.default is not None and draft.select(kind, table_id=table_id, column_id=column_id):
-            detail = f'column "{action.name}" is {what}'
-            raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
+    for kind, what in (
+        (elements.ColumnGenerated, "a generated column"),
+        (elements.ColumnIdentity, "an identity column"),
+    ):
+        if draft.select(kind, table_id=table_id, column_id=column_id):
+            detail = f"is {what}, which has no default"
+            raise errors.InvalidColumnChange(name=action.name, relation=draft.name_of(table_id), detail=detail)
     old = draft.only(elements.ColumnDefault, table_id=table_id, column_id=column_id)
     text, sequences = bind_default(draft, draft.column_type(table_id, column_id).type, action.default)
     if text is not None:
@@ -234,7 +252,7 @@ def drop_not_null(draft: Draft, table_id: TableId, action: DropNotNull) -> None:
         detail = f'column "{action.name}" is in a primary key'
         raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
     if draft.select(elements.ColumnIdentity, table_id=table_id, column_id=column_id):
-        detail = f'column "{action.name}" is an identity column'
-        raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
+        detail = "is an identity column, which is never null"
+        raise errors.InvalidColumnChange(name=action.name, relation=draft.name_of(table_id), detail=detail)
     for required in draft.select(elements.ColumnNotNull, table_id=table_id, column_id=column_id):
         draft.drop(required)

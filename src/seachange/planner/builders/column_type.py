@@ -11,14 +11,17 @@ from seachange.model.constraint import column_reference
 from seachange.model.defaults import constant_default, constant_value
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, IndexId, TableId
+from seachange.model.object_statements import ObjectKind
 from seachange.model.statements import AlterColumnType, DropExpression, SetExpression
-from seachange.model.types import SqlType, widens
+from seachange.model.types import SqlType, assignable, widens
 from seachange.planner.builders.column import indexes_on, resolve_type
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import drop_column_attributes, drop_column_parts
-from seachange.planner.builders.expression import bind_expression, rebind
-from seachange.planner.builders.foreign_key import keys_on
-from seachange.planner.builders.rebuild import rebuild_primary, swap_index
+from seachange.planner.builders.drops import constraint_label, drop_column_attributes, drop_column_parts
+from seachange.planner.builders.expression import bind_expression, bind_generated, rebind
+from seachange.planner.builders.foreign_key import check_comparable, keys_on
+from seachange.planner.builders.identity import check_identity_type
+from seachange.planner.builders.rebuild import move_comment, rebuild_primary, swap_index
+from seachange.planner.builders.view import refuse_if_read
 
 
 def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) -> None:
@@ -27,8 +30,7 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     new = resolve_type(draft, action.type)
     if old.type == new and action.using is None:
         return
-    if old.type != new:
-        _refuse_views(draft, table_id, column_id)
+    _check_change(draft, table_id, column_id, action, new)
     if action.using is None and widens(old.type, new):
         draft.replace(old, elements.ColumnType(table_id, column_id, new))
         _recast_default(draft, table_id, column_id, old.type, new)
@@ -40,13 +42,49 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     replace_column(draft, table_id, column_id, new, conversion)
 
 
-def _refuse_views(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
-    draft.load_all()
-    for view in draft.select(elements.ViewQuery, column_uses=(table_id, column_id)):
-        name = draft.column_name(table_id, column_id)
-        raise errors.DependentObjectsExist(
-            what=f"type of column {name}", dependent=f"view {draft.name_of(view.view_id)}"
+def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: AlterColumnType, new: SqlType) -> None:
+    """Whether there is a way from the one type to the other, and whoever depends on the column can follow it."""
+    old = draft.column_type(table_id, column_id).type
+    place = {"table_id": table_id, "column_id": column_id}
+    name = draft.column_name(table_id, column_id)
+    if action.using is None and not assignable(old, new):
+        detail = f'column "{name}" cannot be cast automatically to type {new}: say how with USING'
+        raise errors.DatatypeMismatch(detail=detail)
+    if draft.select(elements.ColumnDefault, **place) and not assignable(old, new):
+        detail = f'default for column "{name}" cannot be cast automatically to type {new}: DROP DEFAULT first'
+        raise errors.DatatypeMismatch(detail=detail)
+    if draft.select(elements.ColumnIdentity, **place):
+        check_identity_type(new, name)
+    if old == new:
+        return
+    refuse_if_read(draft, table_id, f"changing the type of column {name}", column_id)
+    for generated in draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id):
+        user = "an index" if generated.virtual else f"column {draft.column_name(table_id, generated.column_id)}"
+        raise errors.FeatureNotSupported(
+            feature=f"changing the type of column {name}, from which {user} is computed,",
+            instead=f"Drop {user} and create it again after the change, in the same transaction.",
         )
+    _check_references(draft, table_id, column_id, new, keeps=action.using is None and widens(old, new))
+
+
+def _check_references(draft: Draft, table_id: TableId, column_id: ColumnId, new: SqlType, keeps: bool) -> None:
+    """Foreign keys, from either end. `keeps`: the values stay what they are."""
+    for key in draft.select(elements.ForeignKey, table_id=table_id):
+        parent = draft.index_by_id(key.parent_id, key.parent_index_id)
+        for own, other in zip(key.column_ids, parent.key, strict=True):
+            if own == column_id:
+                check_comparable(draft, (table_id, own, new), (key.parent_id, other, None))
+    for key in draft.select(elements.ForeignKey, parent_id=table_id):
+        parent = draft.index_by_id(table_id, key.parent_index_id)
+        for own, other in zip(key.column_ids, parent.key, strict=True):
+            if other == column_id:
+                check_comparable(draft, (key.table_id, own, None), (table_id, other, new))
+                if not keeps:
+                    label = constraint_label(draft, key)
+                    raise errors.FeatureNotSupported(
+                        feature=f"converting column {draft.column_name(table_id, column_id)}, to which {label} refers,",
+                        instead="Drop the foreign key and add it again after the change, in the same transaction.",
+                    )
 
 
 def _recast_default(draft: Draft, table_id: TableId, column_id: ColumnId, old: SqlType, new: SqlType) -> None:
@@ -82,6 +120,7 @@ def replace_column(
     rebuild_primary(draft, table_id, new_id)
     for user in users:
         _move_user(draft, user, old_id, new_id)
+    move_comment(draft, table_id, (ObjectKind.COLUMN, old_id), (ObjectKind.COLUMN, new_id))
     drop_column_parts(draft, table_id, old_id)
     return new_id
 
@@ -156,6 +195,8 @@ def _move_constraint(draft: Draft, old: elements.Constraint, new: elements.Const
     draft.drop(name)
     draft.drop(old)
     draft.add(new)
+    kind = ObjectKind.CONSTRAINT
+    move_comment(draft, old.table_id, (kind, old.constraint_id), (kind, new.constraint_id))
     draft.add(elements.ConstraintName(old.table_id, new.constraint_id, name.name))
 
 
@@ -170,9 +211,8 @@ def set_expression(draft: Draft, table_id: TableId, action: SetExpression) -> No
     column_id = draft.column(table_id, action.name)
     old = draft.only(elements.ColumnGenerated, table_id=table_id, column_id=column_id)
     if old is None:
-        detail = f'column "{action.name}" is not a generated column'
-        raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
-    bound = bind_expression(draft, table_id, action.expression.pieces, action.expression.columns)
+        raise _not_generated(draft, table_id, action.name)
+    bound = bind_generated(draft, table_id, column_id, action.expression)
     type_ = draft.column_type(table_id, column_id).type
     new_id = replace_column(draft, table_id, column_id, type_, bound)
     moved = draft.only(elements.ColumnGenerated, table_id=table_id, column_id=new_id)
@@ -184,9 +224,14 @@ def drop_expression(draft: Draft, table_id: TableId, action: DropExpression) -> 
     column_id = draft.column(table_id, action.name)
     old = draft.only(elements.ColumnGenerated, table_id=table_id, column_id=column_id)
     if old is None:
-        detail = f'column "{action.name}" is not a generated column'
+        refusal = _not_generated(draft, table_id, action.name)
         if not action.if_exists:
-            raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
-        draft.notices.append(f"{detail}, skipping")
+            raise refusal
+        draft.notices.append(f"{refusal}, skipping")
         return
     draft.drop(old)
+
+
+def _not_generated(draft: Draft, table_id: TableId, name: str) -> errors.Error:
+    relation = draft.name_of(table_id)
+    return errors.NotInPrerequisiteState(detail=f'column "{name}" of relation "{relation}" is not a generated column')

@@ -20,7 +20,7 @@ from seachange.model.statements import (
 from seachange.model.states import State
 from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import drop_check, drop_foreign_key, drop_index
+from seachange.planner.builders.drops import drop_check, drop_foreign_key, drop_index, refuse_if_referenced
 from seachange.planner.builders.expression import bind_expression
 from seachange.planner.builders.foreign_key import add_foreign_key
 from seachange.planner.builders.index import build_key
@@ -51,12 +51,11 @@ def _take_over_index(draft: Draft, table_id: TableId, key: KeyDefinition) -> Non
     if found is None or found.kind is not ObjectKind.INDEX or found.id != table_id:
         raise errors.UndefinedObject(kind="index", name=key.using_index)
     index = next(i for i in draft.indexes(table_id) if i.index_id == found.index_id)
-    if not isinstance(index, elements.UniqueIndex) or index.where is not None:
-        detail = f'"{key.using_index}" is not a unique index over all rows'
-        raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
     if draft.select(elements.KeyConstraint, table_id=table_id, index_id=index.index_id):
         detail = f'index "{key.using_index}" is already associated with a constraint'
-        raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
+        raise errors.NotInPrerequisiteState(detail=detail)
+    if not isinstance(index, elements.UniqueIndex) or not _is_plain(draft, index):
+        raise errors.WrongObjectType(name=key.using_index, kind="unique index of ascending columns over all rows")
     if key.primary:
         columns = tuple(draft.column_name(table_id, c) for c in index.key)
         add_primary_key(draft, table_id, KeyDefinition(columns, key.name or key.using_index, primary=True), index)
@@ -65,6 +64,12 @@ def _take_over_index(draft: Draft, table_id: TableId, key: KeyDefinition) -> Non
     if key.name is not None and key.name != key.using_index:
         _check_index_name_is_free(draft, table_id, key.name)
         draft.replace(draft.index_name(index), elements.IndexName(table_id, index.index_id, key.name))
+
+
+def _is_plain(draft: Draft, index: elements.UniqueIndex) -> bool:
+    computed = [draft.only(elements.ColumnGenerated, table_id=index.table_id, column_id=c) for c in index.key]
+    virtual = any(generated is not None and generated.virtual for generated in computed)
+    return index.where is None and not index.descending and not virtual
 
 
 def add_rule(draft: Draft, table_id: TableId, rule: RuleDefinition) -> None:
@@ -103,7 +108,7 @@ def _find(draft: Draft, table_id: TableId, name: str) -> elements.Constraint | e
     return None
 
 
-def _existing(draft: Draft, table_id: TableId, name: str) -> elements.Constraint | elements.KeyConstraint:
+def existing_constraint(draft: Draft, table_id: TableId, name: str) -> elements.Constraint | elements.KeyConstraint:
     found = _find(draft, table_id, name)
     if found is None:
         raise errors.UndefinedObject(kind="constraint", name=name)
@@ -125,17 +130,19 @@ def drop_constraint(draft: Draft, table_id: TableId, action: DropConstraint) -> 
             drop_foreign_key(draft, found)
         case elements.KeyConstraint():
             index = next(i for i in draft.indexes(table_id) if i.index_id == found.index_id)
+            what = f"constraint {action.name} on table {draft.name_of(table_id)}"
             if isinstance(index, elements.PrimaryIndex):
+                if not action.cascade:
+                    refuse_if_referenced(draft, index, what)
                 raise errors.FeatureNotSupported(
                     feature="DROP CONSTRAINT of a primary key",
                     instead="ALTER TABLE ... ALTER PRIMARY KEY USING COLUMNS (...) makes another the key.",
                 )
-            what = f"constraint {action.name} on table {draft.name_of(table_id)}"
             drop_index(draft, index, action.cascade, what)
 
 
 def rename_constraint(draft: Draft, table_id: TableId, action: RenameConstraint) -> None:
-    found = _existing(draft, table_id, action.name)
+    found = existing_constraint(draft, table_id, action.name)
     if action.new_name in constraint_names(draft, table_id):
         raise errors.DuplicateObject(kind="constraint", name=action.new_name)
     match found:
@@ -155,7 +162,9 @@ def _check_index_name_is_free(draft: Draft, table_id: TableId, name: str) -> Non
 
 
 def validate_constraint(draft: Draft, table_id: TableId, action: ValidateConstraint) -> None:
-    found = _existing(draft, table_id, action.name)
+    found = existing_constraint(draft, table_id, action.name)
+    if isinstance(found, elements.KeyConstraint):
+        raise errors.WrongObjectType(name=action.name, kind="foreign key or check constraint")
     if draft.state(found) is State.ENFORCED:
         draft.promote(found)
         if isinstance(found, elements.ForeignKey):

@@ -9,7 +9,7 @@ target at all.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from seachange import errors
@@ -22,6 +22,7 @@ from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Descriptor
 from seachange.model.relation import RelationName
 from seachange.model.states import State
 from seachange.model.targets import Goal, Status, Target
+from seachange.planner.builders.directory import Directory, Found
 from seachange.planner.catalog import Catalog
 from seachange.planner.graph import field_values
 from seachange.planner.object_parts import decompose, namespace_of
@@ -35,6 +36,7 @@ _INDEXED = (
     "index_id",
     "constraint_id",
     "descriptor_id",
+    "database",
     "name",
     "folded",
     "sequence_id",
@@ -50,20 +52,6 @@ _INDEXED = (
 )
 # What a descriptor at rest says of how far an element has come.
 _STATUS_AT_REST: dict[State, Status] = {State.PUBLIC: Status.PUBLIC, State.ENFORCED: Status.ENFORCED}
-
-
-# Schemas and databases have names of their own; relations, types and sequences share those of their schema.
-_SCHEMAS = "*schemas"
-_SPACES: dict[ObjectKind, str] = {ObjectKind.SCHEMA: _SCHEMAS, ObjectKind.DATABASE: "*databases"}
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a name leads to. Of an index, `id` is its table's."""
-
-    kind: ObjectKind
-    id: DescriptorId
-    index_id: IndexId | None = None
 
 
 class Draft:
@@ -91,17 +79,13 @@ class Draft:
         self._states: dict[Element, State] = {}
         self._index: dict[tuple[type[Element], str, object], dict[Element, None]] = {}
         self._loaded: set[DescriptorId] = set()
-        self._next_column: dict[TableId, int] = {}
-        self._next_constraint: dict[TableId, int] = {}
-        self.names: dict[tuple[str, str], Found] = {}
+        self._next: dict[tuple[DescriptorId, str], int] = {}
+        self.directory = Directory(database)
         for descriptor in catalog.descriptors.values():
             entry = namespace_of(descriptor)
-            if entry.database in (database, ""):
-                self.names[_name_key(entry)] = Found(entry.kind, descriptor.id)
-                if isinstance(descriptor, Table):
-                    for index in descriptor.indexes:
-                        found = Found(ObjectKind.INDEX, descriptor.id, index.id)
-                        self.names[(descriptor.schema, index.name)] = found
+            self.directory.put(entry)
+            if isinstance(descriptor, Table):
+                self.directory.put_indexes(entry, ((index.id, index.name) for index in descriptor.indexes))
 
     # What comes and goes.
 
@@ -130,6 +114,14 @@ class Draft:
         if old is not None:
             self.drop(old)
         self.add(new)
+
+    def cancel(self, element: Element) -> None:
+        """An element that was to come, or to be validated, is as it was before."""
+        target = self.targets.pop(element)
+        if target.start is not Status.ABSENT:
+            self._states[element] = self._states_of_catalog(element)
+        elif element in self._states:
+            self._remove(element)
 
     def promote(self, element: Element) -> None:
         """A constraint that was not valid is validated."""
@@ -210,14 +202,17 @@ class Draft:
             self.load(id_)
 
     def find(self, name: RelationName) -> Found | None:
-        found = self.names.get((self.schema_of(name), name.name))
+        found = self.directory.find(self.schema_of(name), name.name)
         if found is not None:
             self.load(found.id)
         return found
 
+    def has_schema(self, schema: str) -> bool:
+        return schema == DEFAULT_SCHEMA or self.directory.find_space(ObjectKind.SCHEMA, schema) is not None
+
     def schema_of(self, name: RelationName) -> str:
         schema = name.schema or DEFAULT_SCHEMA
-        if schema != DEFAULT_SCHEMA and (_SCHEMAS, schema) not in self.names:
+        if not self.has_schema(schema):
             raise errors.InvalidSchemaName(name=schema)
         return schema
 
@@ -229,20 +224,20 @@ class Draft:
             raise errors.WrongObjectType(name=name, kind="table")
         return found.id
 
-    def name_of(self, id_: DescriptorId) -> str:
+    def entry(self, id_: DescriptorId) -> elements.Namespace:
         self.load(id_)
-        entry = self.only(elements.Namespace, descriptor_id=id_)
-        assert entry is not None
-        return entry.name
+        found = self.only(elements.Namespace, descriptor_id=id_)
+        assert found is not None
+        return found
+
+    def name_of(self, id_: DescriptorId) -> str:
+        return self.entry(id_).name
 
     def schema_named(self, id_: DescriptorId) -> str:
-        self.load(id_)
-        entry = self.only(elements.Namespace, descriptor_id=id_)
-        assert entry is not None
-        return entry.schema
+        return self.entry(id_).schema
 
     def relations_in(self, schema: str) -> Container[str]:
-        return _Taken(self.names, schema)
+        return self.directory.names_in(schema)
 
     # Columns.
 
@@ -272,18 +267,21 @@ class Draft:
         return found
 
     def take_column_id(self, table_id: TableId) -> ColumnId:
-        taken = self._next_column.setdefault(table_id, self._table_or_none(table_id, "next_column_id"))
-        self._next_column[table_id] = taken + 1
-        return ColumnId(taken)
+        return ColumnId(self._take(table_id, "next_column_id"))
 
     def take_constraint_id(self, table_id: TableId) -> ConstraintId:
-        taken = self._next_constraint.setdefault(table_id, self._table_or_none(table_id, "next_constraint_id"))
-        self._next_constraint[table_id] = taken + 1
-        return ConstraintId(taken)
+        return ConstraintId(self._take(table_id, "next_constraint_id"))
 
-    def _table_or_none(self, table_id: TableId, field: str) -> int:
-        table = self.catalog.descriptors.get(table_id)
-        return getattr(table, field) if table is not None else 1
+    def take_value_id(self, type_id: DescriptorId) -> int:
+        return self._take(type_id, "next_value_id")
+
+    def _take(self, id_: DescriptorId, field: str) -> int:
+        """The next id that a descriptor has to give, under that field of it."""
+        descriptor = self.catalog.descriptors.get(id_)
+        following = getattr(descriptor, field) if descriptor is not None else 1
+        taken = self._next.get((id_, field), following)
+        self._next[id_, field] = taken + 1
+        return int(taken)
 
     # Indexes.
 
@@ -298,6 +296,11 @@ class Draft:
             *self.select(elements.SecondaryIndex, table_id=table_id),
         ]
 
+    def index_by_id(self, table_id: TableId, index_id: IndexId) -> elements.AnyIndex:
+        self.load(table_id)
+        (found,) = [index for index in self.indexes(table_id) if index.index_id == index_id]
+        return found
+
     def index_name(self, index: elements.AnyIndex) -> elements.IndexName:
         found = self.only(elements.IndexName, table_id=index.table_id, index_id=index.index_id)
         assert found is not None
@@ -311,13 +314,16 @@ class Draft:
             for value in field_values(element, name):
                 self._index.setdefault((type(element), name, value), {})[element] = None
         match element:
-            case elements.Namespace():
-                self._loaded.add(element.descriptor_id)
-                if element.database in (self.database, ""):
-                    self.names[_name_key(element)] = Found(element.kind, element.descriptor_id)
+            case elements.Namespace(descriptor_id=id_):
+                self._loaded.add(id_)
+                self.directory.put(element)
+                # A table takes its indexes with it into another schema.
+                indexes = self.select(elements.IndexName, table_id=id_)
+                self.directory.put_indexes(element, ((i.index_id, i.name) for i in indexes))
             case elements.IndexName():
-                found = Found(ObjectKind.INDEX, element.table_id, element.index_id)
-                self.names.setdefault((self._schema_of_table(element.table_id), element.name), found)
+                entry = self.only(elements.Namespace, descriptor_id=element.table_id)
+                if entry is not None:
+                    self.directory.put_indexes(entry, [(element.index_id, element.name)])
             case _:
                 pass
 
@@ -328,30 +334,11 @@ class Draft:
                 del self._index[(type(element), name, value)][element]
         match element:
             case elements.Namespace():
-                self.names.pop(_name_key(element), None)
+                self.directory.remove(element)
             case elements.IndexName():
-                self.names.pop((self._schema_of_table(element.table_id), element.name), None)
+                self.directory.remove_index(element)
             case _:
                 pass
-
-    def _schema_of_table(self, table_id: TableId) -> str:
-        entry = self.only(elements.Namespace, descriptor_id=table_id)
-        return entry.schema if entry is not None else DEFAULT_SCHEMA
-
-
-class _Taken:
-    """The names of the relations of one schema."""
-
-    def __init__(self, names: dict[tuple[str, str], Found], schema: str) -> None:
-        self._names = names
-        self._schema = schema
-
-    def __contains__(self, name: object) -> bool:
-        return (self._schema, name) in self._names
-
-
-def _name_key(entry: elements.Namespace) -> tuple[str, str]:
-    return (_SPACES.get(entry.kind, entry.schema), entry.name)
 
 
 def at_rest(descriptor: Descriptor) -> Descriptor:

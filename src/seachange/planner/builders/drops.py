@@ -14,13 +14,20 @@ from seachange.planner.rules.rule import Kinds
 
 def drop_index(draft: Draft, index: AnyIndex, cascade: bool, what: str) -> None:
     """With CASCADE, the foreign keys that refer to it go too; `what` is what the user asked to drop."""
+    if not cascade:
+        refuse_if_referenced(draft, index, what)
     draft.load_all()
     for key in draft.select(elements.ForeignKey, parent_id=index.table_id, parent_index_id=index.index_id):
-        _need_cascade(cascade, what, _constraint_label(draft, key))
         drop_foreign_key(draft, key)
     drop_comments(draft, index.table_id, (ObjectKind.INDEX, index.index_id))
     remove_index(draft, index)
     _drop_virtual_keys(draft, index)
+
+
+def refuse_if_referenced(draft: Draft, index: AnyIndex, what: str) -> None:
+    draft.load_all()
+    for key in draft.select(elements.ForeignKey, parent_id=index.table_id, parent_index_id=index.index_id):
+        raise errors.DependentObjectsExist(what=what, dependent=constraint_label(draft, key))
 
 
 def _drop_virtual_keys(draft: Draft, index: AnyIndex) -> None:
@@ -85,7 +92,7 @@ _COLUMN_ATTRIBUTES: Kinds = (
 
 def drop_views(draft: Draft, views: list[elements.ViewQuery], cascade: bool, what: str) -> None:
     for view in views:
-        _need_cascade(cascade, what, f"view {draft.name_of(view.view_id)}")
+        need_cascade(cascade, what, f"view {draft.name_of(view.view_id)}")
     for view in views:
         # It may have gone with another.
         if draft.select(elements.ViewQuery, view_id=view.view_id):
@@ -120,11 +127,54 @@ _PARTS: Kinds = (
 )
 
 
-def _constraint_label(draft: Draft, key: elements.ForeignKey) -> str:
+def drop_table(draft: Draft, table_id: TableId) -> None:
+    """What refers to other objects goes piece by piece, the rest with the table itself."""
+    for key in draft.select(elements.ForeignKey, table_id=table_id):
+        drop_foreign_key(draft, key)
+    if draft.is_new(table_id):
+        _forget(draft, table_id)
+        return
+    # What earlier statements of the transaction wanted of it is not needed any more.
+    for target in [t for t in draft.targets.values() if t.adds and elements.descriptor_of(t.element) == table_id]:
+        draft.cancel(target.element)
+    for kind in _DROPPED_WITH_TABLE:
+        for part in draft.select(kind, descriptor_id=table_id):
+            if _refers_elsewhere(part):
+                draft.drop(part)
+
+
+_DROPPED_WITH_TABLE: Kinds = (
+    elements.ColumnDefault,
+    elements.ColumnIdentity,
+    elements.ColumnType,
+    elements.IndexName,
+    elements.IndexData,
+    elements.Namespace,
+    elements.Table,
+)
+
+
+def _refers_elsewhere(part: elements.Element) -> bool:
+    match part:
+        case elements.ColumnDefault():
+            return bool(part.sequence_ids)
+        case elements.ColumnType():
+            return part.type_id is not None
+        case _:
+            return True
+
+
+def _forget(draft: Draft, table_id: TableId) -> None:
+    """A table that this transaction created leaves nothing."""
+    for element in [e for e in draft.targets if elements.descriptor_of(e) == table_id]:
+        draft.drop(element)
+
+
+def constraint_label(draft: Draft, key: elements.ForeignKey) -> str:
     name = draft.only(elements.ConstraintName, table_id=key.table_id, constraint_id=key.constraint_id)
     return f"constraint {name.name if name else key.constraint_id} on table {draft.name_of(key.table_id)}"
 
 
-def _need_cascade(cascade: bool, what: str, dependent: str) -> None:
+def need_cascade(cascade: bool, what: str, dependent: str) -> None:
     if not cascade:
         raise errors.DependentObjectsExist(what=what, dependent=dependent)

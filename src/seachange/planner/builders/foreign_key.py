@@ -30,7 +30,7 @@ def add_foreign_key(draft: Draft, table_id: TableId, rule: ForeignKeyDefinition,
             detail="the number of referencing and referenced columns for a foreign key disagree"
         )
     for column, other in zip(columns, referred, strict=True):
-        _check_types(draft, (table_id, column), (parent_id, other))
+        check_comparable(draft, (table_id, column, None), (parent_id, other, None))
     pairs = dict(zip(referred, columns, strict=True))
     id_ = draft.take_constraint_id(table_id)
     goal = Goal.ENFORCED if rule.not_valid else Goal.PUBLIC
@@ -98,12 +98,16 @@ def _find_key(draft: Draft, parent_id: TableId, rule: ForeignKeyDefinition) -> t
     )
 
 
-def _check_types(draft: Draft, child: tuple[TableId, ColumnId], parent: tuple[TableId, ColumnId]) -> None:
-    one, other = draft.column_type(*child).type, draft.column_type(*parent).type
+# A column of a table, and its type if that is to be another than it is.
+_Typed = tuple[TableId, ColumnId, SqlType | None]
+
+
+def check_comparable(draft: Draft, child: _Typed, parent: _Typed) -> None:
+    one, other = [type_ or draft.column_type(table, column).type for table, column, type_ in (child, parent)]
     if not _is_comparable(one, other):
+        names = [draft.column_name(table, column) for table, column, _ in (child, parent)]
         raise errors.DatatypeMismatch(
-            detail=f'key columns "{draft.column_name(*child)}" of type {one} and "{draft.column_name(*parent)}" '
-            f"of type {other} are incompatible"
+            detail=f'key columns "{names[0]}" of type {one} and "{names[1]}" of type {other} are incompatible'
         )
 
 

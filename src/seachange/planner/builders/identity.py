@@ -12,6 +12,7 @@ from seachange.model.statements import AddIdentity, DropIdentity, IdentityDefini
 from seachange.model.types import Kind, SqlType
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_object
+from seachange.planner.builders.expression import draw_from
 from seachange.planner.builders.sequence import amend_settings, sequence_settings
 from seachange.planner.names import choose_name
 
@@ -25,16 +26,13 @@ def add_identity_parts(draft: Draft, table_id: TableId, column_id: ColumnId, ide
 
 def add_serial(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
     sequence_id = _own_sequence(draft, table_id, column_id, SequenceOptions())
-    name = draft.name_of(sequence_id).replace("'", "''")
-    draft.add(elements.ColumnDefault(table_id, column_id, f"nextval('{name}')", (sequence_id,)))
+    draft.add(elements.ColumnDefault(table_id, column_id, draw_from(sequence_id), (sequence_id,)))
 
 
 def _own_sequence(draft: Draft, table_id: TableId, column_id: ColumnId, options: SequenceOptions) -> DescriptorId:
     type_ = draft.column_type(table_id, column_id).type
     column = draft.column_name(table_id, column_id)
-    if type_.kind not in _INTEGERS:
-        detail = f'identity column "{column}" must be smallint, integer, or bigint'
-        raise errors.InvalidParameterValue(detail=detail)
+    check_identity_type(type_, column)
     id_ = DescriptorId(next(draft.ids))
     schema = draft.schema_named(table_id)
     name = choose_name(draft.name_of(table_id), [column], "seq", draft.relations_in(schema))
@@ -45,21 +43,33 @@ def _own_sequence(draft: Draft, table_id: TableId, column_id: ColumnId, options:
     return id_
 
 
+def check_identity_type(type_: SqlType, column: str) -> None:
+    if type_.kind not in _INTEGERS:
+        detail = f'identity column "{column}" must be smallint, integer, or bigint'
+        raise errors.InvalidParameterValue(detail=detail)
+
+
 def add_identity(draft: Draft, table_id: TableId, action: AddIdentity) -> None:
     """To a column that is there: rows keep their values, new ones draw from the sequence."""
     column_id = draft.column(table_id, action.name)
     place = {"table_id": table_id, "column_id": column_id}
     name = draft.name_of(table_id)
+    check_identity_type(draft.column_type(table_id, column_id).type, action.name)
     if draft.select(elements.ColumnIdentity, **place):
-        raise errors.InvalidTableDefinition(name=name, detail=f'column "{action.name}" is already an identity column')
+        raise _unfit(name, action.name, "is already an identity column")
     has_default = bool(draft.select(elements.ColumnDefault, **place))
     if has_default or bool(draft.select(elements.ColumnGenerated, **place)):
-        detail = f'column "{action.name}" already has a default value'
-        raise errors.InvalidTableDefinition(name=name, detail=detail)
+        raise _unfit(name, action.name, "already has a default value: DROP DEFAULT first")
     if not draft.select(elements.ColumnNotNull, **place):
-        detail = f'column "{action.name}" must be declared NOT NULL before it can be an identity'
-        raise errors.InvalidTableDefinition(name=name, detail=detail)
+        raise _unfit(name, action.name, "can be null: SET NOT NULL first")
     add_identity_parts(draft, table_id, column_id, action.identity)
+
+
+_NO_IDENTITY = "is not an identity column"
+
+
+def _unfit(relation: str, column: str, detail: str) -> errors.Error:
+    return errors.NotInPrerequisiteState(detail=f'column "{column}" of relation "{relation}" {detail}')
 
 
 def _existing(draft: Draft, table_id: TableId, name: str) -> elements.ColumnIdentity | None:
@@ -70,8 +80,7 @@ def _existing(draft: Draft, table_id: TableId, name: str) -> elements.ColumnIden
 def set_identity(draft: Draft, table_id: TableId, action: SetIdentity) -> None:
     identity = _existing(draft, table_id, action.name)
     if identity is None:
-        detail = f'column "{action.name}" is not an identity column'
-        raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
+        raise _unfit(draft.name_of(table_id), action.name, _NO_IDENTITY)
     if action.always is not None:
         draft.replace(identity, replace(identity, always=action.always))
     draft.load(identity.sequence_id)
@@ -81,10 +90,9 @@ def set_identity(draft: Draft, table_id: TableId, action: SetIdentity) -> None:
 def drop_identity(draft: Draft, table_id: TableId, action: DropIdentity) -> None:
     identity = _existing(draft, table_id, action.name)
     if identity is None:
-        detail = f'column "{action.name}" is not an identity column'
         if not action.if_exists:
-            raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
-        draft.notices.append(f"{detail}, skipping")
+            raise _unfit(draft.name_of(table_id), action.name, _NO_IDENTITY)
+        draft.notices.append(f'column "{action.name}" {_NO_IDENTITY}, skipping')
         return
     draft.drop(identity)
     drop_object(draft, identity.sequence_id)

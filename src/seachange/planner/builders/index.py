@@ -8,9 +8,12 @@ from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
+from seachange.model.relation import RelationName
 from seachange.model.statements import CreateIndex, DropIndex, KeyDefinition
+from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_index
+from seachange.planner.builders.lookup import find_object
 from seachange.planner.builders.rebuild import add_index
 from seachange.planner.names import choose_name
 
@@ -78,17 +81,21 @@ def name_key(draft: Draft, table_id: TableId, definition: KeyDefinition, label: 
 
 
 def drop_indexes(draft: Draft, statement: DropIndex) -> None:
-    for name in statement.indexes:
-        found = draft.find(name)
+    for name in dict.fromkeys(statement.indexes):
+        found = _find_index(draft, name, statement.if_exists)
         if found is None:
-            if not statement.if_exists:
-                raise errors.UndefinedObject(kind="index", name=name)
-            draft.notices.append(f'index "{name}" does not exist, skipping')
             continue
-        if found.kind is not ObjectKind.INDEX:
-            raise errors.WrongObjectType(name=name, kind="index")
         index = next(i for i in draft.indexes(found.id) if i.index_id == found.index_id)
-        if isinstance(index, elements.PrimaryIndex):
-            owner = f"the primary key of {draft.name_of(found.id)}"
+        constraint = draft.select(elements.KeyConstraint, table_id=found.id, index_id=index.index_id)
+        if isinstance(index, elements.PrimaryIndex) or constraint:
+            owner = f"a constraint of table {draft.name_of(found.id)} (DROP CONSTRAINT drops both)"
             raise errors.DependentObjectsExist(what=f"index {name}", dependent=owner)
         drop_index(draft, index, statement.cascade, f"index {name}")
+
+
+def _find_index(draft: Draft, name: RelationName, if_exists: bool) -> Found | None:
+    try:
+        return find_object(draft, ObjectKind.INDEX, name, if_exists)
+    except errors.UndefinedTable:
+        # DROP INDEX has a code of its own for it.
+        raise errors.UndefinedObject(kind="index", name=name) from None

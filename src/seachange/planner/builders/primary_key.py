@@ -20,16 +20,20 @@ def add_primary_key(
     draft: Draft, table_id: TableId, definition: KeyDefinition, using: elements.UniqueIndex | None = None
 ) -> None:
     """The hidden key of a table for which none was declared gives way. `using` is the unique index it takes over."""
-    old = draft.primary(table_id)
-    if draft.select(elements.KeyConstraint, table_id=table_id, index_id=old.index_id):
-        name = draft.name_of(table_id)
-        detail = f'multiple primary keys for table "{name}" are not allowed'
-        raise errors.InvalidTableDefinition(name=name, detail=detail)
+    refuse_second_key(draft, table_id)
     if using is None:
         label = name_key(draft, table_id, definition, "pkey")
     else:
         label = definition.name or draft.index_name(using).name
     change_key(draft, table_id, key_columns(draft, table_id, definition.columns), label, using)
+
+
+def refuse_second_key(draft: Draft, table_id: TableId) -> None:
+    old = draft.primary(table_id)
+    if draft.select(elements.KeyConstraint, table_id=table_id, index_id=old.index_id):
+        name = draft.name_of(table_id)
+        detail = f'multiple primary keys for table "{name}" are not allowed'
+        raise errors.InvalidTableDefinition(name=name, detail=detail)
 
 
 def alter_primary_key(draft: Draft, table_id: TableId, action: AlterPrimaryKey) -> None:

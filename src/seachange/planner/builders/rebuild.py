@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from seachange.model import elements
 from seachange.model.ids import ColumnId, IndexId, TableId
+from seachange.model.object_statements import ObjectKind
 from seachange.planner.builders.draft import Draft
 
 
@@ -35,6 +36,7 @@ def swap_index(draft: Draft, old: elements.AnyIndex, new: elements.AnyIndex) -> 
     is_constraint = bool(draft.select(elements.KeyConstraint, table_id=old.table_id, index_id=old.index_id))
     remove_index(draft, old)
     add_index(draft, new, name, is_constraint)
+    move_comment(draft, old.table_id, (ObjectKind.INDEX, old.index_id), (ObjectKind.INDEX, new.index_id))
     repoint_foreign_keys(draft, old, new)
 
 
@@ -56,6 +58,13 @@ def add_index(draft: Draft, index: elements.AnyIndex, name: str, constraint: boo
     draft.add(elements.IndexData(index.table_id, index.index_id))
     if constraint:
         draft.add(elements.KeyConstraint(index.table_id, index.index_id))
+
+
+def move_comment(draft: Draft, table_id: TableId, old: tuple[ObjectKind, int], new: tuple[ObjectKind, int]) -> None:
+    """To the part that takes the place of another."""
+    for comment in draft.select(elements.Comment, descriptor_id=table_id):
+        if comment.part == old:
+            draft.replace(comment, replace(comment, part=new))
 
 
 def repoint_foreign_keys(draft: Draft, old: elements.AnyIndex, new: elements.AnyIndex) -> None:

@@ -16,6 +16,7 @@ from seachange.model.object_statements import (
 )
 from seachange.model.types import BIGINT, Kind, SqlType
 from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.lookup import find_object, refuse_taken
 
 _BOUNDS: dict[Kind, int] = {Kind.SMALLINT: 2**15, Kind.INTEGER: 2**31, Kind.BIGINT: 2**63}
 
@@ -24,7 +25,7 @@ def create_sequence(draft: Draft, statement: CreateSequence) -> None:
     schema = draft.schema_of(statement.name)
     if statement.name.name in draft.relations_in(schema):
         if not statement.if_not_exists:
-            raise errors.DuplicateTable(name=statement.name)
+            refuse_taken(draft, ObjectKind.SEQUENCE, schema, statement.name.name)
         draft.notices.append(f'relation "{statement.name}" already exists, skipping')
         return
     id_ = DescriptorId(next(draft.ids))
@@ -36,14 +37,9 @@ def create_sequence(draft: Draft, statement: CreateSequence) -> None:
 
 
 def alter_sequence(draft: Draft, statement: AlterSequence) -> None:
-    found = draft.find(statement.name)
+    found = find_object(draft, ObjectKind.SEQUENCE, statement.name, statement.if_exists)
     if found is None:
-        if not statement.if_exists:
-            raise errors.UndefinedTable(name=statement.name)
-        draft.notices.append(f'relation "{statement.name}" does not exist, skipping')
         return
-    if found.kind is not ObjectKind.SEQUENCE:
-        raise errors.WrongObjectType(name=statement.name, kind="sequence")
     amend_settings(draft, found.id, statement.options)
     if statement.owner is not None:
         _set_owner(draft, found.id, statement.owner)
@@ -51,28 +47,48 @@ def alter_sequence(draft: Draft, statement: AlterSequence) -> None:
 
 def _set_owner(draft: Draft, id_: DescriptorId, owner: SequenceOwner) -> None:
     old = draft.only(elements.SequenceOwner, sequence_id=id_)
+    draft.load_all()
+    if draft.select(elements.ColumnIdentity, sequence_id=id_):
+        raise errors.FeatureNotSupported(
+            feature=f"another owner for sequence {draft.name_of(id_)} of an identity column",
+            instead="ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY drops it.",
+        )
     if owner.table is None or owner.column is None:
         if old is not None:
             draft.drop(old)
         return
     table_id = draft.table(owner.table)
+    if draft.schema_named(table_id) != draft.schema_named(id_):
+        raise errors.NotInPrerequisiteState(detail="a sequence must be in the schema of the table that owns it")
     draft.replace(old, elements.SequenceOwner(id_, table_id, draft.column(table_id, owner.column)))
 
 
 def sequence_settings(id_: DescriptorId, options: SequenceOptions) -> elements.SequenceSettings:
     """The options with PostgreSQL's defaults for what was not said."""
     type_ = options.type or BIGINT
-    bound = _bound(type_)
     increment = 1 if options.increment is None else options.increment
-    up = increment > 0
-    minimum = (1 if up else -bound) if options.minimum is None else options.minimum
-    maximum = (bound - 1 if up else -1) if options.maximum is None else options.maximum
-    start = (minimum if up else maximum) if options.start is None else options.start
+    lowest, highest = _limits(type_, increment)
+    minimum = lowest if options.minimum is None else options.minimum
+    maximum = highest if options.maximum is None else options.maximum
+    start = (minimum if increment > 0 else maximum) if options.start is None else options.start
     settings = elements.SequenceSettings(
-        id_, type_, increment, minimum, maximum, start, options.cache or 1, bool(options.cycle)
+        id_,
+        type_,
+        increment,
+        minimum,
+        maximum,
+        start,
+        1 if options.cache is None else options.cache,
+        bool(options.cycle),
     )
     _check(settings)
     return settings
+
+
+def _limits(type_: SqlType, increment: int) -> tuple[int, int]:
+    """MINVALUE and MAXVALUE of a sequence for which neither was said."""
+    bound = _bound(type_)
+    return (1, bound - 1) if increment > 0 else (-bound, -1)
 
 
 def _bound(type_: SqlType) -> int:
@@ -104,10 +120,28 @@ def amend_settings(draft: Draft, id_: DescriptorId, options: SequenceOptions) ->
     known = {field.name for field in fields(elements.SequenceSettings)}
     said = {f.name: getattr(options, f.name) for f in fields(options) if getattr(options, f.name) is not None}
     new = replace(old, **{name: value for name, value in said.items() if name in known})
+    new = _reset_limits(old, new, options)
     _check(new)
     draft.replace(old, new)
-    if options.restart is not None:
-        restart_sequence(draft, id_, options.restart)
+    if options.restart is not None or options.restart_at_start:
+        start = new.start if options.restart is None else options.restart
+        if not new.minimum <= start <= new.maximum:
+            raise errors.InvalidParameterValue(detail=f"RESTART value ({start}) is not between MINVALUE and MAXVALUE")
+        restart_sequence(draft, id_, start)
+
+
+def _reset_limits(
+    old: elements.SequenceSettings, new: elements.SequenceSettings, options: SequenceOptions
+) -> elements.SequenceSettings:
+    """To those of the type: where that is asked for, and where they were those of another type."""
+    lowest, highest = _limits(new.type, new.increment)
+    retyped = old.type != new.type
+    was = _bound(old.type)
+    if options.no_minimum or (options.minimum is None and retyped and old.minimum == -was):
+        new = replace(new, minimum=lowest)
+    if options.no_maximum or (options.maximum is None and retyped and old.maximum == was - 1):
+        new = replace(new, maximum=highest)
+    return new
 
 
 def restart_sequence(draft: Draft, id_: DescriptorId, start: int | None = None) -> None:

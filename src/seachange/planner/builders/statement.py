@@ -8,24 +8,32 @@ from typing import Any
 from seachange import errors
 from seachange.model import object_statements as objects
 from seachange.model import statements
-from seachange.model.statements import AlterTable, DdlStatement
+from seachange.model.object_statements import ObjectKind
+from seachange.model.statements import AlterTable, DdlStatement, RenameTable
 from seachange.planner.builders import (
     column,
     column_type,
+    comment,
     constraint,
+    drop_objects,
+    enum_type,
     identity,
     index,
     primary_key,
+    privilege,
+    schema,
     sequence,
     table,
+    view,
 )
+from seachange.planner.builders import object as general
 from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.lookup import find_object
 
 _ACTIONS: dict[type, Callable[..., None]] = {
     statements.AddColumn: column.add_column,
     statements.DropColumn: column.drop_column,
     statements.RenameColumn: column.rename_column,
-    statements.RenameTable: table.rename_table,
     statements.AlterColumnType: column_type.alter_column_type,
     statements.SetDefault: column.set_default,
     statements.SetNotNull: column.set_not_null,
@@ -52,22 +60,42 @@ def build_statement(draft: Draft, statement: DdlStatement) -> None:
 
 
 def _alter_table(draft: Draft, statement: AlterTable) -> None:
-    if statement.if_exists and draft.find(statement.table) is None:
-        draft.notices.append(f'relation "{statement.table}" does not exist, skipping')
-        return
-    table_id = draft.table(statement.table)
-    for action in statement.actions:
-        _ACTIONS[type(action)](draft, table_id, action)
+    match statement.actions:
+        case (RenameTable(new_name=new_name),):
+            # ALTER TABLE renames every kind of relation.
+            found = find_object(draft, ObjectKind.TABLE, statement.table, statement.if_exists, _RELATIONS)
+            if found is not None:
+                general.rename(draft, found, new_name)
+        case actions:
+            found = find_object(draft, ObjectKind.TABLE, statement.table, statement.if_exists)
+            for action in actions if found is not None else ():
+                assert found is not None
+                _ACTIONS[type(action)](draft, found.id, action)
 
+
+_RELATIONS = frozenset({ObjectKind.VIEW, ObjectKind.SEQUENCE, ObjectKind.INDEX})
 
 _STATEMENTS: dict[type, Callable[[Draft, Any], None]] = {
     statements.CreateTable: table.create_table,
-    statements.DropTable: table.drop_tables,
+    statements.DropTable: drop_objects.drop_tables,
     statements.AlterTable: _alter_table,
     statements.CreateIndex: index.create_index,
     statements.DropIndex: index.drop_indexes,
     objects.TruncateTables: table.truncate_tables,
     objects.UndropTable: table.undrop_table,
+    objects.DropObjects: drop_objects.drop_objects,
+    objects.RenameObject: general.rename_object,
+    objects.MoveObject: general.move_object,
+    objects.ChangeOwner: general.change_owner,
+    objects.CommentOn: comment.comment_on,
+    objects.Grant: privilege.change_privileges,
+    objects.CreateDatabase: schema.create_database,
+    objects.CreateSchema: schema.create_schema,
     objects.CreateSequence: sequence.create_sequence,
     objects.AlterSequence: sequence.alter_sequence,
+    objects.CreateEnum: enum_type.create_enum,
+    objects.AddEnumValue: enum_type.add_enum_value,
+    objects.RenameEnumValue: enum_type.rename_enum_value,
+    objects.DropEnumValue: enum_type.drop_enum_value,
+    objects.CreateView: view.create_view,
 }

@@ -9,19 +9,17 @@ from seachange.model import elements
 from seachange.model.ids import DescriptorId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind, TruncateTables, UndropTable
 from seachange.model.objects import DEFAULT_SCHEMA
-from seachange.model.relation import RelationName
-from seachange.model.statements import CreateTable, DropTable, KeyDefinition, RenameTable
+from seachange.model.statements import CreateTable, KeyDefinition
 from seachange.model.types import BIGINT
 from seachange.planner.builders.column import check_case, define_column
 from seachange.planner.builders.constraint import add_rule
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import drop_foreign_key, drop_object, drop_views
 from seachange.planner.builders.index import build_key, key_columns, name_key
+from seachange.planner.builders.lookup import refuse_taken
 from seachange.planner.builders.primary_key import require_not_null
 from seachange.planner.builders.rebuild import add_index, swap_index
 from seachange.planner.builders.sequence import restart_sequence
 from seachange.planner.object_parts import decompose
-from seachange.planner.rules.rule import Kinds
 
 # The primary key of a table for which none was declared.
 HIDDEN_KEY = "rowid"
@@ -32,7 +30,7 @@ def create_table(draft: Draft, statement: CreateTable) -> None:
     name = statement.table.name
     if name in draft.relations_in(schema):
         if not statement.if_not_exists:
-            raise errors.DuplicateTable(name=name)
+            refuse_taken(draft, ObjectKind.TABLE, schema, name)
         draft.notices.append(f'relation "{name}" already exists, skipping')
         return
     if not statement.columns:
@@ -68,77 +66,6 @@ def _add_primary(draft: Draft, table_id: TableId, definition: KeyDefinition | No
     label = name_key(draft, table_id, definition or KeyDefinition(()), "pkey")
     index = elements.PrimaryIndex(table_id, IndexId(next(draft.ids)), key)
     add_index(draft, index, label, constraint=definition is not None)
-
-
-def drop_tables(draft: Draft, statement: DropTable) -> None:
-    going: dict[TableId, RelationName] = {}
-    for name in statement.tables:
-        if statement.if_exists and draft.find(name) is None:
-            draft.notices.append(f'table "{name}" does not exist, skipping')
-            continue
-        going[draft.table(name)] = name
-    draft.load_all()
-    for table_id, name in going.items():
-        what = f"table {name}"
-        for key in draft.select(elements.ForeignKey, parent_id=table_id):
-            if key.table_id not in going and not statement.cascade:
-                label = draft.only(elements.ConstraintName, table_id=key.table_id, constraint_id=key.constraint_id)
-                dependent = f"constraint {label.name if label else ''} on table {draft.name_of(key.table_id)}"
-                raise errors.DependentObjectsExist(what=what, dependent=dependent)
-            drop_foreign_key(draft, key)
-        drop_views(draft, draft.select(elements.ViewQuery, relation_ids=table_id), statement.cascade, what)
-    for table_id in going:
-        drop_table(draft, table_id)
-
-
-def drop_table(draft: Draft, table_id: TableId) -> None:
-    """What refers to other objects goes piece by piece, the rest with the table itself."""
-    for key in draft.select(elements.ForeignKey, table_id=table_id):
-        drop_foreign_key(draft, key)
-    for owner in draft.select(elements.SequenceOwner, table_id=table_id):
-        drop_object(draft, owner.sequence_id)
-    if draft.is_new(table_id):
-        _forget(draft, table_id)
-        return
-    for kind in _DROPPED_WITH_TABLE:
-        for part in draft.select(kind, descriptor_id=table_id):
-            if _refers_elsewhere(part):
-                draft.drop(part)
-
-
-_DROPPED_WITH_TABLE: Kinds = (
-    elements.ColumnDefault,
-    elements.ColumnIdentity,
-    elements.ColumnType,
-    elements.IndexName,
-    elements.IndexData,
-    elements.Namespace,
-    elements.Table,
-)
-
-
-def _refers_elsewhere(part: elements.Element) -> bool:
-    match part:
-        case elements.ColumnDefault():
-            return bool(part.sequence_ids)
-        case elements.ColumnType():
-            return part.type_id is not None
-        case _:
-            return True
-
-
-def _forget(draft: Draft, table_id: TableId) -> None:
-    """A table that this transaction created leaves nothing."""
-    for element in [e for e in draft.targets if elements.descriptor_of(e) == table_id]:
-        draft.drop(element)
-
-
-def rename_table(draft: Draft, table_id: TableId, action: RenameTable) -> None:
-    entry = draft.only(elements.Namespace, descriptor_id=table_id)
-    assert entry is not None
-    if action.new_name in draft.relations_in(entry.schema):
-        raise errors.DuplicateTable(name=action.new_name)
-    draft.replace(entry, replace(entry, name=action.new_name))
 
 
 def truncate_tables(draft: Draft, statement: TruncateTables) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seachange import errors
+from seachange.model.access import PRIVILEGES
 from seachange.model.object_statements import Grant, ObjectKind
 from seachange.model.relation import RelationName
 from seachange.sql.ddl.names import read_list
@@ -10,14 +11,7 @@ from seachange.sql.ddl.object import read_object_name, read_role, take_cascade
 from seachange.sql.tokens import Reader
 
 ALL = ("ALL",)
-PRIVILEGES: dict[ObjectKind, frozenset[str]] = {
-    ObjectKind.TABLE: frozenset(["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"]),
-    ObjectKind.SEQUENCE: frozenset(["USAGE", "SELECT", "UPDATE"]),
-    ObjectKind.SCHEMA: frozenset(["CREATE", "USAGE"]),
-    ObjectKind.DATABASE: frozenset(["CREATE", "CONNECT", "TEMPORARY"]),
-    ObjectKind.TYPE: frozenset({"USAGE"}),
-}
-_KNOWN = frozenset().union(*PRIVILEGES.values())
+_KNOWN = frozenset(privilege for known in PRIVILEGES.values() for privilege in known)
 _SPELLINGS: dict[str, str] = {"TEMP": "TEMPORARY"}
 # Words of privileges that PostgreSQL knows on what does not exist here.
 _OTHER_PRIVILEGES = frozenset({"EXECUTE", "SET", "ALTER", "MAINTAIN"})

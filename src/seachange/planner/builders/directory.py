@@ -1,0 +1,92 @@
+"""Which name leads to what, in one database, as the draft has it.
+
+**Invariant:** a name leads to one object. Schemas and databases have names of their own; relations, indexes, types and
+sequences share those of their schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+
+from seachange.model import elements
+from seachange.model.ids import DescriptorId, IndexId
+from seachange.model.object_statements import ObjectKind
+
+# Where names are kept that are in no schema.
+_SPACES: dict[ObjectKind, str] = {ObjectKind.SCHEMA: "*schemas", ObjectKind.DATABASE: "*databases"}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a name leads to. Of an index, `id` is its table's."""
+
+    kind: ObjectKind
+    id: DescriptorId
+    index_id: IndexId | None = None
+
+
+class Directory:
+    def __init__(self, database: str) -> None:
+        self._database = database
+        self._found: dict[tuple[str, str], Found] = {}
+        # Where the names of a table's indexes stand.
+        self._indexes: dict[DescriptorId, dict[IndexId, tuple[str, str]]] = {}
+
+    def find(self, schema: str, name: str) -> Found | None:
+        return self._found.get((schema, name))
+
+    def find_space(self, kind: ObjectKind, name: str) -> Found | None:
+        """A schema or a database."""
+        return self._found.get((_SPACES[kind], name))
+
+    def names_in(self, schema: str) -> Container[str]:
+        return _Taken(self._found, schema)
+
+    def objects_in(self, schema: str) -> list[Found]:
+        """All but the indexes, which come and go with their tables."""
+        return [
+            found for (space, _), found in self._found.items() if space == schema and found.kind is not ObjectKind.INDEX
+        ]
+
+    def put(self, entry: elements.Namespace) -> None:
+        if self._is_ours(entry):
+            self._found[_place(entry)] = Found(entry.kind, entry.descriptor_id)
+
+    def put_indexes(self, entry: elements.Namespace, indexes: Iterable[tuple[IndexId, str]]) -> None:
+        """Indexes of the table of this entry, with their names."""
+        if self._is_ours(entry):
+            for index_id, name in indexes:
+                found = Found(ObjectKind.INDEX, entry.descriptor_id, index_id)
+                self._found[(entry.schema, name)] = found
+                self._indexes.setdefault(entry.descriptor_id, {})[index_id] = (entry.schema, name)
+
+    def remove(self, entry: elements.Namespace) -> None:
+        found = self._found.get(_place(entry))
+        if found is not None and found.id == entry.descriptor_id:
+            del self._found[_place(entry)]
+        for place in self._indexes.pop(entry.descriptor_id, {}).values():
+            del self._found[place]
+
+    def remove_index(self, index: elements.IndexName) -> None:
+        place = self._indexes.get(index.table_id, {}).pop(index.index_id, None)
+        if place is not None:
+            del self._found[place]
+
+    def _is_ours(self, entry: elements.Namespace) -> bool:
+        return entry.database in (self._database, "")
+
+
+def _place(entry: elements.Namespace) -> tuple[str, str]:
+    return (_SPACES.get(entry.kind, entry.schema), entry.name)
+
+
+class _Taken:
+    """The names of the relations of one schema."""
+
+    def __init__(self, found: dict[tuple[str, str], Found], schema: str) -> None:
+        self._found = found
+        self._schema = schema
+
+    def __contains__(self, name: object) -> bool:
+        return (self._schema, name) in self._found

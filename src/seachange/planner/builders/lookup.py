@@ -1,0 +1,98 @@
+"""Objects by kind and name, and the errors of names that lead nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from seachange import errors
+from seachange.model import elements
+from seachange.model.ids import DescriptorId
+from seachange.model.object_statements import ObjectKind
+from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
+from seachange.model.relation import RelationName
+from seachange.planner.builders.directory import Found
+from seachange.planner.builders.draft import Draft
+
+# Objects that are in no schema.
+SPACES = frozenset({ObjectKind.SCHEMA, ObjectKind.DATABASE})
+# What exists in every catalog, and has a descriptor only once there is something to say of it.
+ALWAYS: dict[ObjectKind, str] = {ObjectKind.SCHEMA: DEFAULT_SCHEMA, ObjectKind.DATABASE: DEFAULT_DATABASE}
+
+Kinds = frozenset[ObjectKind]
+
+
+def missing(kind: ObjectKind, name: object) -> errors.Error:
+    found = _MISSING.get(kind)
+    return found(name=name) if found is not None else errors.UndefinedObject(kind=kind, name=name)
+
+
+_MISSING: dict[ObjectKind, Callable[..., errors.Error]] = {
+    ObjectKind.TABLE: errors.UndefinedTable,
+    ObjectKind.VIEW: errors.UndefinedTable,
+    ObjectKind.SEQUENCE: errors.UndefinedTable,
+    ObjectKind.INDEX: errors.UndefinedTable,
+    ObjectKind.SCHEMA: errors.InvalidSchemaName,
+    ObjectKind.DATABASE: errors.InvalidDatabaseName,
+}
+
+
+def find_object(
+    draft: Draft, kind: ObjectKind, name: RelationName, if_exists: bool = False, accepts: Kinds = frozenset()
+) -> Found | None:
+    """The object of that name and kind, or of one of the kinds that are accepted as well. None, with a notice: there is
+    none, and there need not be one."""
+    found = _find(draft, kind, name, if_exists)
+    if found is None:
+        if not if_exists:
+            raise missing(kind, name)
+        draft.notices.append(f'{kind} "{name}" does not exist, skipping')
+        return None
+    if found.kind is not kind and found.kind not in accepts:
+        raise errors.WrongObjectType(name=name, kind=kind)
+    return found
+
+
+def existing(draft: Draft, kind: ObjectKind, name: RelationName, accepts: Kinds = frozenset()) -> Found:
+    found = find_object(draft, kind, name, accepts=accepts)
+    assert found is not None
+    return found
+
+
+def _find(draft: Draft, kind: ObjectKind, name: RelationName, if_exists: bool) -> Found | None:
+    if kind in SPACES:
+        return find_space(draft, kind, name.name)
+    if if_exists and name.schema is not None and not draft.has_schema(name.schema):
+        return None
+    return draft.find(name)
+
+
+def find_space(draft: Draft, kind: ObjectKind, name: str) -> Found | None:
+    """A schema or database. The one that is always there gets its descriptor now."""
+    found = draft.directory.find_space(kind, name)
+    if found is None and name == ALWAYS[kind]:
+        add_space(draft, kind, name)
+        found = draft.directory.find_space(kind, name)
+    if found is not None:
+        draft.load(found.id)
+    return found
+
+
+def add_space(draft: Draft, kind: ObjectKind, name: str) -> DescriptorId:
+    id_ = DescriptorId(next(draft.ids))
+    if kind is ObjectKind.SCHEMA:
+        draft.add(elements.Schema(id_))
+        draft.add(elements.Namespace(id_, kind, draft.database, "", name))
+    else:
+        draft.add(elements.Database(id_))
+        draft.add(elements.Namespace(id_, kind, "", "", name))
+    return id_
+
+
+def refuse_taken(draft: Draft, kind: ObjectKind, schema: str, name: str) -> None:
+    """`schema` is where an object of that kind shall be found under that name."""
+    if name not in draft.relations_in(schema):
+        return
+    other = draft.directory.find(schema, name)
+    if kind is ObjectKind.TYPE or (other is not None and other.kind is ObjectKind.TYPE):
+        raise errors.DuplicateObject(kind="type", name=name)
+    raise errors.DuplicateTable(name=name)

@@ -1,0 +1,71 @@
+"""COMMENT ON."""
+
+import pytest
+
+from seachange.model.object_statements import ObjectKind
+from tests.planner.builders.world import World, changes
+
+T = "create table t (id int primary key, a int constraint positive check (a > 0))"
+
+
+def _comments(world):
+    return {comment.part: comment.text for comment in world.find("t").access.comments}
+
+
+def test_of_tables_and_their_parts():
+    world = World(T)
+    key = world.find("t").primary.id
+    for statement in (
+        "comment on table t is 'whole'",
+        "comment on column t.a is 'column'",
+        "comment on constraint positive on t is 'check'",
+        "comment on constraint t_pkey on t is 'key'",
+    ):
+        assert changes(world.run(statement)) == {"+Comment"}
+    assert _comments(world) == {
+        None: "whole",
+        (ObjectKind.COLUMN, 2): "column",
+        (ObjectKind.CONSTRAINT, 1): "check",
+        (ObjectKind.INDEX, key): "key",
+    }
+
+
+def test_another_text_and_none():
+    world = World(T, "comment on table t is 'one'")
+    assert changes(world.run("comment on table t is 'two'")) == {"-Comment", "+Comment"}
+    assert not world.run("comment on table t is 'two'").change.targets
+    world.run("comment on table t is ''")
+    assert not _comments(world)
+    assert not world.run("comment on table t is null").change.targets
+
+
+def test_a_comment_goes_with_what_it_is_on():
+    world = World(T, "comment on column t.a is 'column'", "comment on constraint positive on t is 'check'")
+    assert {"-Comment"} <= changes(world.run("alter table t drop column a"))
+    assert not _comments(world)
+
+
+def test_a_comment_stays_on_what_is_rebuilt():
+    world = World(T, "create index i on t (a)", "comment on index i is 'index'")
+    world.run("comment on column t.a is 'column'; comment on constraint positive on t is 'check'")
+    world.run("alter table t alter column a type text using 'x'")
+    assert sorted(_comments(world).values()) == ["check", "column", "index"]
+    table = world.find("t")
+    parts = dict(list(_comments(world)))
+    assert parts[ObjectKind.INDEX] == table.secondary[0].id
+    assert parts[ObjectKind.COLUMN] == table.column_by_name["a"].id
+    assert parts[ObjectKind.CONSTRAINT] == table.checks[0].id
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("comment on column v.a is 'x'", "0A000"),
+        ("comment on view v is 'x'", None),
+        ("comment on column t.nosuch is 'x'", "42703"),
+        ("comment on database seachange is 'x'", None),
+        ("comment on database nosuch is 'x'", "3D000"),
+    ],
+)
+def test_names(statement, code):
+    assert World(T, "create view v as select a from t").code(statement) == code
