@@ -23,6 +23,7 @@ from seachange.sql.tree import parse_tree
 _GAP = "\x01"
 _COLUMN_GAPS = re.compile(f'"{_GAP}c([0-9]+){_GAP}"')
 _SEQUENCE_GAPS = re.compile(f'"{_GAP}s([0-9]+){_GAP}"')
+_INSTEAD = "Write an expression that has one value for each row by itself."
 _CONTROL = re.compile("[\x00\x01]")
 
 
@@ -105,7 +106,7 @@ def _user_type(type_: exp.Expr) -> UserType | None:
 def _refuse_constructs(tree: exp.Expr, use: Use) -> None:
     """What has no value of one row alone: the errors are PostgreSQL's."""
     if tree.find(exp.Query):
-        raise errors.FeatureNotSupported(feature=f"a subquery in {use.name}", instead="")
+        raise errors.FeatureNotSupported(feature=f"a subquery in {use.name}", instead=_INSTEAD)
     if tree.find(exp.Window):
         raise errors.WindowingProblem(detail=f"window functions are not allowed in {use.name}")
     if tree.find(exp.AggFunc):
@@ -116,7 +117,7 @@ def _refuse_constructs(tree: exp.Expr, use: Use) -> None:
         raise errors.SyntaxProblem(detail=f"in {use.name}: one expression is expected")
     for call in tree.find_all(exp.Func):
         if function_name(call) in TABLE_FUNCTIONS:
-            raise errors.FeatureNotSupported(feature=f"a set-returning function in {use.name}", instead="")
+            raise errors.FeatureNotSupported(feature=f"a set-returning function in {use.name}", instead=_INSTEAD)
 
 
 def _check_volatility(tree: exp.Expr, use: Use) -> Volatility:

@@ -24,7 +24,11 @@ from seachange.sql.tokens import Reader
 
 INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
 _BIGINT_MIN, _BIGINT_MAX = -(2**63), 2**63 - 1
-_UNSUPPORTED = ("logged", "unlogged")
+_UNSUPPORTED: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("sequence", "name"), "Leave it out, and rename the sequence afterwards."),
+    (("logged",), "Leave it out: every sequence is."),
+    (("unlogged",), "Leave it out."),
+)
 
 
 def _read_number(reader: Reader) -> int:
@@ -107,9 +111,10 @@ class OptionReader:
         if self._restarts and reader.take("restart"):
             self._take_restart()
             return True
-        if reader.at("sequence", "name") or any(reader.at(word) for word in _UNSUPPORTED):
-            word = reader.next().text.upper()
-            raise errors.FeatureNotSupported(feature=f"{word} as an option of a sequence", instead="Leave it out.")
+        for words, instead in _UNSUPPORTED:
+            if reader.at(*words):
+                feature = f"{' '.join(words).upper()} as an option of a sequence"
+                raise errors.FeatureNotSupported(feature=feature, instead=instead)
         return False
 
     def _take_restart(self) -> None:
