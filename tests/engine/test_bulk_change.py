@@ -253,3 +253,38 @@ def test_large_means_more_than_a_few(two):
     assert other.execute("select sum(n) from p where id >= 1000").rows == [(2 * count,)]
     assert one.execute("delete from p where id >= 1000").tag == f"DELETE {count}"
     assert other.execute("select count(*) from p").rows == [(100,)]
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        "n = n * 0.5", "n = f * 0.5", "n = -f * 0.5", "n = m / 4", "m = f / 3", "m = n / 3.0", "f = m / 3", "r = f / 3",
+        "b = f * 2.5", "s = n", "s = f / 3", "s = m", "s = n > 3", "s = null", "v = 'ab  ' || '  '", "v = s || 'long'",
+        "n = 1e10", "m = 1e10", "f = n / 0", "n = 'x' || n", "r = 1e300::float8", "d = z, ts = z, c = z, s = z",
+        "z = d", "z = '2024-01-01'", "b = x from (select sum(n) as x from k) q", "u = gen_random_uuid()::text",
+        "s = u, y = decode('ff00', 'hex')", "n = default, s = default",
+    ],
+)  # fmt: skip
+def test_values_are_converted_alike(node: Node, assignment: str):
+    with closing(Session(node)) as session:
+        session.execute(
+            "create table k (id int primary key, n int default 7, m numeric(8, 2), f double precision, s text, "
+            "v varchar(4), r real, b bigint, z timestamptz, d date, ts timestamp, c time, u uuid, y bytea)"
+        )
+        session.execute("set time zone 'Europe/Berlin'")
+        session.execute(
+            "insert into k (id, n, m, f, s, v, r, b, z, d, u) select i, i, i, i, 'x' || i, 'v' || i, i, i, "
+            "'2024-07-01 00:30', '2024-07-01', ('00000000-0000-0000-0000-00000000000' || i)::uuid "
+            "from generate_series(1, 8) g(i)"
+        )
+        found = []
+        for rows_max in (1000, 0):
+            session.execute("begin")
+            with in_bulk(rows_max):
+                try:
+                    session.execute(f"update k set {assignment}")
+                    found.append(repr(session.execute("select * from k order by id").rows))
+                except errors.Error as problem:
+                    found.append(problem.sqlstate)
+            session.execute("rollback")
+        assert found[0] == found[1]

@@ -42,12 +42,12 @@ def coerce(type_: SqlType, value: Any) -> Any:
 
 def coercer(type_: SqlType) -> Coercer:
     """The assignment conversion to a type: NULL stays NULL. Moments are read in the zone of the session that asks."""
-    return _coercer(type_, session_zone() if type_.kind in _MOMENTS else UTC)
+    return _coercer(type_, session_zone() if type_.kind in _ZONED else UTC)
 
 
 @lru_cache(maxsize=1024)
 def _coercer(type_: SqlType, zone: str) -> Coercer:
-    builder = _MOMENTS.get(type_.kind)
+    builder = _ZONED.get(type_.kind)
     convert = builder(type_, find_zone(zone)) if builder is not None else _BUILDERS[type_.kind](type_)
 
     def coerce_value(value: Any) -> Any:
@@ -179,11 +179,11 @@ def _to_decimal(type_: SqlType, value: Any) -> Decimal:
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
-def _text(type_: SqlType) -> Coercer:
+def _text(type_: SqlType, zone: dt.tzinfo) -> Coercer:
     length = type_.length
 
     def convert(value: Any) -> str:
-        text = value if type(value) is str else _to_text(type_, value)
+        text = value if type(value) is str else _to_text(type_, value, zone)
         if "\x00" in text:
             raise errors.CharacterNotInRepertoire()
         if length and len(text) > length:
@@ -195,11 +195,14 @@ def _text(type_: SqlType) -> Coercer:
     return convert
 
 
-def _to_text(type_: SqlType, value: Any) -> str:
+def _to_text(type_: SqlType, value: Any, zone: dt.tzinfo) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dt.datetime):
-        return value.isoformat(sep=" ")
+        if value.tzinfo is None:
+            return value.isoformat(sep=" ")
+        # An offset of whole hours is written without minutes.
+        return value.astimezone(zone).isoformat(sep=" ").removesuffix(":00")
     if isinstance(value, str | int | Decimal | UUID):
         return str(value)
     if isinstance(value, float):
@@ -334,13 +337,13 @@ _BUILDERS: dict[Kind, Callable[[SqlType], Coercer]] = {
     Kind.REAL: _floating,
     Kind.DOUBLE: _floating,
     Kind.NUMERIC: _numeric,
-    Kind.TEXT: _text,
-    Kind.VARCHAR: _text,
     Kind.BYTEA: _bytea,
     Kind.UUID: _uuid,
 }
 # These depend on a time zone.
-_MOMENTS: dict[Kind, Callable[[SqlType, dt.tzinfo], Coercer]] = {
+_ZONED: dict[Kind, Callable[[SqlType, dt.tzinfo], Coercer]] = {
+    Kind.TEXT: _text,
+    Kind.VARCHAR: _text,
     Kind.DATE: _date,
     Kind.TIME: _time,
     Kind.TIMESTAMP: _timestamp,

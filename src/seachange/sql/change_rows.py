@@ -83,7 +83,8 @@ class BulkRows:
         _, types = duck.describe(source)
         computed = [column for column, given in self._sources if isinstance(given, exp.Expr)]
         check_assignments(computed, types[len(self._table.columns) :])
-        query = DuckQuery(self._convert(source.sql, values), source.parameters, source.relations, source.session_values)
+        sql = self._convert(source.sql, values, types[len(self._table.columns) :])
+        query = DuckQuery(sql, source.parameters, source.relations, source.session_values)
         assigned = self.columns
         named = [(f"o{c.id}", c) for c in self._table.columns] + [(f"n{c.id}", c) for c in assigned or ()]
         schema = pa.schema([pa.field(name, arrow_type(column.type)) for name, column in named])
@@ -91,14 +92,16 @@ class BulkRows:
             stream = ArrowStream(reader, schema)
             return stream.pass_to(lambda rows: port.change_arrow(self._table, rows, assigned))
 
-    def _convert(self, sql: str, values: Sequence[Any]) -> str:
+    def _convert(self, sql: str, values: Sequence[Any], types: Sequence[str]) -> str:
         """The query with old and new values converted to the columns' types; of rows found several times, one."""
         old = [f"o{i}" for i in range(len(self._table.columns))]
         computed = [f"n{i}" for i, (_, source) in enumerate(self._sources) if isinstance(source, exp.Expr)]
         expressions = [convert_stored(c, exp.column(name)) for c, name in zip(self._table.columns, old, strict=True)]
+        type_of = dict(zip(computed, types, strict=True))
         for number, (column, operand) in enumerate(self._sources):
+            name = f"n{number}"
             if isinstance(operand, exp.Expr):
-                expressions.append(convert_given(column, exp.column(f"n{number}")))
+                expressions.append(convert_given(column, exp.column(name), type_of[name]))
             else:
                 expressions.append(convert_constant(column, _constant(column, operand, values)))
         names = [exp.to_identifier(name) for name in (*old, *computed)]

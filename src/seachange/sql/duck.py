@@ -16,7 +16,7 @@ from seachange.model.timezone import UTC
 from seachange.sql.duck_errors import translate_error
 from seachange.sql.result import Row
 
-_ZONED = "TIMESTAMP WITH TIME ZONE"
+ZONED = "TIMESTAMP WITH TIME ZONE"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 # How many texts are remembered to have zoned timestamps among their columns.
 _WRAPPED_MAX = 1024
@@ -71,7 +71,7 @@ class DuckSession:
             if wrapped is None:
                 self._execute(query.sql, self._parameters(query))
                 names, types = self._description()
-                if not any(_ZONED in type_ for type_ in types):
+                if not any(ZONED in type_ for type_ in types):
                     return DuckRows(names, types, self._cursor.fetchall())
                 # DuckDB makes zoned datetimes only with a package that we do without: ask for microseconds.
                 wrapped = names, types, _ask_microseconds(query.sql, types)
@@ -85,7 +85,7 @@ class DuckSession:
         with self._running(query):
             self._execute(query.sql, self._parameters(query))
             names, types = self._description()
-            if any(_ZONED in type_ for type_ in types):
+            if any(ZONED in type_ for type_ in types):
                 self._execute(_ask_microseconds(query.sql, types), self._parameters(query))
             rows = self._cursor.fetchmany(count_max + 1)
             if len(rows) > count_max:
@@ -158,14 +158,14 @@ def _ask_microseconds(sql: str, types: Sequence[str]) -> str:
 
 
 def _without_zone(name: str, type_: str) -> str:
-    if type_ == _ZONED:
+    if type_ == ZONED:
         return f"epoch_us({name})"
     # Inside of a list or row there is no column to convert afterwards.
-    return f"CAST({name} AS VARCHAR)" if _ZONED in type_ else name
+    return f"CAST({name} AS VARCHAR)" if ZONED in type_ else name
 
 
 def _to_datetimes(rows: list[Row], types: Sequence[str]) -> list[Row]:
-    zoned = [t == _ZONED for t in types]
+    zoned = [t == ZONED for t in types]
     return [
         tuple(
             _EPOCH + dt.timedelta(microseconds=value) if is_zoned and value is not None else value

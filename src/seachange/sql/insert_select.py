@@ -53,7 +53,7 @@ class InsertSelect:
         for place, (column, type_) in enumerate(zip(self._columns, types, strict=False)):
             if place not in untyped:
                 check_assignable(column, type_)
-        query = DuckQuery(self._convert(source.sql, width), source.parameters, source.relations, source.session_values)
+        query = DuckQuery(self._convert(source.sql, types), source.parameters, source.relations, source.session_values)
         upsert, returning = self._ending.upsert, self._ending.returning
         if upsert is not None and returning is None and can_filter(upsert, self._table):
             query, upsert = without_conflicts(query, upsert.arbiters[0], port, self._table), None
@@ -64,12 +64,12 @@ class InsertSelect:
             rows = insertion.all_rows()
         return self._ending.insert(port, duck, rows, values)
 
-    def _convert(self, sql: str, width: int) -> str:
+    def _convert(self, sql: str, types: Sequence[str]) -> str:
         """The query with its columns converted to those of the table, and defaults for the others."""
-        names = [f"c{i}" for i in range(width)]
-        given = dict(zip((c.name for c in self._columns), names, strict=False))
+        names = [f"c{i}" for i in range(len(types))]
+        given = dict(zip((c.name for c in self._columns), zip(names, types, strict=True), strict=False))
         expressions = [
-            convert_given(c, exp.column(given[c.name])) if c.name in given else convert_default(c)
+            convert_given(c, exp.column(given[c.name][0]), given[c.name][1]) if c.name in given else convert_default(c)
             for c in self._table.visible_columns
         ]
         named = [e.as_(c.name, quoted=True) for e, c in zip(expressions, self._table.visible_columns, strict=True)]

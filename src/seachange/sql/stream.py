@@ -14,6 +14,7 @@ from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column
 from seachange.model.types import Kind
 from seachange.model.values import format_canonical
+from seachange.sql.duck import ZONED
 from seachange.sql.duck_errors import translate_error
 
 # Up to here rows go through the transaction's buffer, above straight into segments.
@@ -78,8 +79,17 @@ def convert_constant(column: Column, value: object) -> exp.Expr:
     return convert_stored(column, exp.null() if text is None else exp.Literal.string(text))
 
 
-def convert_given(column: Column, value: exp.Expr) -> exp.Expr:
-    """What a query gives, converted as an assignment to the column converts it."""
+def convert_given(column: Column, value: exp.Expr, duck_type: str) -> exp.Expr:
+    """What a query gives, in DuckDB's type, converted as an assignment to the column converts it."""
+    if column.type.kind is Kind.TIME and duck_type == ZONED:
+        # What a clock of the session shows.
+        value = exp.cast(value, exp.DataType.build("TIMESTAMP"))
+    if column.type.kind in (Kind.TEXT, Kind.VARCHAR) and duck_type in ("DOUBLE", "FLOAT"):
+        # 1, where DuckDB writes 1.0.
+        text = exp.cast(value, exp.DataType.build("TEXT"))
+        value = exp.Anonymous(
+            this="regexp_replace", expressions=[text, exp.Literal.string(r"\.0$"), exp.Literal.string("")]
+        )
     converted = convert_stored(column, value)
     return _checked_length(converted, column) if column.type.length else converted
 
