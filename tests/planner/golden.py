@@ -3,13 +3,18 @@
 Blocks are set apart by an empty line, so neither input nor output has one.
 """
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 from seachange.errors import Error
+from seachange.model.statements import DdlExplanation
+from seachange.planner.catalog import Catalog
+from seachange.planner.explain.form import explain_plan
 from seachange.planner.plan import Plan
-from tests.planner.printing import print_plan, print_reverts
-from tests.planner.world import World
+from tests.planner.world import World, apply_stages, reverts
 
 FOLDER = Path(__file__).parent / "testdata"
 RULE = "----"
@@ -43,7 +48,7 @@ class Case:
     """Runs the blocks of one file in order.
 
     setup: statements, each a transaction that runs to its end. sizes: what is stored of tables. plan: statements of one
-    transaction, which is planned and not run. revert: the ways back of the last plan.
+    transaction, which is planned and not run. shape: what the last plan costs. revert: its ways back.
     """
 
     def __init__(self) -> None:
@@ -67,9 +72,40 @@ class Case:
                 try:
                     self.plans.append(self.world.plan(block.input))
                 except Error as error:
-                    return f"ERROR {error.sqlstate}: {error}"
-                return print_plan(self.plans[-1])
+                    return "\n".join([f"ERROR {error.sqlstate}: {error}", *([error.hint] if error.hint else [])])
+                return self._explain(DdlExplanation.STAGES)
+            case "shape":
+                return self._explain(DdlExplanation.SHAPE)
             case "revert":
-                return print_reverts(self.plans[-1])
+                return "\n".join(print_reverts(self.plans[-1], self.world.catalog))
             case command:
                 raise ValueError(f"no such command: {command}")
+
+    def _explain(self, form: DdlExplanation) -> str:
+        return text_of(explain_plan(self.plans[-1], self.world.catalog, form))
+
+
+def text_of(lines: list[str]) -> str:
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def print_reverts(plan: Plan, catalog: Catalog) -> Iterator[str]:
+    """The ways back; stages from which it is the same one are told together."""
+    ways = [(number, way_back(plan, back, number, catalog)) for number, back in reverts(plan)]
+    for way, numbers in groupby(ways, key=lambda pair: pair[1]):
+        first, *others = [number for number, _ in numbers]
+        yield f"after stage {first}:" if not others else f"after stages {first} to {others[-1]}:"
+        yield from way
+    if not ways:
+        yield "no stage can be taken back"
+
+
+def way_back(plan: Plan, back: Plan, number: int, catalog: Catalog) -> list[str]:
+    """The stages of a revert. Where its elements have come to is told by the plan, and so left out."""
+    lines = explain_plan(back, apply_stages(catalog, plan, plan.stages[:number]), DdlExplanation.STAGES)
+    found = [re.sub(r": \S.* ->", " ->", line) for line in lines if _TOLD.match(line)]
+    return [re.sub(r"version \d+", "the version before", line).rstrip() for line in found]
+
+
+# Stages, transitions, waits for others, and work.
+_TOLD = re.compile(r"  Stage |.* -> |    waits for (?!nothing)|      (?!publish)[a-z]+ the data")

@@ -154,13 +154,14 @@ _PARTS: tuple[type[Element], ...] = (
 
 def _hosted(targets: Sequence[Target]) -> set[int]:
     """The targets of which nobody sees anything as long as their host is hidden: parts of what is being added, and the
-    sequence of a column that is."""
+    new sequence of a column that is."""
     hosts: set[tuple[object, ...]] = set()
     for target in targets:
         for kinds, fields in _HOSTS:
             if target.adds and isinstance(target.element, kinds):
                 hosts.add(_place(target.element, fields))
     hosted: set[int] = set()
+    created = {t.element.sequence_id for t in targets if isinstance(t.element, elements.Sequence) and t.adds}
     sequences: set[int] = set()
     for number, target in enumerate(targets):
         if not target.adds:
@@ -170,7 +171,7 @@ def _hosted(targets: Sequence[Target]) -> set[int]:
         elif isinstance(target.element, _PARTS) and any(_place(target.element, names) in hosts for _, names in _HOSTS):
             hosted.add(number)
     for number, target in enumerate(targets):
-        if target.adds and descriptor_of(target.element) in sequences:
+        if target.adds and descriptor_of(target.element) in sequences & created:
             hosted.add(number)
     return hosted
 

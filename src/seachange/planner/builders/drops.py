@@ -8,7 +8,7 @@ from seachange.model.elements import AnyIndex
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_statements import ObjectKind
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.rebuild import remove_index
+from seachange.planner.builders.rebuild import forget_rebuild, remove_index
 from seachange.planner.rules.rule import Kinds
 
 
@@ -68,6 +68,7 @@ def drop_column_parts(draft: Draft, table_id: TableId, column_id: ColumnId) -> N
     place = {"table_id": table_id, "column_id": column_id}
     drop_comments(draft, table_id, (ObjectKind.COLUMN, column_id))
     drop_column_attributes(draft, table_id, column_id)
+    forget_rebuild(draft, table_id, column_id)
     draft.drop(draft.column_element(table_id, column_id))
     draft.load_all()
     for owner in draft.select(elements.SequenceOwner, **place):

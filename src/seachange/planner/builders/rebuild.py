@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seachange.model import elements
+from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
 from seachange.planner.builders.draft import Draft
+from seachange.planner.table_parts import index_element
 
 
 def rebuild_primary(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
@@ -28,6 +30,20 @@ def rebuild_primary(draft: Draft, table_id: TableId, column_id: ColumnId) -> Non
         replaces_id=current.index_id,
     )
     swap_index(draft, current, successor)
+
+
+def forget_rebuild(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
+    """A column for which rows were to be rewritten goes before they are: without another, they stay as they are."""
+    current = draft.primary(table_id)
+    if column_id not in current.rebuilt_ids:
+        return
+    rest = tuple(id_ for id_ in current.rebuilt_ids if id_ != column_id)
+    draft.amend(current, replace(current, rebuilt_ids=rest))
+    table = draft.catalog.descriptors[table_id]
+    assert isinstance(table, Table)
+    before = index_element(table, table.primary)
+    if not rest and (before.key, before.descending) == (current.key, current.descending):
+        swap_index(draft, draft.primary(table_id), before)
 
 
 def swap_index(draft: Draft, old: elements.AnyIndex, new: elements.AnyIndex) -> None:

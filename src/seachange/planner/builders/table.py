@@ -34,7 +34,7 @@ def create_table(draft: Draft, statement: CreateTable) -> None:
         draft.notices.append(f'relation "{name}" already exists, skipping')
         return
     if not statement.columns:
-        raise errors.FeatureNotSupported(feature="a table without columns", instead="Give it at least one.")
+        raise errors.FeatureNotSupported(feature="a table without columns", instead="")
     table_id = TableId(DescriptorId(next(draft.ids)))
     draft.add(elements.Table(table_id))
     draft.add(elements.Namespace(table_id, ObjectKind.TABLE, draft.database, schema, name))

@@ -82,6 +82,14 @@ INDEX_RULES: tuple[Rule, ...] = (
         join=("table_id", ("column_id", "rebuilt_ids")),
     ),
     Rule(
+        name="other indexes are written only once the new primary index is",
+        reason="their entries end in its key",
+        first=Adding((elements.PrimaryIndex,), Status.WRITE_ONLY),
+        order=Order.BEFORE,
+        then=Adding(_BUILT_FROM_ROWS, Status.WRITE_ONLY),
+        join=("table_id", ("index_id", "source_id")),
+    ),
+    Rule(
         name="other indexes are built from the new primary index",
         reason="a volatile expression is evaluated once, and their entries end in the new primary key",
         first=Adding((elements.PrimaryIndex,), Status.BACKFILLED),

@@ -1,1 +1,0 @@
-"""Runs the stages of a plan: jobs, their runner, drains and reverts."""
