@@ -49,10 +49,18 @@ def check_change(
     for key in table.foreign_keys:
         if change.segments and not changed.isdisjoint(key.columns):
             load.check(key, foreign_keys)
-    for child, key in txn.references_to(table):
+    # Actions first: they may remove what a check would object to.
+    references = sorted(
+        txn.references_to(table), key=lambda reference: _is_checked_last(reference[1], assigned is None)
+    )
+    for child, key in references:
         index = table.index_by_id[key.parent_index]
         if key.state in ENFORCED and (assigned is None or not changed.isdisjoint(index.key)):
             Departure(txn, table, index, change.removed(index.id)).check(child, key, foreign_keys, assigned is None)
+
+
+def _is_checked_last(key: ForeignKey, deleted: bool) -> bool:
+    return (key.on_delete if deleted else key.on_update) is Action.NO_ACTION
 
 
 class Departure:
