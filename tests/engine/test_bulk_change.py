@@ -28,7 +28,7 @@ def in_bulk(rows_max: int = 0) -> Iterator[None]:
         yield
 
 
-CHANGING = ("check", "foreign_key", "join", "nulls_not_distinct", "update_delete")
+CHANGING = ("check", "foreign_key", "index", "join", "nulls_not_distinct", "update_delete")
 
 
 @pytest.mark.parametrize("path", [p for p in FILES if p.stem in CHANGING], ids=lambda path: path.stem)

@@ -29,12 +29,16 @@ SCHEMA = (
     "create index t_d_e on t (d, e)",
     "create index t_e_f on t (e, f)",
     "create index t_h on t (h)",
+    "create index t_lower on t (lower(b), a desc)",
+    "create index t_sum on t ((a + id)) include (c)",
+    "create index t_true on t (a) where f",
+    "create unique index t_some on t (b desc, id) where a is not null and c >= 1",
     "create table u (k int, id int, a smallint, v text, primary key (k, id))",
     "create index u_a_v on u (a, v)",
 )
 COLUMNS = ["id", "a", "b", "c", "d", "e", "f", "g", "h"]
 FIRST = date(2024, 1, 1)
-TEXTS = ("", "a", "ab", "abc", "b", "ä", "a%", "_")
+TEXTS = ("", "a", "A", "ab", "AB", "abc", "b", "ä", "Ä", "a%", "_")
 
 small = st.integers(-1, 6)
 text = st.sampled_from(TEXTS)
@@ -68,7 +72,17 @@ def terms(draw: st.DrawFn, prefix: str = "") -> Clause:
     column = draw(st.sampled_from(COLUMNS))
     value = st.one_of(VALUES[column], VALUES[column], VALUES[column], ODD.get(column, st.none()))
     name = prefix + column
-    match draw(st.integers(0, 7)):
+    match draw(st.integers(0, 11)):
+        case 8:
+            return f"lower({name if column in 'bg' else prefix + 'b'}) = ?", [draw(text).lower()]
+        case 9:
+            return f"{prefix}a + {prefix}id {draw(st.sampled_from(COMPARISONS))} ?", [draw(st.integers(-1, 46))]
+        case 10:
+            return f"{draw(st.sampled_from(['', 'not ']))}{prefix}f and {prefix}a >= ?", [draw(small)]
+        case 11:
+            form = draw(st.sampled_from(["is not null and {p}c > ?", "is not null and {p}c >= 1 and {p}b > ?"]))
+            value = draw(numeric) if "c >" in form and ">= 1" not in form else draw(text)
+            return f"{prefix}b >= '' and {prefix}a {form.format(p=prefix)}", [value]
         case 0:
             values = draw(st.lists(value, min_size=1, max_size=4))
             return f"{name} in ({', '.join('?' for _ in values)})", values

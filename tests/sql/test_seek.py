@@ -30,15 +30,16 @@ TABLE = Table(
 
 
 def noted(text):
-    """The demands noted at each table that has some."""
+    """The demands on columns noted at each table that has some."""
+    return noted_of(text, lambda demand: demand.form is None and f"{demand.column} {demand.comparison}")
+
+
+def noted_of(text, show):
     (statement,) = parse_script(text)
     assert isinstance(statement, TreeStatement)
     tables = note_demands(statement.tree.copy()).find_all(exp.Table)
-    return {
-        table.alias_or_name: sorted(f"{d.column} {d.comparison}" for d in table.meta[DEMANDS])
-        for table in tables
-        if DEMANDS in table.meta
-    }
+    found = {t.alias_or_name: sorted(filter(None, map(show, t.meta.get(DEMANDS, ())))) for t in tables}
+    return {name: demands for name, demands in found.items() if demands}
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,28 @@ def noted(text):
 )
 def test_demands(text, demands):
     assert noted(text) == demands
+
+
+@pytest.mark.parametrize(
+    ("text", "demands"),
+    [
+        ("select * from t where lower(a) = 'x' and 2 < t.b + 1", {"t": ["LOWER(a) in", "b + 1 >"]}),
+        ("select * from t where a + $1 = 2 and (select 1) = 1 and a + t.b = 1", {}),
+        ("select * from t join u on u.x = t.x where lower(t.a) in ('x', $1)", {"t": ["LOWER(a) in"]}),
+        ("select * from t join u on true where t.a + u.a = 1", {}),
+        # What is added for lack of a match might meet it.
+        ("select * from t left join u on u.x = t.x where coalesce(u.a, 0) = 0", {}),
+    ],
+)
+def test_demands_of_expressions(text, demands):
+    def show(demand):
+        if demand.form is None or demand.comparison == "holds":
+            return None
+        names = [*demand.form.columns, ""]
+        text = "".join(piece + name for piece, name in zip(demand.form.pieces, names, strict=True))
+        return f"{text} {demand.comparison}"
+
+    assert noted_of(text, show) == demands
 
 
 @pytest.mark.parametrize(

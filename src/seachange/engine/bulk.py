@@ -25,6 +25,7 @@ from seachange.model.segments import Segment, SegmentKind
 from seachange.runtime.faults import reach
 from seachange.storage.arrow import arrow_type, column_name
 from seachange.storage.bulk import Distinct
+from seachange.storage.entries import select_entries
 from seachange.storage.plan import plan_scan
 from seachange.storage.segment_writer import SegmentShape
 from seachange.storage.sorter import Sorter
@@ -149,9 +150,8 @@ class BulkInsert:
     # Secondary indexes and what is there already.
 
     def _write_secondary(self, sorter: Sorter, plan: EntryPlan, primary: list[Segment]) -> list[Segment]:
-        names = ", ".join(column_name(c) for c, _ in plan.columns)
         segments = sorter.sort_query(
-            f"SELECT {names} FROM read_parquet($files)",  # noqa: S608 - names are made of column ids
+            select_entries(self._plan.table, plan.index, "read_parquet($files)"),
             {"files": self._txn.parts.warehouse.paths(primary)},
             self._shape(plan),
             self._unique(plan),

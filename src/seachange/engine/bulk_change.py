@@ -9,7 +9,7 @@ of a bulk change and any other write, lock or reference to one of its rows at mo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,7 @@ from seachange.model.segments import Segment, SegmentKind
 from seachange.runtime.faults import reach
 from seachange.storage.arrow import arrow_type, column_name
 from seachange.storage.bulk import Distinct
+from seachange.storage.entries import columns_read, select_entries
 from seachange.storage.keys import Hashes, Key, entry_hashes, unique_hashes
 from seachange.storage.plan import Overlay, plan_scan, quote
 from seachange.storage.sorter import Sorter
@@ -104,20 +105,20 @@ class BulkChange:
     # One index.
 
     def _write(self, sorter: Sorter, plan: EntryPlan) -> None:
+        key = self._key(plan)
+        went = self._entries(plan, key, old_name)
         if self._assigned is None:
-            self._remove(sorter, plan, f"SELECT {self._old_key(plan)} FROM {_HELD}")  # noqa: S608 - named by id
+            self._remove(sorter, plan, went)
             return
-        stored, key = [c for c, _ in plan.columns], self._key(plan)
-        if not plan.is_primary and self._assigned.keys().isdisjoint(stored):
+        stored = [c for c, _ in plan.columns]
+        if not plan.is_primary and not self._changes(plan, stored):
             return
-        moves = not self._assigned.keys().isdisjoint(key)
-        sql = f"SELECT {', '.join(map(self._new, stored))} FROM {_HELD}"  # noqa: S608 - named by id
+        moves = self._changes(plan, key)
         unique = self._unique(plan) if moves else None
-        self._sort(sorter, plan, sql, SegmentKind.DATA, unique)
+        self._sort(sorter, plan, self._entries(plan, stored, self._held), SegmentKind.DATA, unique)
         if moves:
             same = " AND ".join(f"w.{column_name(c)} IS NOT DISTINCT FROM t.{column_name(c)}" for c in key)
-            taken = f"SELECT {', '.join(map(self._new, key))} FROM {_HELD}"  # noqa: S608 - named by id
-            went = f"SELECT {self._old_key(plan)} FROM {_HELD}"  # noqa: S608 - named by id
+            taken = self._entries(plan, key, self._held)
             self._remove(sorter, plan, f"SELECT w.* FROM ({went}) w ANTI JOIN ({taken}) t ON {same}")  # noqa: S608
             if unique is not None:
                 self._check_existing(sorter, plan, unique)
@@ -133,19 +134,29 @@ class BulkChange:
     def _key(self, plan: EntryPlan) -> list[ColumnId]:
         return [c for c, _ in plan.columns[: plan.key_width]]
 
-    def _old_key(self, plan: EntryPlan) -> str:
-        return ", ".join(f"{old_name(c)} AS {column_name(c)}" for c in self._key(plan))
+    def _entries(self, plan: EntryPlan, columns: Sequence[ColumnId], held: Callable[[ColumnId], str]) -> str:
+        """Columns of the entries that an index has for the rows of the stream: as they were, or as they will be."""
+        table = self._plan.table
+        wanted = [table.column_by_id[c] for c in columns]
+        used = columns_read(table, plan.index, wanted) or [table.column_by_id[c] for c in table.primary.key]
+        rows = ", ".join(f"{held(c.id)} AS {column_name(c.id)}" for c in used)
+        return select_entries(table, plan.index, f"(SELECT {rows} FROM {_HELD})", wanted)  # noqa: S608 - named by id
 
-    def _new(self, column_id: ColumnId) -> str:
-        held = new_name(column_id) if column_id in (self._assigned or ()) else old_name(column_id)
-        return f"{held} AS {column_name(column_id)}"
+    def _held(self, column_id: ColumnId) -> str:
+        return new_name(column_id) if column_id in (self._assigned or ()) else old_name(column_id)
+
+    def _changes(self, plan: EntryPlan, columns: Sequence[ColumnId]) -> bool:
+        """Whether these columns of an index's entries, or which rows have one, may be others afterwards."""
+        wanted = [self._plan.table.column_by_id[c] for c in columns]
+        read = {column.id for column in columns_read(self._plan.table, plan.index, wanted)}
+        return not (self._assigned or {}).keys().isdisjoint(read)
 
     # Unique keys.
 
     def _unique(self, plan: EntryPlan) -> Distinct | None:
         width = plan.key_width if plan.is_primary else plan.unique_width
         columns = tuple(c for c, _ in plan.columns[:width])
-        if (self._assigned or {}).keys().isdisjoint(columns):
+        if not columns or not self._changes(plan, columns):
             return None
         return Distinct(columns, lambda key: duplicate_key(self._plan.table, plan, key), plan.index.nulls_distinct)
 
@@ -155,13 +166,14 @@ class BulkChange:
         columns = [table.column_by_id[c] for c in self._key(plan)]
         parts = self._txn.index_parts(table, plan.index)
         rows = plan_scan(table, plan.index, columns, parts, Overlay(), self._txn.parts.warehouse, "existing")
-        own = " AND ".join(f"e.{quote(c.name)} IS NOT DISTINCT FROM h.{old_name(c.id)}" for c in columns)
+        own = " AND ".join(f"e.{quote(c.name)} IS NOT DISTINCT FROM h.{column_name(c.id)}" for c in columns)
         equals = "=" if unique.nulls_distinct else "IS NOT DISTINCT FROM"
         pairs = [(table.column_by_id[c], c) for c in unique.columns]
         same = " AND ".join(f"n.{column_name(c)} {equals} r.{quote(column.name)}" for column, c in pairs)
-        new = f"SELECT {', '.join(map(self._new, unique.columns))} FROM {_HELD}"  # noqa: S608 - named by id
+        new = self._entries(plan, unique.columns, self._held)
+        old = self._entries(plan, self._key(plan), old_name)
         names = ", ".join(f"n.{column_name(c)}" for c in unique.columns)
-        rest = f"SELECT e.* FROM ({rows.sql}) e ANTI JOIN {_HELD} h ON {own}"  # noqa: S608 - named by id
+        rest = f"SELECT e.* FROM ({rows.sql}) e ANTI JOIN ({old}) h ON {own}"  # noqa: S608 - named by id
         sql = f"SELECT {names} FROM ({new}) n JOIN ({rest}) r ON {same} LIMIT 1"  # noqa: S608 - named by id
         for hit in sorter.ask(sql, Scan(sql, rows.parameters, rows.relations)):
             raise unique.duplicate(hit)
@@ -170,7 +182,7 @@ class BulkChange:
 
     def _files(self, plan: EntryPlan, segments: list[Segment]) -> Iterator[StagedFile]:
         for segment in segments:
-            moves = not _is_data(segment) or not (self._assigned or {}).keys().isdisjoint(self._key(plan))
+            moves = not _is_data(segment) or self._changes(plan, self._key(plan))
             hashes = self._hashes(plan, segment, moves)
             yield StagedFile(segment, self._txn.snapshot, plan, hashes, brings_keys=moves and _is_data(segment))
 

@@ -217,7 +217,7 @@ def _claim_row(plan: EntryPlan, row: Row, strength: LockStrength) -> Claim:
 
 def _claim_unique(plan: WritePlan, row: Row) -> Iterator[Claim]:
     for entry in plan.entries[1:]:
-        unique = entry.unique_key(entry.stored(row)) if entry.unique_width else None
+        unique = entry.unique_key(entry.stored(row)) if entry.unique_width and entry.has_entry(row) else None
         if unique is not None:
             yield Claim(unique_hash(entry.index.id, entry.unique_codec.encode(unique)), LockStrength.UPDATE)
 

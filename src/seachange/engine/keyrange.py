@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from seachange.engine.writeplan import EntryPlan, WritePlan
-from seachange.model.condition import Above, Among, Below, Condition, IsNull, StartsWith
+from seachange.model.condition import Above, Among, Below, Condition, Holds, IsNull, StartsWith
 from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId
 from seachange.model.states import State
+from seachange.sql.implied import implies
 from seachange.storage.keys import AFTER, FIRST_VALUE, NULL, KeyCodec, text_prefix
 
 # More combinations of the values of IN lists than this are not looked up one by one.
@@ -51,7 +52,8 @@ def choose_path(table: Table, plan: WritePlan, conditions: Sequence[Condition]) 
     for condition in conditions:
         if isinstance(condition, Above | Below | StartsWith):
             bounds.setdefault(condition.column, []).append(condition)
-    paths = [_path(table, p, among, bounds) for p in plan.entries if p.index.state is State.PUBLIC]
+    usable = [p for p in plan.entries if p.index.state is State.PUBLIC and implies(conditions, p.predicate, table)]
+    paths = [_path(table, p, among, bounds) for p in usable]
     return max((path for path in paths if path.columns), key=lambda path: path.rank, default=None)
 
 
@@ -89,6 +91,6 @@ def _bounds(codec: KeyCodec, position: int, conditions: Sequence[Condition]) -> 
                 high = min(high, encoded + AFTER if inclusive else encoded)
             case StartsWith(_, value):
                 low, high = max(low, text_prefix(value)), min(high, text_prefix(value) + AFTER)
-            case Among() | IsNull():
+            case Among() | IsNull() | Holds():
                 pass
     return low, high

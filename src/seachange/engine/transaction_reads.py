@@ -171,7 +171,17 @@ class TransactionReads(TransactionSchema):
     def note_scan(self, table: Table, conditions: Sequence[Condition] = ()) -> None:
         """The rows of a table that meet the conditions were looked at, or looked for."""
         if self.isolation is Isolation.SERIALIZABLE:
-            self.reads.add_scan(table, conditions)
+            # What others commit is judged by rows as they are stored.
+            stored = [c for c in conditions if c.column in dict(table.layout.columns)]
+            self.reads.add_scan(table, stored)
+
+    def derive(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
+        return self.parts.write_plan(table).derive(rows, self.parts.duck)
+
+    def entries(self, table: Table, index: Index, rows: Sequence[Row]) -> list[Row | None]:
+        """The entry of each row in an index, as stored; None if it has none."""
+        plan = self.parts.write_plan(table).entry(index.id)
+        return [plan.stored(row) if plan.has_entry(row) else None for row in self.derive(table, rows)]
 
     def broken_checks(self, table: Table, rows: Sequence[Row]) -> list[tuple[str, Row]]:
         """The rows that do not fulfil a CHECK constraint, with its name."""

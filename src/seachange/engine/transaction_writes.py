@@ -116,10 +116,11 @@ class TransactionWrites(TransactionReads):
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         writer = self._writer(self._write_plan(table))
         writer.check(rows)
+        derived = self.derive(table, rows)
         if not self.pending.is_new(table):
-            self._take(writer.plan, claim_inserts(writer.plan, self.each(rows)))
+            self._take(writer.plan, claim_inserts(writer.plan, self.each(derived)))
         rowid = writer.plan.rowid
-        for row in self.each(rows):
+        for row in self.each(derived):
             if rowid is not None and row[rowid] is None:
                 row = (*row[:rowid], self.parts.rowids.take(self.epoch.epoch), *row[rowid + 1 :])
             writer.insert(row)
@@ -139,6 +140,7 @@ class TransactionWrites(TransactionReads):
         """Without looking at what refers to the rows or what they refer to."""
         writer = self._writer(self._write_plan(table))
         writer.check(new)
+        old, new = self.derive(table, old), self.derive(table, new)
         if not self.pending.is_new(table):
             self._take(writer.plan, claim_updates(writer.plan, self.buffer, self.each(old), new))
         # Keys are freed before they are taken, so that a statement may shift or swap them.
@@ -157,6 +159,7 @@ class TransactionWrites(TransactionReads):
 
     def write_delete(self, table: Table, old: Sequence[Row]) -> None:
         writer = self._writer(self._write_plan(table))
+        old = self.derive(table, old)
         if not self.pending.is_new(table):
             self.claims.take(claim_deletes(writer.plan, self.buffer, self.each(old)), self.snapshot)
         for row in self.each(old):

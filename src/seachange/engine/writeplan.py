@@ -8,10 +8,13 @@ from operator import itemgetter
 from typing import Any
 
 from seachange.engine.check import RowChecks, compile_checks
+from seachange.engine.derive import Derivation, compile_derivation, member_position
 from seachange.model.constraint import ForeignKey
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
+from seachange.sql.implied import PredicateTerm, read_predicate
 from seachange.storage.batches import BatchCodec
+from seachange.storage.duck import Duck
 from seachange.storage.keys import Key, KeyCodec
 from seachange.storage.projection import StoredColumns, compile_row
 
@@ -33,6 +36,13 @@ class EntryPlan:
     codec: KeyCodec
     unique_codec: KeyCodec
     batch: BatchCodec
+    # Of a partial index, where a derived row says whether it has an entry.
+    member: int | None = None
+    predicate: tuple[PredicateTerm, ...] = ()
+
+    def has_entry(self, row: Row) -> bool:
+        """Whether a derived row is one that the index is about."""
+        return self.member is None or row[self.member] is True
 
     def unique_key(self, stored: Row) -> Key | None:
         """The unique key of an entry, None where NULLs make it distinct from every other."""
@@ -53,8 +63,13 @@ class WritePlan:
     required: tuple[tuple[int, Column], ...]
     rowid: int | None
     checks: RowChecks | None
+    derivation: Derivation | None
     # Foreign keys with the function that takes their key out of a row.
     foreign_keys: tuple[tuple[ForeignKey, Callable[[Row], Key]], ...]
+
+    def derive(self, rows: Sequence[Row], duck: Duck) -> Sequence[Row]:
+        """The rows with all that their entries are made from."""
+        return rows if self.derivation is None else self.derivation.derive(rows, duck)
 
     @property
     def primary(self) -> EntryPlan:
@@ -73,6 +88,7 @@ def compile_write_plan(table: Table) -> WritePlan:
         required=tuple((positions[c.id], c) for c in table.columns if not c.nullable),
         rowid=rowid,
         checks=compile_checks(table),
+        derivation=compile_derivation(table),
         foreign_keys=tuple((key, pick_columns(table, key.columns)) for key in table.foreign_keys),
     )
 
@@ -101,6 +117,8 @@ def _entry_plan(table: Table, index: Index, positions: dict[Any, int]) -> EntryP
         codec=KeyCodec([types[c] for c in key]),
         unique_codec=KeyCodec([types[c] for c in unique]),
         batch=BatchCodec(columns),
+        member=None if index.where is None else member_position(table, index),
+        predicate=() if index.where is None else read_predicate(index.where, table),
     )
 
 

@@ -21,7 +21,7 @@ Row = tuple[Any, ...]
 
 
 class RowWriter:
-    """Writes rows of one table into the buffer, as of `snapshot`."""
+    """Writes derived rows of one table into the buffer, as of `snapshot`."""
 
     def __init__(
         self,
@@ -51,12 +51,16 @@ class RowWriter:
     def insert(self, row: Row) -> None:
         self._check_required(row)
         for plan in self.plan.entries:
-            self._add(plan, plan.stored(row))
+            if plan.has_entry(row):
+                self._add(plan, plan.stored(row))
 
     def moves(self, old: Row, new: Row) -> bool:
-        """Whether an update changes the key of any entry, so that the entry leaves its place for another."""
+        """Whether an update changes the key of any entry, so that the entry leaves its place for another, or changes
+        whether there is one."""
         return any(
-            plan.stored(old)[: plan.key_width] != plan.stored(new)[: plan.key_width] for plan in self.plan.entries
+            plan.has_entry(old) is not plan.has_entry(new)
+            or (plan.has_entry(new) and plan.stored(old)[: plan.key_width] != plan.stored(new)[: plan.key_width])
+            for plan in self.plan.entries
         )
 
     def update(self, old: Row, new: Row) -> None:
@@ -64,12 +68,13 @@ class RowWriter:
         self._check_required(new)
         for plan in self.plan.entries:
             stored = plan.stored(new)
-            if stored != plan.stored(old) or plan.is_primary:
+            if plan.has_entry(new) and (stored != plan.stored(old) or plan.is_primary):
                 self._replace(plan, stored)
 
     def delete(self, old: Row) -> None:
         for plan in self.plan.entries:
-            self._remove(plan, plan.stored(old))
+            if plan.has_entry(old):
+                self._remove(plan, plan.stored(old))
 
     def _check_required(self, row: Row) -> None:
         for position, column in self.plan.required:

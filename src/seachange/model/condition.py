@@ -51,4 +51,13 @@ class IsNull:
     column: ColumnId
 
 
-Condition = Among | Above | Below | StartsWith | IsNull
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """The row meets a condition of any form: `text` is DuckDB text over columns named after their ids."""
+
+    text: str
+    # No column of its own.
+    column: ColumnId = ColumnId(0)  # noqa: RUF009 - a number
+
+
+Condition = Among | Above | Below | StartsWith | IsNull | Holds

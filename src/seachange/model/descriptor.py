@@ -112,6 +112,11 @@ class Table:
         return tuple(c for c in self.columns if not c.hidden and c.state is State.PUBLIC)
 
     @cached_property
+    def virtual_columns(self) -> tuple[Column, ...]:
+        """The keys of indexes that are expressions: no layout has them."""
+        return tuple(c for c in self.columns if c.virtual)
+
+    @cached_property
     def column_by_id(self) -> dict[ColumnId, Column]:
         return {column.id: column for column in self.columns}
 
@@ -127,6 +132,10 @@ class Table:
     def index_by_id(self) -> dict[IndexId, Index]:
         return {index.id: index for index in self.indexes}
 
+    def is_plain(self, index: Index) -> bool:
+        """Whether an index has an entry for every row, under values of the row itself."""
+        return index.where is None and not any(self.column_by_id[c].virtual for c in index.key)
+
     def entry_key(self, index: Index) -> tuple[ColumnId, ...]:
         """The columns that identify an entry: the key, then what is left of the primary key."""
         if index.id == self.primary.id:
@@ -136,7 +145,7 @@ class Table:
     def stored_columns(self, index: Index, layout: Layout) -> tuple[tuple[ColumnId, SqlType], ...]:
         """The columns of a segment of `index` in `layout`, in storage order: the entry key first."""
         key = self.entry_key(index)
-        types = dict(layout.columns)
+        types = {column.id: column.type for column in self.virtual_columns} | dict(layout.columns)
         if index.id == self.primary.id:
             rest = tuple(c for c, _ in layout.columns if c not in key)
         else:

@@ -303,14 +303,19 @@ class DropTable:
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
+    """`columns` are columns by name or expressions; `descending` are the positions of those in descending order.
+    `where`: the rows that a partial index is about."""
+
     table: RelationName
-    columns: tuple[str, ...]
+    columns: tuple[str | ExpressionDefinition, ...]
     name: str | None = None
     unique: bool = False
     include: tuple[str, ...] = ()
     if_not_exists: bool = False
     nulls_distinct: bool = True
     concurrently: bool = False
+    descending: tuple[int, ...] = ()
+    where: ExpressionDefinition | None = None
 
 
 @dataclass(frozen=True, slots=True)

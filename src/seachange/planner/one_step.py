@@ -165,9 +165,10 @@ def _create_index(statement: CreateIndex, tables: Tables, ids: Iterator[int]) ->
         if statement.if_not_exists:
             return Plan(notices=(_skipping(str(statement.name)),))
         raise errors.DuplicateTable(name=statement.name)
-    columns = [_column(table, name) for name in statement.columns]
+    names = [column for column in statement.columns if isinstance(column, str)]
+    columns = [_column(table, name) for name in names]
     include = [_column(table, name) for name in statement.include]
-    name = statement.name or choose_name(table.name, statement.columns, "idx", taken)
+    name = statement.name or choose_name(table.name, names, "idx", taken)
     index = Index(
         IndexId(next(ids)),
         name,

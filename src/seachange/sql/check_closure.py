@@ -95,6 +95,23 @@ def compile_check_expression(expression: str, columns: Columns) -> Evaluate | No
     return value.evaluate if value.type in (_Class.BOOLEAN, _Class.NULL) else None
 
 
+_RESULTS: dict[Kind, _Class] = {
+    Kind.BOOLEAN: _Class.BOOLEAN,
+    Kind.INTEGER: _Class.INTEGER,
+    Kind.BIGINT: _Class.INTEGER,
+    Kind.TEXT: _Class.TEXT,
+}
+
+
+def compile_value(expression: str, columns: Columns, type_: SqlType) -> Evaluate | None:
+    """The same for an expression of any type; None if DuckDB has to evaluate it."""
+    try:
+        value = _compile(sqlglot.parse_one(expression, dialect="duckdb"), columns)
+    except (_Unknown, SqlglotError):
+        return None
+    return value.evaluate if value.type is _RESULTS.get(type_.kind) else None
+
+
 def _compile(node: exp.Expr, columns: Columns) -> _Value:
     match node:
         case exp.Paren():

@@ -60,6 +60,10 @@ class TransactionPort(Protocol):
     def select(self, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]) -> Sequence[Row] | None:
         """Exactly the rows that meet the conditions, as `columns`, in no order; None if no index leads to few."""
 
+    def derive(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
+        """The rows with the keys of indexes that are expressions in the places of their virtual columns, and followed,
+        for each partial index in order, by whether the row meets its predicate."""
+
     def lock_rows(
         self,
         table: Table,

@@ -20,6 +20,7 @@ from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.stages import Phase
 from seachange.sql.ddl.check import verify_checks
+from seachange.sql.ddl.index_types import settle_indexes
 from seachange.sql.ddl.tags import command_tag
 from seachange.sql.duck import DuckSession
 from seachange.sql.port import TransactionPort
@@ -83,8 +84,9 @@ def _fresh_ids(port: TransactionPort) -> Iterator[int]:
 
 def _publish(before: Table | None, after: object, port: TransactionPort, duck: DuckSession) -> None:
     assert after is None or isinstance(after, Table)
-    if after is not None and after.checks:
+    if after is not None:
         verify_checks(before, after, duck)
+        after = settle_indexes(before, after, duck)
     port.publish(before, after)
 
 

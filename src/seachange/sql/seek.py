@@ -7,7 +7,7 @@ The statement is evaluated in full on what is left, so a condition that is overl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -15,9 +15,10 @@ from typing import Any
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.condition import Above, Among, Below, Condition, IsNull, StartsWith
+from seachange.model.condition import Above, Among, Below, Condition, Holds, IsNull, StartsWith
 from seachange.model.descriptor import Column, Table
 from seachange.model.types import Kind
+from seachange.sql.bound import Form, read_form, virtual_column
 from seachange.sql.keys import NOTHING, NotByKey, key_converter, plain_column
 from seachange.sql.operands import Argument, Given, read_operand
 from seachange.sql.target import Target, folded
@@ -40,15 +41,17 @@ class Comparison(StrEnum):
     BELOW_OR_EQUAL = "<="
     LIKE = "like"
     IS_NULL = "is null"
+    HOLDS = "holds"
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A comparison of a column, by its name, with constants."""
+    """A comparison of a column, by its name, or of an expression with constants; or any other condition."""
 
     column: str
     comparison: Comparison
     operands: tuple[Given | Argument, ...]
+    form: Form | None = None
 
 
 _COMPARISONS: dict[type[exp.Expr], tuple[Comparison, Comparison]] = {
@@ -100,57 +103,80 @@ def _where_demands(select: exp.Select, joins: Iterable[exp.Join]) -> Iterator[tu
     """
     where = select.args.get("where")
     outer = any(join.side for join in joins)
-    for term in _terms(where.this) if where is not None else ():
+    for term in conjuncts(where.this) if where is not None else ():
         if not (outer and isinstance(term, exp.Is)):
             yield from ((qualifier, demand, "") for qualifier, demand in _read_term(term))
+        # What an outer join adds for lack of a match may meet these.
+        if not outer:
+            yield from ((qualifier, demand, "") for qualifier, demand in _read_forms(term))
     for join in joins:
         inner = not join.side and join.kind in ("", "INNER")
         condition = join.args.get("on")
         if condition is not None and (inner or join.side == "LEFT"):
             # The rows of the left side of a left join stay, whatever its condition says of them.
             only = "" if inner else join.this.alias_or_name.lower()
-            for term in _terms(condition):
+            for term in conjuncts(condition):
                 if outer and isinstance(term, exp.Is):
                     continue
                 yield from ((qualifier, demand, only) for qualifier, demand in _read_term(term))
 
 
-def _terms(condition: exp.Expr) -> Iterator[exp.Expr]:
+def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """The conditions that a condition is the conjunction of."""
     condition = condition.unnest()
     if isinstance(condition, exp.And):
-        yield from _terms(condition.this)
-        yield from _terms(condition.expression)
+        yield from conjuncts(condition.this)
+        yield from conjuncts(condition.expression)
     else:
         yield condition
 
 
-def _read_term(term: exp.Expr) -> Iterator[tuple[str, Demand]]:
+def _read_term(term: exp.Expr, of_expressions: bool = False) -> Iterator[tuple[str, Demand]]:
     match term:
         case exp.In() if not any(value for key, value in term.args.items() if key not in ("this", "expressions")):
-            yield from _demand(term.this, Comparison.AMONG, term.expressions)
+            yield from _demand(term.this, Comparison.AMONG, term.expressions, of_expressions)
         case exp.Between() if not term.args.get("symmetric"):
-            yield from _demand(term.this, Comparison.ABOVE_OR_EQUAL, [term.args["low"]])
-            yield from _demand(term.this, Comparison.BELOW_OR_EQUAL, [term.args["high"]])
+            yield from _demand(term.this, Comparison.ABOVE_OR_EQUAL, [term.args["low"]], of_expressions)
+            yield from _demand(term.this, Comparison.BELOW_OR_EQUAL, [term.args["high"]], of_expressions)
+        case exp.Column(this=exp.Identifier()):
+            yield from _demand(term, Comparison.AMONG, [exp.true()], of_expressions)
+        case exp.Not(this=exp.Column(this=exp.Identifier())):
+            yield from _demand(term.this, Comparison.AMONG, [exp.false()], of_expressions)
         case exp.Is() if isinstance(term.expression, exp.Null) and not term.args.get("negate"):
-            if isinstance(column := term.this.unnest(), exp.Column) and isinstance(column.this, exp.Identifier):
+            column = term.this.unnest()
+            if not of_expressions and isinstance(column, exp.Column) and isinstance(column.this, exp.Identifier):
                 yield column.table.lower(), Demand(folded(column.this), Comparison.IS_NULL, ())
         case exp.Like() if not term.args.get("negate"):
-            yield from _demand(term.this, Comparison.LIKE, [term.expression])
+            yield from _demand(term.this, Comparison.LIKE, [term.expression], of_expressions)
         case exp.EQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
             as_written, exchanged = _COMPARISONS[type(term)]
-            yield from _demand(term.this, as_written, [term.expression])
-            yield from _demand(term.expression, exchanged, [term.this])
+            yield from _demand(term.this, as_written, [term.expression], of_expressions)
+            yield from _demand(term.expression, exchanged, [term.this], of_expressions)
         case _:
             return
 
 
-def _demand(column: exp.Expr, comparison: Comparison, values: Sequence[exp.Expr]) -> Iterator[tuple[str, Demand]]:
-    column = column.unnest()
+def _read_forms(term: exp.Expr) -> Iterator[tuple[str, Demand]]:
+    """A condition as such, and what it says of expressions."""
+    whole = read_form(term, is_condition=True)
+    if whole is not None:
+        yield whole[0], Demand("", Comparison.HOLDS, (), whole[1])
+    yield from _read_term(term, of_expressions=True)
+
+
+def _demand(
+    compared: exp.Expr, comparison: Comparison, values: Sequence[exp.Expr], of_expressions: bool
+) -> Iterator[tuple[str, Demand]]:
+    compared = compared.unnest()
     operands = [read_operand(value) for value in values]
-    if isinstance(column, exp.Column) and isinstance(column.this, exp.Identifier):
-        given = tuple(operand for operand in operands if isinstance(operand, Given | Argument))
-        if given and len(given) == len(values):
-            yield column.table.lower(), Demand(folded(column.this), comparison, given)
+    given = tuple(operand for operand in operands if isinstance(operand, Given | Argument))
+    if not given or len(given) != len(values):
+        return
+    if isinstance(compared, exp.Column) and isinstance(compared.this, exp.Identifier):
+        if not of_expressions:
+            yield compared.table.lower(), Demand(folded(compared.this), comparison, given)
+    elif of_expressions and (found := read_form(compared)) is not None:
+        yield found[0], Demand("", comparison, given, found[1])
 
 
 def read_whole_condition(where: exp.Expr, target: Target) -> tuple[Demand, ...] | None:
@@ -158,7 +184,7 @@ def read_whole_condition(where: exp.Expr, target: Target) -> tuple[Demand, ...] 
     if any(plain_column(column, target) is None for column in where.find_all(exp.Column)):
         return None
     found: list[Demand] = []
-    for term in _terms(where):
+    for term in conjuncts(where):
         demands = [demand for _, demand in _read_term(term)]
         # A pattern says more than how the text starts.
         if isinstance(term, exp.Like) or len(demands) != (2 if isinstance(term, exp.Between) else 1):
@@ -169,9 +195,35 @@ def read_whole_condition(where: exp.Expr, target: Target) -> tuple[Demand, ...] 
 
 def bind_demands(demands: Iterable[Demand], table: Table, values: Sequence[Any]) -> tuple[Condition, ...]:
     """The demands that constants and parameters turn into conditions on the table's own values."""
-    found = ((demand, table.column_by_name.get(demand.column)) for demand in demands)
-    bound = (_bind(demand, column, values) for demand, column in found if column is not None)
+    bound = (_bind_demand(demand, table, values) for demand in demands)
     return tuple(condition for condition in bound if condition is not None)
+
+
+def bind_term(term: exp.Expr, columns: Mapping[str, Column]) -> tuple[Condition, ...]:
+    """A condition without parameters that says exactly this of columns by these names; nothing if it says more."""
+    demands = [demand for _, demand in _read_term(term)]
+    if isinstance(term, exp.Like) or len(demands) != (2 if isinstance(term, exp.Between) else 1):
+        return ()
+    bound = [_bind(demand, columns[demand.column], ()) for demand in demands if demand.column in columns]
+    found = tuple(condition for condition in bound if condition is not None)
+    return found if len(found) == len(demands) else ()
+
+
+def _bind_demand(demand: Demand, table: Table, values: Sequence[Any]) -> Condition | None:
+    if demand.comparison is Comparison.HOLDS:
+        return _bind_form(demand, table)
+    column = table.column_by_name.get(demand.column)
+    if demand.form is not None:
+        column = virtual_column(demand.form, table)
+    return None if column is None else _bind(demand, column, values)
+
+
+def _bind_form(demand: Demand, table: Table) -> Condition | None:
+    """Only the predicates of partial indexes are compared with."""
+    if demand.form is None or all(index.where is None for index in table.secondary):
+        return None
+    text = demand.form.bind(table)
+    return None if text is None else Holds(text)
 
 
 def _bind(demand: Demand, column: Column, values: Sequence[Any]) -> Condition | None:

@@ -16,7 +16,7 @@ _NUMBER = "seachange number"
 
 def can_filter(upsert: Upsert, table: Table) -> bool:
     """With several keys, which rows are in the way depends on the order. A UUID is on its way as bytes."""
-    if upsert.updates or len(upsert.arbiters) != 1:
+    if upsert.updates or len(upsert.arbiters) != 1 or not upsert.arbiters[0].is_plain:
         return False
     return all(table.columns[p].type.kind is not Kind.UUID for p in upsert.arbiters[0].positions)
 

@@ -49,7 +49,8 @@ class Upsert:
         self._table = table
         self.updates = does_update(node)
         self.arbiters = read_arbiters(node, table)
-        self._joins = {arbiter.index.id: _compile_join(arbiter, table, target) for arbiter in self.arbiters}
+        plain = [arbiter for arbiter in self.arbiters if arbiter.is_plain]
+        self._joins = {arbiter.index.id: _compile_join(arbiter, table, target) for arbiter in plain}
         self._setters: list[tuple[int, Setter]] = []
         # The columns whose new values DuckDB computes.
         self._computed: list[Column] = []
@@ -80,12 +81,18 @@ class Upsert:
 
     def run(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]) -> Outcome:
         self._check_required(rows)
-        existing = self._existing(port, duck, rows)
+        keyed = self._keyed(port, rows)
+        existing = self._existing(port, duck, rows, keyed)
         outcome = Outcome()
         if self.updates:
-            self._decide_updates(outcome, rows, existing, self._compute(port, duck, rows, existing, values), values)
+            computed = self._compute(port, duck, rows, existing, values)
+            updated = {
+                place: self._update(rows[place], old, computed.get(place, ()), values)
+                for place, old in existing.items()
+            }
+            self._decide_updates(port, outcome, rows, keyed, existing, updated)
         else:
-            self._decide_inserts(outcome, rows, existing)
+            self._decide_inserts(outcome, rows, keyed, existing)
         if outcome.inserted:
             port.insert(self._table, outcome.inserted)
         if outcome.old:
@@ -99,17 +106,23 @@ class Upsert:
 
     # Looking for conflicts.
 
-    def _existing(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row]) -> dict[int, Row]:
+    def _keyed(self, port: TransactionPort, rows: Sequence[Row]) -> Sequence[Row]:
+        """The rows with all that the arbiters' keys are made from."""
+        return rows if all(arbiter.is_plain for arbiter in self.arbiters) else port.derive(self._table, rows)
+
+    def _existing(
+        self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], keyed: Sequence[Row]
+    ) -> dict[int, Row]:
         """By the place of a proposed row, a row that is in its way."""
         found: dict[int, Row] = {}
         for arbiter in self.arbiters:
-            if len(rows) > LOOKUPS_MAX:
+            if len(rows) > LOOKUPS_MAX and arbiter.is_plain:
                 template = self._joins[arbiter.index.id]
                 given = {_EXCLUDED: rows_as_arrow(self._table, rows)}
                 answer = duck.rows(bind_query(template, port, (), given))
                 found.update((row[0], row[1:]) for row in answer.rows)
                 continue
-            for place, row in enumerate(rows):
+            for place, row in enumerate(keyed):
                 key = arbiter.key(row)
                 other = port.find_unique(self._table, arbiter.index, key) if key is not None else None
                 if other is not None:
@@ -118,10 +131,12 @@ class Upsert:
 
     # Deciding.
 
-    def _decide_inserts(self, outcome: Outcome, rows: Sequence[Row], existing: dict[int, Row]) -> None:
+    def _decide_inserts(
+        self, outcome: Outcome, rows: Sequence[Row], keyed: Sequence[Row], existing: dict[int, Row]
+    ) -> None:
         taken: list[set[Any]] = [set() for _ in self.arbiters]
         for place, row in enumerate(rows):
-            keys = [arbiter.key(row) for arbiter in self.arbiters]
+            keys = [arbiter.key(keyed[place]) for arbiter in self.arbiters]
             if place in existing or any(key in seen for key, seen in zip(keys, taken, strict=True)):
                 continue
             for key, seen in zip(keys, taken, strict=True):
@@ -132,32 +147,35 @@ class Upsert:
 
     def _decide_updates(
         self,
+        port: TransactionPort,
         outcome: Outcome,
         rows: Sequence[Row],
+        keyed: Sequence[Row],
         existing: dict[int, Row],
-        computed: dict[int, Row],
-        values: Sequence[Any],
+        updated: dict[int, Row | None],
     ) -> None:
+        """`updated`: what becomes of the rows in the way; None where that is nothing."""
         (arbiter, *_) = self.arbiters
         touched: set[Any] = set()
         for place, row in enumerate(rows):
-            key = arbiter.key(row)
+            key = arbiter.key(keyed[place])
             if key is not None and key in touched:
                 detail = "ON CONFLICT DO UPDATE command cannot affect row a second time"
                 raise errors.CardinalityViolation(detail=detail)
-            old = existing.get(place)
-            new = row
-            if old is None:
+            if place not in existing:
                 outcome.inserted.append(row)
-            else:
-                known = computed.get(place, ())
-                if self._has_where and not known[-1]:
-                    continue
-                new = self._new_row(old, values, (*row, *known))
-                outcome.old.append(old)
+                outcome.changed.append(row)
+                touched |= {key} - {None}
+            elif (new := updated[place]) is not None:
+                outcome.old.append(existing[place])
                 outcome.new.append(new)
-            touched |= {key, arbiter.key(new)} - {None}
-            outcome.changed.append(new)
+                outcome.changed.append(new)
+                touched |= {key, arbiter.key(self._keyed(port, [new])[0])} - {None}
+
+    def _update(self, row: Row, old: Row, known: Row, values: Sequence[Any]) -> Row | None:
+        if self._has_where and not known[-1]:
+            return None
+        return self._new_row(old, values, (*row, *known))
 
     def _new_row(self, old: Row, values: Sequence[Any], known: Row) -> Row:
         new = list(old)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from seachange.model.descriptor import Column
@@ -36,9 +37,7 @@ class KeywiseComparison:
         if subject.index.state not in COMPLETE:
             return []
         found: list[Anomaly] = []
-        positions = [primary.columns.index(column) for column in subject.columns]
-        for row in rows.live.values():
-            entry = tuple([row[position] for position in positions])
+        for entry in self._entries(primary, rows, subject):
             self._expect(found, subject, entry[: len(subject.key)], entry, Kind.MISSING_ENTRY)
             self._expect_alone(found, subject, entry)
         return found
@@ -47,13 +46,25 @@ class KeywiseComparison:
         """From entries to rows: each entry's row is found under its primary key, with the entry's values."""
         found: list[Anomaly] = []
         positions = [subject.columns.index(column) for column in primary.key]
-        shared = [(subject.columns.index(c), primary.columns.index(c)) for c in subject.columns]
         for entry in entries.live.values():
             row = self._get(primary, tuple([entry[position] for position in positions]))
-            same = row is not None and all(_same(entry[a], row[b]) for a, b in shared)
+            (expected,) = [None] if row is None else self._derive(primary, [row], subject)
+            same = expected is not None and all(map(_same, entry, expected))
             if not same and len(found) < ANOMALIES_MAX:
                 found.append(subject.anomaly(Kind.ORPHAN_ENTRY, entry[: len(subject.key)], "looked up key by key"))
         return found
+
+    def _entries(self, primary: Subject, rows: Reference, subject: Subject) -> Iterator[Row]:
+        """What the rows call for in an index."""
+        return (entry for entry in self._derive(primary, list(rows.live.values()), subject) if entry is not None)
+
+    def _derive(self, primary: Subject, rows: Sequence[Row], subject: Subject) -> list[Row | None]:
+        """The entry of each row, by the form in which single rows are written; None if it has none."""
+        table, index = primary.table, subject.index
+        entries = self._snapshot.entries(table, index, primary.whole_rows(rows))
+        known = {column_id: place for place, (column_id, _) in enumerate(table.stored_columns(index, table.layout))}
+        order = [known[column.id] for column in subject.columns]
+        return [None if entry is None else tuple([entry[place] for place in order]) for entry in entries]
 
     def _expect(self, found: list[Anomaly], subject: Subject, key: Row, row: Row, kind: Kind) -> None:
         actual = self._get(subject, key)

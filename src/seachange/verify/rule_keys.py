@@ -38,9 +38,8 @@ class RuleKeys:
         table = self._primary.table
         if not table.checks:
             return []
-        positions = [self._primary.columns.index(column) for column in table.columns]
         back = [table.columns.index(column) for column in self._primary.columns]
-        rows = [tuple([row[p] for p in positions]) for row in self._rows.live.values()]
+        rows = self._primary.whole_rows(list(self._rows.live.values()))
         broken = self._snapshot.broken_checks(table, rows)
         found = [self._anomaly(Kind.CHECK_BROKEN, tuple([row[p] for p in back]), name) for name, row in broken]
         return found[:ANOMALIES_MAX]

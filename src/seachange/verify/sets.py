@@ -15,6 +15,7 @@ import pyarrow as pa
 from seachange.model.descriptor import Column
 from seachange.model.scan import Scan
 from seachange.storage.arrow import column_name, schema_of
+from seachange.storage.entries import columns_read, select_entries
 from seachange.storage.plan import Overlay, plan_scan, quote
 from seachange.verify.anomalies import Anomaly, Kind
 from seachange.verify.port import Snapshot
@@ -37,7 +38,7 @@ class SetComparison:
 
     def compare_with_rows(self, primary: Subject, subject: Subject) -> list[Anomaly]:
         """The entries of a secondary index against those that the table's rows call for."""
-        expected, entries = self.scan(primary, subject.columns), self.scan(subject, subject.columns)
+        expected, entries = self.entries(primary, subject, subject.columns), self.scan(subject, subject.columns)
         found = []
         for key, side in self._difference(subject, expected, entries):
             kind = Kind.MISSING_ENTRY if side > 0 else Kind.ORPHAN_ENTRY
@@ -62,7 +63,7 @@ class SetComparison:
         """Values of a unique key that several rows of the table have."""
         if not subject.unique:
             return []
-        names, rows = column_names(subject.unique), self.scan(primary, subject.unique)
+        names, rows = column_names(subject.unique), self.entries(primary, subject, subject.unique)
         distinct = subject.index.nulls_distinct
         present = " AND ".join(f"{name} IS NOT NULL" for name in names) if distinct else "true"
         sql = (
@@ -104,6 +105,11 @@ class SetComparison:
         scan = plan_scan(subject.table, subject.index, columns, parts, Overlay(), warehouse, prefix)
         named = ", ".join(f"{quote(c.name)} AS {column_name(c.id)}" for c in columns)
         return replace(scan, sql=f"SELECT {named} FROM ({scan.sql})")  # noqa: S608 - quoted names
+
+    def entries(self, primary: Subject, subject: Subject, columns: Sequence[Column]) -> Scan:
+        """The entries of an index that the table's rows call for."""
+        rows = self.scan(primary, columns_read(subject.table, subject.index, columns) or primary.key)
+        return replace(rows, sql=select_entries(subject.table, subject.index, f"({rows.sql})", columns))
 
     def _given(self, columns: Sequence[Column], rows: list[tuple[Any, ...]]) -> Scan:
         schema, name = schema_of((c.id, c.type) for c in columns), self._name()

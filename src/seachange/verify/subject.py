@@ -45,6 +45,12 @@ class Subject:
             return ()
         return tuple(self.table.column_by_id[c] for c in self.index.key)
 
+    def whole_rows(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Rows of the primary index in the order of the table's columns, those that are not stored without a value."""
+        stored = {column.id: position for position, column in enumerate(self.columns)}
+        places = [stored.get(column.id) for column in self.table.columns]
+        return [tuple([None if place is None else row[place] for place in places]) for row in rows]
+
     def codec(self) -> KeyCodec:
         return KeyCodec([column.type for column in self.key])
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements import CreateIndex, DropIndex, KeyDefinition
+from seachange.model.statements import CreateIndex, DropIndex, ExpressionDefinition, KeyDefinition
+from seachange.model.types import TEXT
 from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_index
+from seachange.planner.builders.expression import bind_expression
 from seachange.planner.builders.lookup import find_object
 from seachange.planner.builders.rebuild import add_index
 from seachange.planner.names import choose_name
 
+_CALLS = re.compile(r"[A-Z_0-9]+(?=\()")
 _IMPLIED = "the key of index {name} is unique already"
 
 
@@ -29,16 +34,55 @@ def create_index(draft: Draft, statement: CreateIndex) -> None:
             raise errors.DuplicateTable(name=statement.name)
         draft.notices.append(f'relation "{statement.name}" already exists, skipping')
         return
-    key = tuple(draft.column(table_id, name) for name in statement.columns)
+    key = tuple(_key_column(draft, table_id, item) for item in statement.columns)
+    condition = statement.where
+    where = None if condition is None else bind_expression(draft, table_id, condition.pieces, condition.columns)
+    descending = tuple(key[position] for position in statement.descending)
     include = tuple(draft.column(table_id, name) for name in statement.include)
-    name = statement.name or choose_name(draft.name_of(table_id), statement.columns, "idx", taken)
+    name = statement.name or choose_name(draft.name_of(table_id), [_label(i) for i in statement.columns], "idx", taken)
     id_ = IndexId(next(draft.ids))
     if statement.unique:
-        unique = elements.UniqueIndex(table_id, id_, key, include, nulls_distinct=statement.nulls_distinct)
+        distinct = statement.nulls_distinct
+        unique = elements.UniqueIndex(table_id, id_, key, include, descending, where, nulls_distinct=distinct)
         _note_implied(draft, unique)
         add_index(draft, unique, name, constraint=False)
     else:
-        add_index(draft, elements.SecondaryIndex(table_id, id_, key, include), name, constraint=False)
+        secondary = elements.SecondaryIndex(table_id, id_, key, include, descending, where)
+        add_index(draft, secondary, name, constraint=False)
+
+
+def _key_column(draft: Draft, table_id: TableId, item: str | ExpressionDefinition) -> ColumnId:
+    """A column, or the hidden virtual column that stands for an expression: one for all indexes on the same."""
+    if isinstance(item, str):
+        return draft.column(table_id, item)
+    expression = bind_expression(draft, table_id, item.pieces, item.columns)
+    for known in draft.select(elements.ColumnGenerated, table_id=table_id):
+        if known.virtual and known.expression == expression:
+            return known.column_id
+    column_id = draft.take_column_id(table_id)
+    draft.add(elements.Column(table_id, column_id, hidden=True))
+    draft.add(elements.ColumnName(table_id, column_id, _display(draft, table_id, item, column_id)))
+    # Of which type its values are is for DuckDB to say, before anything is published.
+    draft.add(elements.ColumnType(table_id, column_id, TEXT))
+    draft.add(elements.ColumnGenerated(table_id, column_id, expression, virtual=True))
+    return column_id
+
+
+def _display(draft: Draft, table_id: TableId, item: ExpressionDefinition, column_id: ColumnId) -> str:
+    """What to call the expression in messages: its text over the names of columns, if no column is called so."""
+    text = "".join(piece + (name or "") for piece, name in zip_longest(item.pieces, item.columns))
+    # Its own pair of parentheses is for the text to stand anywhere.
+    text = _CALLS.sub(lambda call: call[0].lower(), text.removeprefix("(").removesuffix(")"))
+    is_taken = draft.select(elements.ColumnName, table_id=table_id, folded=text.lower())
+    return f"{text} {column_id}" if is_taken else text
+
+
+def _label(item: str | ExpressionDefinition) -> str:
+    """As PostgreSQL names an index after a key: the column, the function that is called, or just an expression."""
+    if isinstance(item, str):
+        return item
+    call = item.pieces[0].strip("( ").lower()
+    return call if call.isidentifier() else "expr"
 
 
 def _note_implied(draft: Draft, index: elements.UniqueIndex) -> None:

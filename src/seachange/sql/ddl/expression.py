@@ -41,6 +41,8 @@ class Use:
 CHECK = Use("check constraints", columns=True, volatility=Volatility.IMMUTABLE)
 DEFAULT = Use("DEFAULT expressions", columns=False, volatility=Volatility.VOLATILE)
 GENERATED = Use("column generation expressions", columns=True, volatility=Volatility.IMMUTABLE, invalid=True)
+INDEX = Use("index expressions", columns=True, volatility=Volatility.IMMUTABLE, invalid=True)
+PREDICATE = Use("index predicates", columns=True, volatility=Volatility.IMMUTABLE, invalid=True)
 TRANSFORM = Use("transform expressions", columns=True, volatility=Volatility.VOLATILE)
 
 

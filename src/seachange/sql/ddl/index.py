@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from seachange import errors
 from seachange.model.object_statements import ObjectKind, RenameObject
-from seachange.model.statements import CreateIndex, DropIndex
+from seachange.model.statements import CreateIndex, DropIndex, ExpressionDefinition
 from seachange.sql.ddl.constraint import read_nulls_distinct
+from seachange.sql.ddl.expression import INDEX, PREDICATE, compile_expression
 from seachange.sql.ddl.names import read_relation, read_relations
 from seachange.sql.ddl.object import take_cascade
-from seachange.sql.tokens import Reader
+from seachange.sql.tokens import Kind, Reader, Word
+
+IndexKey = str | ExpressionDefinition
 
 
 def read_create_index(reader: Reader) -> CreateIndex:
@@ -28,35 +31,78 @@ def _read_create(reader: Reader, unique: bool) -> CreateIndex:
     table = read_relation(reader)
     if reader.take("using") and reader.name() not in ("btree",):
         raise errors.FeatureNotSupported(feature="an index that is not a btree", instead="")
-    columns = _read_columns(reader)
+    keys = _read_keys(reader)
     include = reader.names() if reader.take("include") else ()
     distinct = read_nulls_distinct(reader)
-    if reader.at("where"):
-        raise errors.FeatureNotSupported(feature="a partial index", instead="")
+    where = compile_expression(_rest(reader), PREDICATE) if reader.take("where") else None
     if not reader.at_end:
         raise errors.FeatureNotSupported(feature="an option of CREATE INDEX", instead="")
-    return CreateIndex(table, columns, name, unique, include, if_not_exists, distinct, concurrently)
+    return CreateIndex(
+        table,
+        tuple(key for key, _ in keys),
+        name,
+        unique,
+        include,
+        if_not_exists,
+        distinct,
+        concurrently,
+        tuple(position for position, (_, descending) in enumerate(keys) if descending),
+        where,
+    )
 
 
-def _read_columns(reader: Reader) -> tuple[str, ...]:
+def _read_keys(reader: Reader) -> list[tuple[IndexKey, bool]]:
     reader.expect_symbol("(")
-    columns = [_read_key_column(reader)]
+    keys = [_read_key(reader)]
     while reader.take_symbol(","):
-        columns.append(_read_key_column(reader))
+        keys.append(_read_key(reader))
     reader.expect_symbol(")")
-    return tuple(columns)
+    return keys
 
 
-def _read_key_column(reader: Reader) -> str:
-    if reader.take_symbol("("):
-        raise errors.FeatureNotSupported(feature="an index on an expression", instead="")
-    name = reader.name()
-    if reader.take_symbol("("):
-        raise errors.FeatureNotSupported(feature="an index on an expression", instead="")
-    if reader.at("desc") or reader.at("nulls"):
-        raise errors.FeatureNotSupported(feature="a descending index", instead="Leave the order out.")
-    reader.take("asc")
-    return name
+def _read_key(reader: Reader) -> tuple[IndexKey, bool]:
+    """A column, a function call, or any expression in parentheses; then the order, which must be a default one."""
+    first, following = reader.peek(), reader.peek(1)
+    key: IndexKey
+    if first is not None and first.kind is Kind.SYMBOL:
+        key = _expression(reader.parenthesized())
+    elif first is not None and following is not None and following == Word(Kind.SYMBOL, "("):
+        reader.next()
+        key = _expression(reader.text[first.start : first.end] + reader.parenthesized())
+    else:
+        key = reader.name()
+    if reader.at("collate"):
+        raise errors.FeatureNotSupported(feature="a collation of an index", instead="Text is sorted by its bytes.")
+    descending = reader.take("desc")
+    if not descending:
+        reader.take("asc")
+    if reader.take("nulls"):
+        nulls_first = reader.take("first")
+        if not nulls_first:
+            reader.expect("last")
+        if nulls_first is not descending:
+            raise errors.FeatureNotSupported(
+                feature="NULLS FIRST of an ascending key, or NULLS LAST of a descending one,",
+                instead="Leave out where NULLs stand.",
+            )
+    return key, descending
+
+
+def _expression(text: str) -> IndexKey:
+    """An expression that is nothing but a column is that column."""
+    found = compile_expression(text, INDEX)
+    bare = len(found.columns) == 1 and all(not piece.strip("() ") for piece in found.pieces)
+    return found.columns[0] if bare else found
+
+
+def _rest(reader: Reader) -> str:
+    """What is left of the statement, for another parser."""
+    first = reader.peek()
+    if first is None:
+        raise reader.problem()
+    while not reader.at_end:
+        reader.next()
+    return reader.text[first.start :]
 
 
 def read_drop_index(reader: Reader) -> DropIndex:

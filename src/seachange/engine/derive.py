@@ -1,0 +1,101 @@
+"""What index entries need besides a row's own values: keys that are expressions, and whether the row is in an index.
+
+**Invariant:** a derived row has the values of virtual columns in their places, and after all columns, for each partial
+index in order, whether the row meets its predicate (True, or False or None). Deriving a row twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from seachange.model.coercion import coercer
+from seachange.model.descriptor import Index, Table
+from seachange.model.expression import Expression
+from seachange.model.types import Kind, SqlType
+from seachange.sql.check_closure import Evaluate, Undecided, compile_value
+from seachange.sql.duck import DuckQuery, DuckSession
+from seachange.storage.arrow import schema_of
+from seachange.storage.duck import Duck
+from seachange.storage.entries import as_value
+
+Row = tuple[Any, ...]
+_BOOLEAN = SqlType(Kind.BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One value: where it goes in the row, and its Python form if it has one."""
+
+    position: int
+    expression: Expression
+    type: SqlType
+    evaluate: Evaluate | None
+    coerce: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    table: Table
+    items: tuple[_Item, ...]
+
+    def derive(self, rows: Sequence[Row], duck: Duck) -> list[Row]:
+        width = len(self.table.columns)
+        room = (None,) * (sum(item.position >= width for item in self.items))
+        derived = [[*row[:width], *room] for row in rows]
+        for item in self.items:
+            for values, value in zip(derived, self._values(item, rows, duck), strict=True):
+                values[item.position] = value
+        return [tuple(values) for values in derived]
+
+    def _values(self, item: _Item, rows: Sequence[Row], duck: Duck) -> list[Any]:
+        values: list[Any] = [None] * len(rows)
+        left: Sequence[int] = range(len(rows))
+        if item.evaluate is not None:
+            left = []
+            for place, row in enumerate(rows):
+                try:
+                    values[place] = item.evaluate(row)
+                except Undecided:
+                    left.append(place)
+        if left:
+            found = self._values_in_duckdb(item, [rows[place] for place in left], duck)
+            for place, value in zip(left, found, strict=True):
+                values[place] = item.coerce(value)
+        return values
+
+    def _values_in_duckdb(self, item: _Item, rows: Sequence[Row], duck: Duck) -> list[Any]:
+        columns = [self.table.column_by_id[c] for c in item.expression.columns]
+        schema = schema_of((c.id, c.type) for c in columns)
+        positions = [self.table.columns.index(column) for column in columns]
+        arrays = [pa.array([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
+        given = pa.Table.from_arrays([*arrays, pa.array(range(len(rows)))], [*schema.names, "position"])
+        sql = f"SELECT {as_value(item.expression, item.type)} FROM derived ORDER BY position"  # noqa: S608 - named by id
+        with closing(DuckSession(duck.cursor(), {})) as session:
+            return [value for (value,) in session.rows(DuckQuery(sql, {}, {"derived": given})).rows]
+
+
+def compile_derivation(table: Table) -> Derivation | None:
+    """None where rows are all that entries need."""
+    by_name = {f"c{c.id}": (position, c.type) for position, c in enumerate(table.columns)}
+
+    def item(position: int, expression: Expression, type_: SqlType) -> _Item:
+        return _Item(position, expression, type_, compile_value(expression.text, by_name, type_), coercer(type_))
+
+    items = [
+        item(position, column.generated, column.type)
+        for position, column in enumerate(table.columns)
+        if column.virtual and column.generated is not None
+    ]
+    items += [item(member_position(table, i), i.where, _BOOLEAN) for i in table.secondary if i.where is not None]
+    return Derivation(table, tuple(items)) if items else None
+
+
+def member_position(table: Table, index: Index) -> int:
+    """Where a derived row says whether it is in a partial index."""
+    partial = [other.id for other in table.secondary if other.where is not None]
+    return len(table.columns) + partial.index(index.id)
