@@ -67,31 +67,33 @@ class DuckSession:
 
     def rows(self, query: DuckQuery) -> DuckRows:
         with self._running(query):
-            wrapped = self._wrapped.get(query.sql)
-            if wrapped is None:
-                self._execute(query.sql, self._parameters(query))
-                names, types = self._description()
-                if not any(ZONED in type_ for type_ in types):
-                    return DuckRows(names, types, self._cursor.fetchall())
-                # DuckDB makes zoned datetimes only with a package that we do without: ask for microseconds.
-                wrapped = names, types, _ask_microseconds(query.sql, types)
-                self._remember(query.sql, wrapped)
-            names, types, sql = wrapped
-            self._execute(sql, self._parameters(query))
+            names, types = self._begin(query)
             return DuckRows(names, types, _to_datetimes(self._cursor.fetchall(), types))
 
     def few_rows(self, query: DuckQuery, count_max: int) -> DuckRows | None:
         """The same, or None if they are more than that: then no more of them are fetched."""
         with self._running(query):
-            self._execute(query.sql, self._parameters(query))
-            names, types = self._description()
-            if any(ZONED in type_ for type_ in types):
-                self._execute(_ask_microseconds(query.sql, types), self._parameters(query))
+            names, types = self._begin(query)
             rows = self._cursor.fetchmany(count_max + 1)
             if len(rows) > count_max:
                 self._cursor.abort()
                 return None
             return DuckRows(names, types, _to_datetimes(rows, types))
+
+    def _begin(self, query: DuckQuery) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Runs the query, so that rows can be fetched; gives the names and types of its columns. DuckDB makes zoned
+        datetimes only with a package that we do without: they are asked for as microseconds."""
+        wrapped = self._wrapped.get(query.sql)
+        if wrapped is None:
+            self._execute(query.sql, self._parameters(query))
+            names, types = self._description()
+            if not any(ZONED in type_ for type_ in types):
+                return names, types
+            wrapped = names, types, _ask_microseconds(query.sql, types)
+            self._remember(query.sql, wrapped)
+        names, types, sql = wrapped
+        self._execute(sql, self._parameters(query))
+        return names, types
 
     @contextmanager
     def batches(self, query: DuckQuery, batch_rows: int) -> Iterator[pa.RecordBatchReader]:
@@ -166,6 +168,8 @@ def _without_zone(name: str, type_: str) -> str:
 
 def _to_datetimes(rows: list[Row], types: Sequence[str]) -> list[Row]:
     zoned = [t == ZONED for t in types]
+    if not any(zoned):
+        return rows
     return [
         tuple(
             _EPOCH + dt.timedelta(microseconds=value) if is_zoned and value is not None else value
