@@ -93,3 +93,17 @@ def test_verbose_gives_rules_and_arguments():
     assert "BackfillIndexes(table_id=100 foo, source_id=101 foo_pkey, index_ids=(102 u+))" in lines
     (published,) = [x for x in lines if x.startswith("SetState(element=UniqueIndex") and x.endswith("state=PUBLIC)")]
     assert "key=(5 c4+)" in published
+
+
+def test_what_the_publication_is_sure_of():
+    lines = explain(world(FOO, foo=0), "create unique index on foo (c1)")
+    assert "      check that table foo has no rows still" in lines
+    assert "      accept no commit planned with an older version of table foo" in lines
+    lines = explain(world(FOO, foo=1000), "truncate foo")
+    assert "      accept no commit planned with an older version of table foo" in lines
+
+
+def test_a_new_object_is_told_as_a_whole():
+    lines = explain(world(FOO), "create type mood as enum ('sad', 'ok'); create table bar (id int primary key, m mood)")
+    assert lines[2] == "  comes: type mood+ (metadata only), table bar+ (metadata only)"
+    assert "      value sad+ of type mood+: ABSENT -> PUBLIC" in lines

@@ -102,7 +102,7 @@ class Names:
                 pass
 
     def _mark(self, target: Target) -> None:
-        if type(target.element) in _NOUNS or isinstance(target.element, elements.EnumValue):
+        if self.is_host(target.element):
             place, mark = _place(target.element), _MARKS[target.goal]
             self._marks[place] = mark if self._marks.get(place, mark) == mark else ""
             self._own[target.element] = mark
@@ -169,7 +169,7 @@ class Names:
 
     def is_host(self, element: Element) -> bool:
         """Whether it bears a name of its own, rather than being a part of what does."""
-        return type(element) in _NOUNS
+        return type(element) in _NOUNS or isinstance(element, elements.EnumValue)
 
     def host(self, element: Element) -> Place:
         """What the element is a part of, or is."""

@@ -86,7 +86,18 @@ class StagesText:
         yield from ()
 
     def ops(self, view: StageView) -> list[str]:
-        return ops_in_words(self.plan.ops(view.stage), self.names, view.after)
+        found = ops_in_words(self.plan.ops(view.stage), self.names, view.after)
+        return found + (self._conditions() if view.is_no_return else [])
+
+    def _conditions(self) -> list[str]:
+        """What the publication is sure of besides."""
+        change = self.plan.change
+        empty = [f"check that {self.names.descriptor(id_)} has no rows still" for id_ in sorted(change.empty)]
+        fenced = [
+            f"accept no commit planned with an older version of {self.names.descriptor(id_)}"
+            for id_ in sorted(change.fenced)
+        ]
+        return empty + fenced
 
     def _legend(self) -> list[str]:
         used = {status for stage in self.plan.stages for t in stage.transitions for status in (t.origin, t.status)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seachange.model import elements
-from seachange.model.elements import Element
-from seachange.model.targets import Goal, Target
+from seachange.model.elements import Element, descriptor_of
+from seachange.model.targets import Goal
 from seachange.planner.explain.names import Names, Place
 from seachange.planner.plan import Plan
 
@@ -49,7 +49,7 @@ def find_hosts(plan: Plan, names: Names) -> dict[int, int]:
             by_place[(names.host(target.element), target.adds)] = number
     found: dict[int, int] = {}
     for number, target in enumerate(plan.graph.targets):
-        place = _table(target) or names.host(target.element)
+        place = _whole(target.element) or names.host(target.element)
         host = by_place.get((place, target.adds))
         if host is None:
             host = by_place.get((names.host(target.element), target.adds))
@@ -59,8 +59,6 @@ def find_hosts(plan: Plan, names: Names) -> dict[int, int]:
     return {number: found.get(host, host) for number, host in found.items()}
 
 
-def _table(target: Target) -> Place | None:
-    """A whole table that comes or goes takes all its parts with it."""
-    element: Element = target.element
-    table_id = getattr(element, "table_id", None)
-    return ("descriptor_id", table_id) if table_id is not None and not isinstance(element, _SILENT[1:]) else None
+def _whole(element: Element) -> Place | None:
+    """An object that comes or goes takes all its parts with it; the parent's end is a part of the child's."""
+    return None if isinstance(element, elements.ForeignKeyParent) else ("descriptor_id", descriptor_of(element))
