@@ -26,7 +26,7 @@ def tester(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptRunner]:
 
 @pytest.fixture(scope="module")
 def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptRunner]:
-    """Sessions of different nodes: they know of each other by the log only."""
+    """Sessions of different nodes: they know of each other by the log, and of explicit locks by the catalog."""
     data = tmp_path_factory.mktemp("nodes")
     nodes: list[Node] = [open_quiet(data, str(n)) for n in range(3)]
     tester = ScriptRunner(nodes, 3)
