@@ -37,6 +37,7 @@ from seachange.planner.builders.drops import (
 from seachange.planner.builders.expression import bind_default, bind_generated
 from seachange.planner.builders.foreign_key import keys_on
 from seachange.planner.builders.identity import add_identity_parts, add_serial
+from seachange.planner.builders.lookup import find_type
 from seachange.planner.builders.primary_key import refuse_second_key
 from seachange.planner.builders.rebuild import rebuild_primary
 from seachange.planner.builders.view import refuse_if_read
@@ -128,9 +129,13 @@ def resolve_type(draft: Draft, type_: ColumnType) -> SqlType:
         case SqlType():
             return type_
         case UserType():
-            found = draft.find(type_.name)
-            if found is None or found.kind is not ObjectKind.TYPE:
+            found = find_type(draft, type_.name)
+            if found is None:
                 raise errors.UndefinedObject(kind="type", name=type_.name)
+            if found.kind is not ObjectKind.TYPE:
+                raise errors.FeatureNotSupported(
+                    feature=f"a column of the type of the rows of {type_.name}", instead="Make columns of its columns."
+                )
             return SqlType(TEXT.kind, enum=found.id)
 
 

@@ -94,8 +94,9 @@ def _add_check(draft: Draft, table_id: TableId, rule: CheckDefinition) -> None:
 
 
 def constraint_names(draft: Draft, table_id: TableId) -> set[str]:
-    names = {name.name for name in draft.select(elements.ConstraintName, table_id=table_id)}
-    return names | {name.name for name in draft.select(elements.IndexName, table_id=table_id)}
+    keys = {key.index_id for key in draft.select(elements.KeyConstraint, table_id=table_id)}
+    indexes = {i.name for i in draft.select(elements.IndexName, table_id=table_id) if i.index_id in keys}
+    return indexes | {name.name for name in draft.select(elements.ConstraintName, table_id=table_id)}
 
 
 def _find(draft: Draft, table_id: TableId, name: str) -> elements.Constraint | elements.KeyConstraint | None:

@@ -1,7 +1,7 @@
 """Which name leads to what, in one database, as the draft has it.
 
-**Invariant:** a name leads to one object. Schemas and databases have names of their own; relations, indexes, types and
-sequences share those of their schema.
+**Invariant:** a name leads to one object. Tables, views, sequences and indexes share the names of their schema; types,
+schemas and databases have names of their own.
 """
 
 from __future__ import annotations
@@ -13,8 +13,15 @@ from seachange.model import elements
 from seachange.model.ids import DescriptorId, IndexId
 from seachange.model.object_statements import ObjectKind
 
-# Where names are kept that are in no schema.
-_SPACES: dict[ObjectKind, str] = {ObjectKind.SCHEMA: "*schemas", ObjectKind.DATABASE: "*databases"}
+# Where the names of an object of that kind are kept: those of a schema, or all there are.
+_RELATIONS = "relations"
+_SPACES: dict[ObjectKind, str] = {
+    ObjectKind.TYPE: "types",
+    ObjectKind.SCHEMA: "schemas",
+    ObjectKind.DATABASE: "databases",
+}
+# The space, the schema if there is one, and the name.
+Place = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +36,20 @@ class Found:
 class Directory:
     def __init__(self, database: str) -> None:
         self._database = database
-        self._found: dict[tuple[str, str], Found] = {}
+        self._found: dict[Place, Found] = {}
         # Where the names of a table's indexes stand.
-        self._indexes: dict[DescriptorId, dict[IndexId, tuple[str, str]]] = {}
+        self._indexes: dict[DescriptorId, dict[IndexId, Place]] = {}
 
     def find(self, schema: str, name: str) -> Found | None:
-        return self._found.get((schema, name))
+        """A relation."""
+        return self._found.get((_RELATIONS, schema, name))
+
+    def find_type(self, schema: str, name: str) -> Found | None:
+        return self._found.get((_SPACES[ObjectKind.TYPE], schema, name))
 
     def find_space(self, kind: ObjectKind, name: str) -> Found | None:
         """A schema or a database."""
-        return self._found.get((_SPACES[kind], name))
+        return self._found.get((_SPACES[kind], "", name))
 
     def names_in(self, schema: str) -> Container[str]:
         return _Taken(self._found, schema)
@@ -46,7 +57,9 @@ class Directory:
     def objects_in(self, schema: str) -> list[Found]:
         """All but the indexes, which come and go with their tables."""
         return [
-            found for (space, _), found in self._found.items() if space == schema and found.kind is not ObjectKind.INDEX
+            found
+            for (_, where, _), found in self._found.items()
+            if where == schema and found.kind is not ObjectKind.INDEX
         ]
 
     def put(self, entry: elements.Namespace) -> None:
@@ -58,8 +71,9 @@ class Directory:
         if self._is_ours(entry):
             for index_id, name in indexes:
                 found = Found(ObjectKind.INDEX, entry.descriptor_id, index_id)
-                self._found[(entry.schema, name)] = found
-                self._indexes.setdefault(entry.descriptor_id, {})[index_id] = (entry.schema, name)
+                place = (_RELATIONS, entry.schema, name)
+                self._found[place] = found
+                self._indexes.setdefault(entry.descriptor_id, {})[index_id] = place
 
     def remove(self, entry: elements.Namespace) -> None:
         found = self._found.get(_place(entry))
@@ -77,16 +91,16 @@ class Directory:
         return entry.database in (self._database, "")
 
 
-def _place(entry: elements.Namespace) -> tuple[str, str]:
-    return (_SPACES.get(entry.kind, entry.schema), entry.name)
+def _place(entry: elements.Namespace) -> Place:
+    return (_SPACES.get(entry.kind, _RELATIONS), entry.schema, entry.name)
 
 
 class _Taken:
     """The names of the relations of one schema."""
 
-    def __init__(self, found: dict[tuple[str, str], Found], schema: str) -> None:
+    def __init__(self, found: dict[Place, Found], schema: str) -> None:
         self._found = found
         self._schema = schema
 
     def __contains__(self, name: object) -> bool:
-        return (self._schema, name) in self._found
+        return (_RELATIONS, self._schema, name) in self._found

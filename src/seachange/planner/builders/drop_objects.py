@@ -20,6 +20,7 @@ from seachange.planner.builders.lookup import ALWAYS, find_object
 
 # What goes, each with what the user calls it.
 Going = dict[DescriptorId, str]
+_ROW_TYPES = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
 
 
 def drop_tables(draft: Draft, statement: DropTable) -> None:
@@ -38,7 +39,11 @@ def drop_objects(draft: Draft, statement: DropObjects) -> None:
 
 
 def _named(draft: Draft, kind: ObjectKind, names: tuple[RelationName, ...], if_exists: bool) -> Going:
-    found = [(find_object(draft, kind, name, if_exists), name) for name in names]
+    accepts = _ROW_TYPES if kind is ObjectKind.TYPE else frozenset()
+    found = [(find_object(draft, kind, name, if_exists, accepts), name) for name in names]
+    for each, name in found:
+        if each is not None and each.kind in accepts:
+            raise errors.DependentObjectsExist(what=f"type {name}", dependent=f"{each.kind} {name}, whose type it is,")
     return {each.id: f"{kind} {name}" for each, name in found if each is not None}
 
 

@@ -7,7 +7,6 @@ from collections.abc import Container, Sequence
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import ColumnId, TableId
-from seachange.model.relation import RelationName
 from seachange.model.statements import ForeignKeyDefinition
 from seachange.model.targets import Goal
 from seachange.model.types import Kind, SqlType
@@ -22,7 +21,7 @@ _FAMILIES: tuple[frozenset[Kind], ...] = (
 
 
 def add_foreign_key(draft: Draft, table_id: TableId, rule: ForeignKeyDefinition, taken: Container[str]) -> None:
-    parent_id = draft.table(RelationName(rule.parent.schema or draft.schema_named(table_id), rule.parent.name))
+    parent_id = draft.table(rule.parent)
     columns = [draft.column(table_id, name) for name in rule.columns]
     index, referred = _find_key(draft, parent_id, rule)
     if len(columns) != len(referred):

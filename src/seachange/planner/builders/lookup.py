@@ -63,7 +63,21 @@ def _find(draft: Draft, kind: ObjectKind, name: RelationName, if_exists: bool) -
         return find_space(draft, kind, name.name)
     if if_exists and name.schema is not None and not draft.has_schema(name.schema):
         return None
-    return draft.find(name)
+    return find_type(draft, name) if kind is ObjectKind.TYPE else draft.find(name)
+
+
+def find_type(draft: Draft, name: RelationName) -> Found | None:
+    """A type that somebody created. The rows of a table or view are of a type of its name, which is found as what it
+    is the type of."""
+    found = draft.directory.find_type(draft.schema_of(name), name.name)
+    if found is not None:
+        draft.load(found.id)
+        return found
+    relation = draft.find(name)
+    return relation if relation is not None and relation.kind in _WITH_ROW_TYPE else None
+
+
+_WITH_ROW_TYPE = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
 
 
 def find_space(draft: Draft, kind: ObjectKind, name: str) -> Found | None:
@@ -89,10 +103,12 @@ def add_space(draft: Draft, kind: ObjectKind, name: str) -> DescriptorId:
 
 
 def refuse_taken(draft: Draft, kind: ObjectKind, schema: str, name: str) -> None:
-    """`schema` is where an object of that kind shall be found under that name."""
-    if name not in draft.relations_in(schema):
-        return
-    other = draft.directory.find(schema, name)
-    if kind is ObjectKind.TYPE or (other is not None and other.kind is ObjectKind.TYPE):
+    """`schema` is where an object of that kind shall be found under that name. A table or view takes the name of a type
+    too, that of its rows."""
+    relation = draft.directory.find(schema, name)
+    if relation is not None and kind is not ObjectKind.TYPE:
+        raise errors.DuplicateTable(name=name)
+    is_row_type = relation is not None and relation.kind in _WITH_ROW_TYPE
+    is_type = draft.directory.find_type(schema, name) is not None
+    if (is_row_type or is_type) and (kind is ObjectKind.TYPE or kind in _WITH_ROW_TYPE):
         raise errors.DuplicateObject(kind="type", name=name)
-    raise errors.DuplicateTable(name=name)

@@ -23,11 +23,11 @@ _BOUNDS: dict[Kind, int] = {Kind.SMALLINT: 2**15, Kind.INTEGER: 2**31, Kind.BIGI
 
 def create_sequence(draft: Draft, statement: CreateSequence) -> None:
     schema = draft.schema_of(statement.name)
-    if statement.name.name in draft.relations_in(schema):
-        if not statement.if_not_exists:
-            refuse_taken(draft, ObjectKind.SEQUENCE, schema, statement.name.name)
+    if statement.if_not_exists and statement.name.name in draft.relations_in(schema):
         draft.notices.append(f'relation "{statement.name}" already exists, skipping')
         return
+    # As a table, it must not be created beside a type of its name, though it may be renamed to it.
+    refuse_taken(draft, ObjectKind.TABLE, schema, statement.name.name)
     id_ = DescriptorId(next(draft.ids))
     draft.add(elements.Sequence(id_))
     draft.add(elements.Namespace(id_, ObjectKind.SEQUENCE, draft.database, schema, statement.name.name))

@@ -28,11 +28,10 @@ HIDDEN_KEY = "rowid"
 def create_table(draft: Draft, statement: CreateTable) -> None:
     schema = draft.schema_of(statement.table)
     name = statement.table.name
-    if name in draft.relations_in(schema):
-        if not statement.if_not_exists:
-            refuse_taken(draft, ObjectKind.TABLE, schema, name)
+    if statement.if_not_exists and name in draft.relations_in(schema):
         draft.notices.append(f'relation "{name}" already exists, skipping')
         return
+    refuse_taken(draft, ObjectKind.TABLE, schema, name)
     if not statement.columns:
         raise errors.FeatureNotSupported(feature="a table without columns", instead="")
     table_id = TableId(DescriptorId(next(draft.ids)))

@@ -8,12 +8,14 @@ name while the view is there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_statements import CreateView, ObjectKind
 from seachange.model.relation import RelationName
+from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import refuse_taken
 
@@ -21,34 +23,32 @@ _READABLE = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
 
 
 def create_view(draft: Draft, statement: CreateView) -> None:
-    schema = draft.schema_of(statement.name)
-    name = statement.name.name
     for column in statement.columns:
         if statement.columns.count(column) > 1:
             raise errors.DuplicateColumn(name=column)
+    query = _resolve(draft, statement)
+    schema = draft.schema_of(statement.name)
     old = draft.find(statement.name) if statement.or_replace else None
     if old is not None:
-        _replace_view(draft, old.kind, old.id, statement)
+        _replace_view(draft, old, query, statement.name)
         return
-    refuse_taken(draft, ObjectKind.VIEW, schema, name)
+    refuse_taken(draft, ObjectKind.VIEW, schema, statement.name.name)
     id_ = DescriptorId(next(draft.ids))
-    query = _resolve(draft, id_, statement)
     draft.add(elements.View(id_))
-    draft.add(elements.Namespace(id_, ObjectKind.VIEW, draft.database, schema, name))
-    draft.add(query)
+    draft.add(elements.Namespace(id_, ObjectKind.VIEW, draft.database, schema, statement.name.name))
+    draft.add(replace(query, view_id=id_))
 
 
-def _replace_view(draft: Draft, kind: ObjectKind, id_: DescriptorId, statement: CreateView) -> None:
-    if kind is not ObjectKind.VIEW:
-        raise errors.WrongObjectType(name=statement.name, kind=ObjectKind.VIEW)
-    old = draft.only(elements.ViewQuery, view_id=id_)
+def _replace_view(draft: Draft, found: Found, query: elements.ViewQuery, name: RelationName) -> None:
+    if found.kind is not ObjectKind.VIEW:
+        raise errors.WrongObjectType(name=name, kind=ObjectKind.VIEW)
+    old = draft.only(elements.ViewQuery, view_id=found.id)
     assert old is not None
-    new = _resolve(draft, id_, statement)
-    if old.columns and new.columns and new.columns[: len(old.columns)] != old.columns:
-        raise errors.InvalidTableDefinition(name=statement.name, detail="columns of a view keep their names and order")
-    if _reads(draft, new, id_):
-        raise errors.InvalidObjectDefinition(detail=f'view "{statement.name}" would read itself')
-    draft.replace(old, new)
+    if old.columns and query.columns and query.columns[: len(old.columns)] != old.columns:
+        raise errors.InvalidTableDefinition(name=name, detail="columns of a view keep their names and order")
+    if _reads(draft, query, found.id):
+        raise errors.InvalidObjectDefinition(detail=f'view "{name}" would read itself')
+    draft.replace(old, replace(query, view_id=found.id))
 
 
 def _reads(draft: Draft, query: elements.ViewQuery, id_: DescriptorId) -> bool:
@@ -65,7 +65,8 @@ def _reads(draft: Draft, query: elements.ViewQuery, id_: DescriptorId) -> bool:
     return False
 
 
-def _resolve(draft: Draft, id_: DescriptorId, statement: CreateView) -> elements.ViewQuery:
+def _resolve(draft: Draft, statement: CreateView) -> elements.ViewQuery:
+    """The query of a view that has no id yet."""
     relations = {name: _relation(draft, name) for name in statement.relations}
     used: dict[tuple[TableId, ColumnId], None] = {}
     for relation, column in statement.used:
@@ -77,9 +78,8 @@ def _resolve(draft: Draft, id_: DescriptorId, statement: CreateView) -> elements
             if column is not None and not found and not _is_view(draft, relations[relation]):
                 raise errors.UndefinedColumn(name=column, relation=relation)
             used.update(dict.fromkeys(found))
-    return elements.ViewQuery(
-        id_, statement.query, statement.columns, tuple(dict.fromkeys(relations.values())), tuple(used)
-    )
+    ids = tuple(dict.fromkeys(relations.values()))
+    return elements.ViewQuery(DescriptorId(0), statement.query, statement.columns, ids, tuple(used))
 
 
 def _relation(draft: Draft, name: RelationName) -> DescriptorId:
@@ -87,6 +87,8 @@ def _relation(draft: Draft, name: RelationName) -> DescriptorId:
     found = draft.find(name) if known else None
     if found is None:
         raise errors.UndefinedTable(name=name)
+    if found.kind is ObjectKind.SEQUENCE:
+        raise errors.FeatureNotSupported(feature="a view of a sequence", instead="Views read tables and other views.")
     if found.kind not in _READABLE:
         raise errors.WrongObjectType(name=name, kind="table or view")
     return found.id
