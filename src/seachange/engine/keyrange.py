@@ -66,7 +66,7 @@ def _path(
     key = table.entry_key(plan.index)
     prefixes, exact = [b""], 0
     while exact < len(key) and key[exact] in among:
-        values = {plan.codec.encode_at(exact, value) for value in among[key[exact]]}
+        values = sorted({plan.codec.encode_at(exact, value) for value in among[key[exact]]})
         if len(prefixes) * len(values) > _RANGES_MAX:
             break
         prefixes = [prefix + value for prefix in prefixes for value in values]

@@ -70,7 +70,8 @@ def check_case(draft: Draft, table_id: TableId, name: str) -> None:
     for other in draft.select(elements.ColumnName, table_id=table_id, folded=name.lower()):
         if other.name != name:
             raise errors.FeatureNotSupported(
-                feature=f'columns "{other.name}" and "{name}", which differ only in case,', instead=""
+                feature=f'columns "{other.name}" and "{name}", which differ only in case,',
+                instead="Names of columns are compared without regard to case: choose another.",
             )
 
 

@@ -20,6 +20,7 @@ from seachange.planner.builders.drops import constraint_label, drop_column_attri
 from seachange.planner.builders.expression import bind_expression, bind_generated, rebind
 from seachange.planner.builders.foreign_key import check_comparable, keys_on
 from seachange.planner.builders.identity import check_identity_type
+from seachange.planner.builders.primary_key import rebuild_secondary
 from seachange.planner.builders.rebuild import move_comment, rebuild_primary, swap_index
 from seachange.planner.builders.view import refuse_if_read
 
@@ -141,16 +142,20 @@ def _users(
     draft: Draft, table_id: TableId, column_id: ColumnId
 ) -> list[elements.AnyIndex | elements.Constraint | elements.ColumnGenerated]:
     draft.load_all()
-    if column_id in draft.primary(table_id).key:
+    primary = draft.primary(table_id)
+    in_key = column_id in primary.key
+    if in_key and not draft.has_no_rows(table_id):
         raise errors.FeatureNotSupported(
             feature=f"changing the type of primary key column {draft.column_name(table_id, column_id)}",
-            instead="Add a column of the new type, then ALTER PRIMARY KEY USING COLUMNS.",
+            instead="Add a column of the new type, fill it, then ALTER PRIMARY KEY USING COLUMNS.",
         )
     return [
         *indexes_on(draft, table_id, column_id),
         *draft.select(elements.CheckConstraint, table_id=table_id, column_ids=column_id),
         *keys_on(draft, table_id, [column_id]),
         *draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id),
+        # Last, since it looks at which of the others are new already.
+        *([primary] if in_key else []),
     ]
 
 
@@ -186,7 +191,16 @@ def _move_user(
         case elements.ColumnGenerated():
             draft.replace(user, replace(user, expression=rebind(user.expression, old, new)))
         case elements.PrimaryIndex():
-            raise AssertionError(user)
+            replaced = user.replaces_id if user in draft.targets else user.index_id
+            moved_primary = replace(
+                user,
+                index_id=IndexId(next(draft.ids)),
+                key=_swap(user.key, old, new),
+                descending=_swap(user.descending, old, new),
+                replaces_id=replaced,
+            )
+            swap_index(draft, user, moved_primary)
+            rebuild_secondary(draft, user.table_id)
 
 
 def _move_constraint(draft: Draft, old: elements.Constraint, new: elements.Constraint) -> None:

@@ -70,7 +70,7 @@ def change_key(
     _retire(draft, old, new, name)
     if using is not None:
         remove_index(draft, using)
-    _rebuild_secondary(draft, table_id)
+    rebuild_secondary(draft, table_id)
 
 
 def require_not_null(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
@@ -120,7 +120,7 @@ def _retire(draft: Draft, old: elements.PrimaryIndex, new: elements.PrimaryIndex
             drop_column_parts(draft, table_id, column_id)
 
 
-def _rebuild_secondary(draft: Draft, table_id: TableId) -> None:
+def rebuild_secondary(draft: Draft, table_id: TableId) -> None:
     """Their entries end in the primary key, so each is built anew."""
     for index in draft.indexes(table_id):
         if index in draft.targets:

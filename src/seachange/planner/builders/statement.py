@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from seachange import errors
 from seachange.model import object_statements as objects
 from seachange.model import statements
 from seachange.model.object_statements import ObjectKind
@@ -53,10 +52,7 @@ _ACTIONS: dict[type, Callable[..., None]] = {
 
 def build_statement(draft: Draft, statement: DdlStatement) -> None:
     """Adds the targets of one statement to the draft."""
-    build = _STATEMENTS.get(type(statement))
-    if build is None:
-        raise errors.FeatureNotSupported(feature=f"planning {type(statement).__name__}", instead="")
-    build(draft, statement)
+    _STATEMENTS[type(statement)](draft, statement)
 
 
 def _alter_table(draft: Draft, statement: AlterTable) -> None:

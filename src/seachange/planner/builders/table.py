@@ -33,7 +33,7 @@ def create_table(draft: Draft, statement: CreateTable) -> None:
         return
     refuse_taken(draft, ObjectKind.TABLE, schema, name)
     if not statement.columns:
-        raise errors.FeatureNotSupported(feature="a table without columns", instead="")
+        raise errors.FeatureNotSupported(feature="a table without columns", instead="Give it at least one.")
     table_id = TableId(DescriptorId(next(draft.ids)))
     draft.add(elements.Table(table_id))
     draft.add(elements.Namespace(table_id, ObjectKind.TABLE, draft.database, schema, name))

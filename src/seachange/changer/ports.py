@@ -1,0 +1,75 @@
+"""What running a change needs of the world; the engine provides it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from seachange.model.ids import DescriptorId, Epoch, Seq, TableId
+from seachange.model.jobs import JobChange, JobId, JobRecord
+from seachange.model.ops import BackfillIndexes, SetState, Validate
+from seachange.model.work import Built, UnitDone, Violation
+
+
+class Lost(Exception):
+    """Another runner, or another change, was faster: nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A node that may still commit with an older version, and those of its sessions that keep it from moving on."""
+
+    epoch: Epoch
+    node: str
+    sessions: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        whose = f" ({', '.join(self.sessions)})" if self.sessions else ""
+        return f"node {self.node}{whose}"
+
+
+class Pipeline(Protocol):
+    """Work that reads or moves bytes, as of one sequence, through the descriptors as of that sequence.
+
+    `done` are the units that an earlier attempt at the same op and sequence has finished; `report` is told of each
+    unit when it is done, keeps it, and may raise to stop the work. So the work of a unit that was reported is never
+    done again, whoever goes on with it.
+    """
+
+    def backfill(
+        self, op: BackfillIndexes, at: Seq, done: Sequence[UnitDone], report: Callable[[UnitDone], None]
+    ) -> tuple[Built, ...]:
+        """A generation for each of the op's indexes. Data that stands against it, a value that cannot be converted, is
+        an error with its SQLSTATE (class 22 or 23)."""
+
+    def validate(self, op: Validate, at: Seq, report: Callable[[int], None]) -> Violation | None:
+        """`report` is told of how many rows have been read since it was last told."""
+
+    def rows(self, table_id: TableId, at: Seq) -> int:
+        """About how many rows a backfill or a validation of the table reads."""
+
+
+class Changes(Protocol):
+    """Commits that change the schema. Each carries the job as it is from then on; if the job, or a descriptor, has been
+    changed by another meanwhile, nothing is written and `Lost` is raised."""
+
+    def publish(self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange) -> Seq:
+        """New versions of the descriptors that the elements belong to. No older writer of the tables in `fenced` may
+        commit after it."""
+
+    def raise_versions(self, descriptors: Iterable[DescriptorId], job: JobChange) -> Seq:
+        """From this sequence on, nobody commits who planned with an older version than the newest."""
+
+    def attach(self, built: Sequence[Built], at: Seq, job: JobChange) -> Seq:
+        """The generations become the first ones of their indexes, with base `at`."""
+
+    def record(self, job: JobChange) -> Seq:
+        """The job alone."""
+
+    def read(self, job_id: JobId) -> JobRecord | None: ...
+
+    def head(self) -> Seq: ...
+
+    def holders(self, below: Seq) -> tuple[Holder, ...]:
+        """Who has, or may begin, a transaction that writes and has a snapshot below a sequence."""

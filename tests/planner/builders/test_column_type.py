@@ -1,0 +1,67 @@
+"""ALTER COLUMN TYPE."""
+
+import pytest
+
+from tests.planner.builders.world import World, changes
+
+T = "create table t (id int primary key, a int unique, b text)"
+
+
+def test_widening_touches_the_type_only():
+    plan = World(T).run("alter table t alter column id type bigint, alter column a type bigint")
+    assert changes(plan) == {"-ColumnType", "+ColumnType"}
+
+
+def test_a_conversion_rebuilds_what_holds_the_values():
+    world = World(T, "alter table t add check (a > 0)")
+    plan = world.run("alter table t alter column a type smallint")
+    assert {"+ConvertedColumn", "+PrimaryIndex", "+UniqueIndex", "+CheckConstraint", "-Column"} <= changes(plan)
+    table = world.find("t")
+    assert [c.name for c in table.visible_columns] == ["id", "a", "b"]
+    assert table.secondary[0].key == (table.column_by_name["a"].id,) == table.checks[0].columns
+
+
+@pytest.mark.parametrize("created", [True, False])
+def test_the_primary_key_of_a_table_without_rows(created):
+    statement = "alter table t alter column id type text using id::text"
+    world = World(f"{T}; create index i on t (b); {statement}") if created else World(T, "create index i on t (b)")
+    if not created:
+        assert world.code(statement) == "0A000"
+        world.empty = True
+        world.run("comment on table t is 'empty'")
+        before = world.find("t")
+        plan = world.run(statement)
+        assert plan.change.empty == {before.id}
+        assert not {index.id for index in before.indexes} & {index.id for index in world.find("t").indexes}
+    table = world.find("t")
+    assert table.primary.key == (table.column_by_name["id"].id,)
+    assert table.column_by_name["id"].type.kind == "text"
+    assert not table.column_by_name["id"].nullable
+    assert [index.name for index in table.indexes] == ["t_pkey", "t_a_key", "i"]
+    assert table.primary.constraint
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("alter table t alter column b type int", "42804"),
+        ("alter table t alter column b type int using length(b)", None),
+        ("alter table t alter column a type smallint", "0A000"),
+        ("alter table t alter column a type bigint", None),
+        ("alter table t alter column a type text", "42804"),
+        ("alter table c alter column a type smallint", None),
+        ("alter table c alter column a type text", "42804"),
+        ("alter table c alter column g type bigint", None),
+        ("alter table c alter column n type bigint", "0A000"),
+        ("alter table c alter column i type text", "22023"),
+        ("alter table c alter column d type int using 1", "42804"),
+        ("alter table c alter column d drop default, alter column d type int using 1", None),
+    ],
+)
+def test_what_depends_on_the_column(statement, code):
+    world = World(T)
+    world.run(
+        "create table c (a int references t (a), n int, g int generated always as (n) stored, d text default 'x', "
+        "i int generated always as identity)"
+    )
+    assert world.code(statement) == code
