@@ -32,7 +32,8 @@ def refuse_if_referenced(draft: Draft, index: AnyIndex, what: str) -> None:
 
 def _drop_virtual_keys(draft: Draft, index: AnyIndex) -> None:
     """The hidden columns that only this index has as keys."""
-    for column_id in index.key:
+    kept = {column_id for other in draft.indexes(index.table_id) for column_id in other.key}
+    for column_id in dict.fromkeys(c for c in index.key if c not in kept):
         generated = draft.only(elements.ColumnGenerated, table_id=index.table_id, column_id=column_id)
         if generated is not None and generated.virtual:
             drop_column_parts(draft, index.table_id, column_id)
