@@ -15,12 +15,13 @@ from typing import Protocol
 
 from seachange.model.descriptor import PublishedDescriptor
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
+from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.segments import Generation, IndexContents
 
 # The newest catalog format that this program reads and writes.
-FORMAT = 2
+FORMAT = 3
 
 
 class ChangeWatch(Protocol):
@@ -48,8 +49,9 @@ class Catalog(Protocol):
     def register_node(self, name: str, expiry_ms: int) -> Epoch:
         """A new epoch, larger than every earlier one; its low-water mark starts at the head."""
 
-    def heartbeat(self, epoch: Epoch, low_water: Seq) -> Seq:
-        """Renews the epoch and publishes its mark (which never goes back); gives the head. StaleNode if it ended."""
+    def heartbeat(self, epoch: Epoch, low_water: Seq, write_mark: Seq | None = None, holders: str = "[]") -> Seq:
+        """Renews the epoch and publishes its marks (which never go back; without one of its own, that of writers is the
+        other one) and who holds the writers' mark; gives the head. StaleNode if it ended."""
 
     def end_node(self, epoch: Epoch) -> None: ...
 
@@ -127,7 +129,23 @@ class Catalog(Protocol):
 
     def forget_files(self, ids: Sequence[SegmentId]) -> None: ...
 
-    # Exclusive work (compaction of one index, GC, later jobs).
+    # Jobs. They are created and changed by `commit`, each by compare-and-set on its revision.
+
+    def new_job_id(self) -> JobId: ...
+
+    def jobs(self, unfinished: bool = False) -> tuple[JobRecord, ...]: ...
+
+    def job(self, job_id: JobId) -> JobRecord | None: ...
+
+    def request_job(self, job_id: JobId, request: JobRequest) -> bool:
+        """Asks something of a job, which does not disturb whoever changes it; False if there is none, or it is over."""
+
+    def tell(self, text: str, job_id: JobId = NO_JOB) -> None:
+        """Adds a line to the history, which is kept for two weeks, as are jobs that are over."""
+
+    def events(self) -> tuple[Event, ...]: ...
+
+    # Exclusive work (compaction of one index, GC).
 
     def claim(self, epoch: Epoch, resource: str) -> bool:
         """True if `epoch` now holds the resource: it was free, its own, or of a dead epoch."""

@@ -21,6 +21,7 @@ from seachange.model.ids import (
     SegmentId,
     Seq,
 )
+from seachange.model.jobs import Event, JobId, JobRecord, JobRequest, JobStatus
 from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait
 from seachange.model.log import CommitRequest, Locked, LogEntry, NodeRecord
 from seachange.model.segments import (
@@ -48,6 +49,9 @@ BATCHES_MAX = 1 << 16
 
 # A burned commit id must outlive every call that may still carry it, however short the retention.
 BURNED_KEPT_US = 24 * 3_600 * 1_000_000
+
+# How long the history tells of what happened, and of jobs that are over.
+EVENTS_KEPT_US = 14 * 24 * 3_600 * 1_000_000
 
 # Garbage is removed in slices, so that no commit waits long for the sequencer lock.
 SLICE_ROWS = 5_000
@@ -81,11 +85,17 @@ def check_request(request: CommitRequest) -> None:
         raise errors.Bug(detail=f"{len(request.batches)} inline batches in one commit")
     _check_once("descriptor", [change.id for change in request.descriptors])
     _check_once("index", [change.index_id for change in request.generations])
+    _check_once("job", [change.id for change in request.jobs])
 
 
 def _check_once(what: str, ids: Sequence[int]) -> None:
     if len(set(ids)) != len(ids):
         raise errors.Bug(detail=f"one commit changes one {what} twice")
+
+
+def has_changes(request: CommitRequest) -> bool:
+    """Whether there is anything of the rarer half of a request: all but rows written inline."""
+    return bool(request.descriptors or request.raises or request.generations or request.segments or request.jobs)
 
 
 def attached_segments(request: CommitRequest) -> tuple[Segment, ...]:
@@ -98,8 +108,12 @@ def attached_segments(request: CommitRequest) -> tuple[Segment, ...]:
 
 
 def index_ids(body: str | None) -> tuple[IndexId, ...]:
-    """The indexes of a published descriptor; none when it was dropped."""
-    return tuple(index.id for index in decode_table(body).indexes) if body is not None else ()
+    """The indexes of a published descriptor, the one that is to be its primary too; none when it was dropped."""
+    if body is None:
+        return ()
+    table = decode_table(body)
+    coming = (table.next_primary,) if table.next_primary is not None else ()
+    return tuple(index.id for index in (*table.indexes, *coming))
 
 
 def segment_values(segment: Segment, seq: int, delta: int | None) -> Row:
@@ -154,7 +168,28 @@ def node_from(row: Row) -> NodeRecord:
         heartbeat_us=row[4],
         expiry_ms=row[5],
         format=row[6],
+        write_mark=Seq(row[7]),
+        holders=row[8],
     )
+
+
+def job_from(row: Row, numbers: Callable[[Any], tuple[int, ...]]) -> JobRecord:
+    return JobRecord(
+        id=JobId(row[0]),
+        revision=row[1],
+        status=JobStatus(row[2]),
+        request=JobRequest(row[3]),
+        descriptors=tuple(map(DescriptorId, numbers(row[4]))),
+        body=row[5],
+        epoch=Epoch(row[6]),
+        created_us=row[7],
+        updated_us=row[8],
+        updated_seq=Seq(row[9]),
+    )
+
+
+def event_from(row: Row) -> Event:
+    return Event(row[0], JobId(row[1]), Seq(row[2]), row[3])
 
 
 def locked_from(key: int, guard: int) -> Locked:

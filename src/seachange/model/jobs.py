@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType
 
-from seachange.model.ids import DescriptorId, SegmentId, Seq
+from seachange.model.ids import DescriptorId, Epoch, SegmentId, Seq
 
 JobId = NewType("JobId", int)
+
+# What an event is about that no job is concerned with.
+NO_JOB = JobId(0)
 
 
 class JobStatus(StrEnum):
@@ -39,8 +42,8 @@ class JobRequest(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """`revision` is raised by every change; `descriptors` are those that other changes wait for; `updated_seq` is the
-    commit of the last change."""
+    """`revision` is raised by every change; `descriptors` are those that other changes wait for; `epoch` is the node
+    that made the last change, in commit `updated_seq`."""
 
     id: JobId
     revision: int
@@ -48,6 +51,7 @@ class JobRecord:
     request: JobRequest
     descriptors: tuple[DescriptorId, ...]
     body: str
+    epoch: Epoch
     created_us: int
     updated_us: int
     updated_seq: Seq
@@ -73,7 +77,7 @@ class JobChange:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of the history of the database; `job_id` 0 stands for none."""
+    """One line of the history of the database."""
 
     timestamp_us: int
     job_id: JobId

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from seachange.model.descriptor import PublishedDescriptor
 from seachange.model.ids import CommitId, DescriptorId, Epoch, GenerationId, IndexId, KeyHash, Seq
+from seachange.model.jobs import JobChange
 from seachange.model.locking import LockStrength
 from seachange.model.segments import Generation, GenerationMember, InlineBatch, Segment
 
@@ -70,6 +71,7 @@ class CommitRequest:
     descriptors: tuple[DescriptorChange, ...] = ()
     raises: tuple[VersionRaise, ...] = ()
     generations: tuple[GenerationChange, ...] = ()
+    jobs: tuple[JobChange, ...] = ()
     actor: int = 0
 
 
@@ -117,7 +119,8 @@ class BelowFloor:
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """A compare-and-set failed: the descriptor or generation is no longer the expected one, or the name is taken."""
+    """A compare-and-set failed: the descriptor, generation or job is no longer the expected one, a name is taken, or a
+    file is no longer there to be attached. `what` begins with the word for it."""
 
     what: str
 
@@ -160,7 +163,8 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A registered node; `low_water`: no open or future transaction of this epoch has a snapshot below it."""
+    """A registered node; `low_water`: no open or future transaction of this epoch has a snapshot below it;
+    `write_mark`: none that may write. `holders` tells who holds the latter, as JSON."""
 
     epoch: Epoch
     name: str
@@ -169,3 +173,5 @@ class NodeRecord:
     heartbeat_us: int
     expiry_ms: int
     format: int
+    write_mark: Seq
+    holders: str

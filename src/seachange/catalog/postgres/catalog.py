@@ -10,6 +10,7 @@ from typing import LiteralString
 
 from seachange import errors
 from seachange.catalog.port import FORMAT
+from seachange.catalog.postgres import jobs
 from seachange.catalog.postgres.arrays import Bigints
 from seachange.catalog.postgres.collect import drop_partitions, read_garbage, remove_log
 from seachange.catalog.postgres.commit import PARTITION_SPAN, send_commit, send_outcome
@@ -27,6 +28,7 @@ from seachange.catalog.postgres.watch import DescriptorWatch
 from seachange.catalog.rows import BURNED_KEPT_US, check_request, node_from
 from seachange.model.descriptor import PublishedDescriptor
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
+from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.segments import Generation, IndexContents
@@ -40,13 +42,14 @@ _US = 1_000_000
 
 _REGISTER = "SELECT seachange.register_node(%s, %b, %b)"
 _BEAT = """UPDATE seachange.node
-    SET heartbeat_us = seachange.now_us(), low_water = greatest(low_water, %b)
+    SET heartbeat_us = seachange.now_us(), low_water = greatest(low_water, %b),
+        write_mark = greatest(write_mark, %b), holders = %s
     WHERE epoch = %b AND live RETURNING seachange.head()"""
 _END = "SELECT seachange.end_node(%b)"
 _ANY_EXPIRED = """SELECT 1 FROM seachange.node
     WHERE live AND heartbeat_us + expiry_ms * 1000 < seachange.now_us() LIMIT 1"""
 _EXPIRE = "SELECT seachange.expire_nodes()"
-_NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format
+_NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark, holders
     FROM seachange.node ORDER BY epoch"""
 _HEAD = "SELECT seachange.head()"
 _FLOOR = "SELECT floor FROM seachange.sequencer"
@@ -110,8 +113,9 @@ class PostgresCatalog:
         check_format(self._pool.run(format_of), self._pool.name)
         return Epoch(self._known(_REGISTER, name, expiry_ms, FORMAT))
 
-    def heartbeat(self, epoch: Epoch, low_water: Seq) -> Seq:
-        rows = self._pulse.run(lambda db: query(db, _BEAT, low_water, epoch))
+    def heartbeat(self, epoch: Epoch, low_water: Seq, write_mark: Seq | None = None, holders: str = "[]") -> Seq:
+        mark = low_water if write_mark is None else write_mark
+        rows = self._pulse.run(lambda db: query(db, _BEAT, low_water, mark, holders, epoch))
         if not rows:
             raise errors.StaleNode(node=epoch)
         return Seq(rows[0][0])
@@ -235,6 +239,7 @@ class PostgresCatalog:
         if floor is None:
             raise errors.StaleNode(node=epoch)
         self._pool.run(forget_dead)
+        self._pool.run(jobs.forget_old)
         self._pool.run(partial(remove_log, floor=floor))
         self._pool.run(drop_partitions)
         return self._pool.run(read_garbage)
@@ -250,3 +255,21 @@ class PostgresCatalog:
 
     def release(self, epoch: Epoch, resource: str) -> None:
         self._do(_RELEASE, resource, epoch)
+
+    def new_job_id(self) -> JobId:
+        return self._pool.run(jobs.take_id)
+
+    def jobs(self, unfinished: bool = False) -> tuple[JobRecord, ...]:
+        return self._pool.run(lambda db: jobs.read_jobs(db, unfinished))
+
+    def job(self, job_id: JobId) -> JobRecord | None:
+        return self._pool.run(lambda db: jobs.read_job(db, job_id))
+
+    def request_job(self, job_id: JobId, request: JobRequest) -> bool:
+        return self._pool.run(lambda db: jobs.ask(db, job_id, request))
+
+    def tell(self, text: str, job_id: JobId = NO_JOB) -> None:
+        self._pool.run(lambda db: jobs.tell(db, job_id, text))
+
+    def events(self) -> tuple[Event, ...]:
+        return self._pool.run(jobs.read_events)

@@ -15,8 +15,9 @@ from typing import Any
 
 from seachange.catalog.postgres.arrays import Bigints
 from seachange.catalog.postgres.connections import Connection
-from seachange.catalog.rows import Row, attached_segments, index_ids, locked_from, parts_of
+from seachange.catalog.rows import Row, attached_segments, has_changes, index_ids, locked_from, parts_of
 from seachange.model.ids import DescriptorId, Epoch, Seq
+from seachange.model.jobs import JobChange
 from seachange.model.log import (
     BelowFloor,
     Burned,
@@ -113,7 +114,7 @@ def send_outcome(db: Connection, commit_id: bytes) -> Committed | None:
 
 def _changes(request: CommitRequest) -> str | None:
     """The rarer half of a request, as JSON; None when there is nothing of it."""
-    if not (request.descriptors or request.raises or request.generations or request.segments):
+    if not has_changes(request):
         return None
     deltas = {segment.id for segment in request.segments}
     bases = {m.segment.id: c.base for c in request.generations for m in c.members}
@@ -134,6 +135,7 @@ def _changes(request: CommitRequest) -> str | None:
             "raises": [{"id": r.id, "version": r.version} for r in request.raises],
             "segments": [_segment(s, s.id in deltas, bases.get(s.id)) for s in segments],
             "generations": [_generation(change) for change in request.generations],
+            "jobs": [_job(change) for change in request.jobs],
         }
     )
 
@@ -164,6 +166,18 @@ def _generation(change: GenerationChange) -> dict[str, Any]:
             {"ordinal": n, "segment_id": member.segment.id, "deleted": _text(member.deleted)}
             for n, member in enumerate(change.members)
         ],
+    }
+
+
+def _job(change: JobChange) -> dict[str, Any]:
+    return {
+        "id": change.id,
+        "expected": change.expected,
+        "status": change.status.value,
+        "descriptors": change.descriptors,
+        "body": change.body,
+        "files": change.files,
+        "event": change.event,
     }
 
 

@@ -19,7 +19,7 @@ _SET_FORMAT = "UPDATE seachange.sequencer SET format = %s"
 _END_OLDER_NODES = "UPDATE seachange.node SET live = false WHERE format < %s"
 
 # Migration n makes a catalog of format n out of one of format n - 1.
-MIGRATIONS = ("format_1.sql", "format_2.sql")
+MIGRATIONS = ("format_1.sql", "format_2.sql", "format_3.sql")
 
 
 def format_of(db: Connection) -> int:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from seachange import errors
 from seachange.catalog.mounts import refuse_network_file_system
 from seachange.catalog.rows import check_request, node_from
-from seachange.catalog.sqlite import locks, nodes
+from seachange.catalog.sqlite import jobs, locks, nodes
 from seachange.catalog.sqlite.collect import raise_floor, remove_slices
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
 from seachange.catalog.sqlite.connections import Read, Readers, Writer, client_error
@@ -28,6 +28,7 @@ from seachange.catalog.sqlite.schema import check_format, format_of, migrate
 from seachange.catalog.sqlite.watch import FileWatch
 from seachange.model.descriptor import PublishedDescriptor
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
+from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.segments import Generation, IndexContents
@@ -78,9 +79,10 @@ class SqliteCatalog:
             check_format(format_of(db), self._path)
             return nodes.register(db, name, expiry_ms, self._clock.steady_us())
 
-    def heartbeat(self, epoch: Epoch, low_water: Seq) -> Seq:
+    def heartbeat(self, epoch: Epoch, low_water: Seq, write_mark: Seq | None = None, holders: str = "[]") -> Seq:
+        mark = low_water if write_mark is None else write_mark
         with self._pulse as db:
-            return nodes.beat(db, epoch, low_water, self._clock.steady_us())
+            return nodes.beat(db, epoch, low_water, mark, holders, self._clock.steady_us())
 
     def end_node(self, epoch: Epoch) -> None:
         with self._writer as db:
@@ -229,6 +231,7 @@ class SqliteCatalog:
         with self._writer as db:
             nodes.require_live(db, epoch)
             garbage, slices = raise_floor(db, self._clock.wall_us(), retention_us)
+            jobs.forget_old(db, self._clock.wall_us())
         remove_slices(self._writer, slices)
         return garbage
 
@@ -243,3 +246,27 @@ class SqliteCatalog:
     def release(self, epoch: Epoch, resource: str) -> None:
         with self._writer as db:
             nodes.release(db, epoch, resource)
+
+    def new_job_id(self) -> JobId:
+        with self._writer as db:
+            return jobs.take_id(db)
+
+    def jobs(self, unfinished: bool = False) -> tuple[JobRecord, ...]:
+        with Read(self._readers) as db:
+            return jobs.read_jobs(db, unfinished)
+
+    def job(self, job_id: JobId) -> JobRecord | None:
+        with Read(self._readers) as db:
+            return jobs.read_job(db, job_id)
+
+    def request_job(self, job_id: JobId, request: JobRequest) -> bool:
+        with self._writer as db:
+            return jobs.ask(db, job_id, request)
+
+    def tell(self, text: str, job_id: JobId = NO_JOB) -> None:
+        with self._writer as db:
+            jobs.tell(db, job_id, text, db.execute(HEAD).fetchone()[0], self._clock.wall_us())
+
+    def events(self) -> tuple[Event, ...]:
+        with Read(self._readers) as db:
+            return jobs.read_events(db)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from seachange.catalog.rows import (
     attached_segments,
+    has_changes,
     index_ids,
     locked_from,
     pack,
@@ -18,6 +19,7 @@ from seachange.catalog.rows import (
     segment_values,
     unpack,
 )
+from seachange.catalog.sqlite.jobs import job_problem, keeps, write_jobs
 from seachange.catalog.sqlite.locks import OTHERS, STANDING
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import DescriptorId, Epoch, Seq
@@ -116,7 +118,7 @@ class Sequencer:
         fenced = self._fenced(request)
         if fenced is not None:
             return fenced
-        if request.descriptors or request.raises or request.generations or request.segments:
+        if has_changes(request):
             superseded = self._superseded(request)
             if superseded is not None:
                 return Superseded(superseded)
@@ -149,7 +151,7 @@ class Sequencer:
             problem = self._generation_problem(swap)
             if problem is not None:
                 return problem
-        return self._segment_problem(request)
+        return job_problem(self._db, self._epoch, request) or self._segment_problem(request)
 
     def _descriptor_problem(self, change: DescriptorChange, changed: set[DescriptorId]) -> str | None:
         row = self._db.execute(_NEWEST_VERSION, (change.id,)).fetchone()
@@ -174,7 +176,7 @@ class Sequencer:
         """A file that is to be attached must still be ours: garbage collection may have taken its intent."""
         deltas = {segment.id for segment in request.segments}
         for segment in attached_segments(request):
-            ours = self._exists(_INTENT, segment.id, self._epoch)
+            ours = self._exists(_INTENT, segment.id, self._epoch) or keeps(self._db, request.jobs, segment.id)
             if not ours and (segment.id in deltas or not self._exists(_SEGMENT, segment.id)):
                 return f"segment {segment.id}"
         return None
@@ -218,20 +220,22 @@ class Sequencer:
         for number, batch in enumerate(request.batches):
             position = (seq << POSITION_BITS) | number
             self._db.execute(_INSERT_BATCH, (position, batch.index_id, batch.layout_id, batch.rows, batch.payload))
-        if request.descriptors or request.raises or request.generations or request.segments:
-            self._write_changes(request, seq)
+        if has_changes(request):
+            self._write_changes(request, seq, timestamp_us)
         if self._tail is not None:
             self._tail.append((seq, *map(frozenset, key_sets)))
         self._head, self._last_us = seq, timestamp_us
         return Committed(Seq(seq), timestamp_us)
 
-    def _write_changes(self, request: CommitRequest, seq: int) -> None:
+    def _write_changes(self, request: CommitRequest, seq: int, timestamp_us: int) -> None:
         for change in request.descriptors:
             self._write_descriptor(change, seq)
         self._db.executemany(_RAISE, [(r.version, r.id) for r in request.raises])
         self._write_segments(request, seq)
         for swap in request.generations:
             self._write_generation(swap, seq)
+        if request.jobs:
+            write_jobs(self._db, self._epoch, request, seq, timestamp_us)
 
     def _write_descriptor(self, change: DescriptorChange, seq: int) -> None:
         live = change.body is not None
@@ -250,7 +254,8 @@ class Sequencer:
         }
         deltas = {segment.id for segment in request.segments}
         for segment in attached_segments(request):
-            if self._db.execute(_DELETE_INTENT, (segment.id,)).rowcount:
+            taken = self._db.execute(_DELETE_INTENT, (segment.id,)).rowcount
+            if taken or keeps(self._db, request.jobs, segment.id):
                 delta = seq if segment.id in deltas else None
                 since = seq if delta is not None else bases[segment.id]
                 self._db.execute(_INSERT_SEGMENT, segment_values(segment, since, delta))

@@ -12,7 +12,7 @@ from seachange import errors
 from seachange.catalog.port import FORMAT
 from seachange.model.ids import Epoch, SegmentId, Seq
 
-NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format
+NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark, holders
     FROM node ORDER BY epoch"""
 EXPIRED = """SELECT epoch FROM node
     WHERE live = 1 AND heartbeat_us + expiry_ms * 1000 < ? ORDER BY epoch"""
@@ -23,9 +23,9 @@ _END_ALL = ("UPDATE node SET live = 0", "DELETE FROM lock", "DELETE FROM lock_wa
 _HEAD = "SELECT max(seq) FROM log"
 _TAKE_EPOCH = "UPDATE sequencer SET next_epoch = next_epoch + 1"
 _NEXT_EPOCH = "SELECT next_epoch FROM sequencer"
-_INSERT_NODE = "INSERT INTO node VALUES (?, ?, 1, ?, ?, ?, ?)"
-_BEAT = """UPDATE node SET heartbeat_us = ?, low_water = max(low_water, ?)
-    WHERE epoch = ? AND live = 1"""
+_INSERT_NODE = "INSERT INTO node VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?3, '[]')"
+_BEAT = """UPDATE node SET heartbeat_us = ?, low_water = max(low_water, ?), write_mark = max(write_mark, ?),
+    holders = ? WHERE epoch = ? AND live = 1"""
 # Only live epochs have locks.
 _END = (
     "UPDATE node SET live = 0 WHERE epoch = ?",
@@ -63,8 +63,8 @@ def register(db: sqlite3.Connection, name: str, expiry_ms: int, now_us: int) -> 
     return Epoch(epoch)
 
 
-def beat(db: sqlite3.Connection, epoch: Epoch, low_water: Seq, now_us: int) -> Seq:
-    if db.execute(_BEAT, (now_us, low_water, epoch)).rowcount == 0:
+def beat(db: sqlite3.Connection, epoch: Epoch, low_water: Seq, write_mark: Seq, holders: str, now_us: int) -> Seq:
+    if db.execute(_BEAT, (now_us, low_water, write_mark, holders, epoch)).rowcount == 0:
         raise errors.StaleNode(node=epoch)
     return Seq(db.execute(_HEAD).fetchone()[0])
 
