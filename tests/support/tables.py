@@ -85,6 +85,8 @@ def add_unique_index(txn: Transaction, name: str, column: str) -> None:
     """An index on a table that must be empty: whoever planned without it may not commit after it."""
     table = txn.table(None, name)
     assert txn.is_empty(table.primary.id)
+    txn.rely_on_empty(table.primary.id)
+    txn.fence([table.id])
     (index_id,) = txn.allocate_ids(1)
     index = Index(IndexId(index_id), f"{name}_{column}_key", (table.column_by_name[column].id,), unique=True)
     txn.publish(table, replace(table, version=table.version + 1, secondary=(*table.secondary, index)))
