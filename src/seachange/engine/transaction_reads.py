@@ -76,7 +76,9 @@ class TransactionReads(TransactionSchema):
         if access.rows is not None:
             parts = rows_as_parts(table, wanted, access.rows)
             scan = plan_scan(table, table.primary, wanted, parts, Overlay(), self.parts.warehouse, name)
-            return replace(scan, access=f"look-up: {access.reason}")
+            values = zip(*access.rows, strict=True) if access.rows else [()] * len(wanted)
+            found = {column.name: held for column, held in zip(wanted, values, strict=True)}
+            return replace(scan, access=f"look-up: {access.reason}", found=found)
         if access.covers and access.path is not None:
             scan = self._scan_index(table, access.path.plan.index, wanted, name, whole=False)
             return replace(scan, access=f"index scan: {access.reason}, but stores all columns")

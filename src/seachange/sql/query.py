@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seachange import errors
+from seachange.model.descriptor import Table
 from seachange.model.scan import Scan
 from seachange.sql.duck import DuckQuery, DuckSession
+from seachange.sql.links import follow_links
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, duck_column
 from seachange.sql.seek import bind_demands
@@ -36,15 +38,25 @@ def scan_tables(
 ) -> dict[TableReference, Scan]:
     """How each table is read; `given` are Arrow tables for those references that are not to tables of the catalog."""
     scans: dict[TableReference, Scan] = {}
-    for reference in template.tables:
+    # Of tables that are linked, those first that the statement demands something of: their rows lead to the others.
+    known: dict[int, tuple[Table, Scan]] = {}
+    for reference in sorted(template.tables, key=_turn):
         if reference.given:
             relation = f"given_{reference.name}"
             scans[reference] = Scan(f"SELECT * FROM {relation}", {}, {relation: (given or {})[reference.name]})  # noqa: S608
         elif reference not in scans:
             table = port.table(reference.schema, reference.name)
             conditions = bind_demands(reference.demands, table, values) if reference.demands else ()
-            scans[reference] = port.scan(table, reference.hidden, reference.columns, reference.sought, conditions)
+            linked = follow_links(reference.links, table, known)
+            scan = port.scan(table, reference.hidden, reference.columns, reference.sought, (*conditions, *linked))
+            scans[reference] = scan
+            if reference.number >= 0:
+                known[reference.number] = (table, scan)
     return scans
+
+
+def _turn(reference: TableReference) -> tuple[bool, bool]:
+    return not reference.demands, bool(reference.links)
 
 
 def check_parameter_count(template: Template, values: Sequence[Any]) -> None:

@@ -81,7 +81,7 @@ def _note(select: exp.Select) -> None:
     alone = len(sources) == 1 and not select.args.get("laterals")
     found = list(_where_demands(select, joins))
     for source, name in zip(sources, names, strict=True):
-        if isinstance(source, exp.Table) and names.count(name) == 1 and not _has_more(source):
+        if isinstance(source, exp.Table) and names.count(name) == 1 and not has_more(source):
             qualifiers = (name, "") if alone else (name,)
             demands = tuple(
                 demand for qualifier, demand, only in found if qualifier in qualifiers and only in ("", name)
@@ -90,7 +90,7 @@ def _note(select: exp.Select) -> None:
                 source.meta[DEMANDS] = demands
 
 
-def _has_more(source: exp.Table) -> bool:
+def has_more(source: exp.Table) -> bool:
     """A sample, a join in parentheses, columns renamed: anything by which rows or names may be others."""
     alias = source.args.get("alias")
     return any(value and key not in _TABLE_ARGS for key, value in source.args.items()) or bool(alias and alias.columns)
