@@ -32,7 +32,7 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
     catalog = Catalog({table.id: table for table in tables}, _Sizes(tables, port))
     plan = plan_statements(catalog, statements, _made_up_ids(tables))
     _verify(plan, catalog, duck)
-    plan, remarks = _with_rows(plan, catalog, statements)
+    plan, catalog, remarks = _with_rows(plan, catalog, statements)
     notices = [f"Notice: {notice}" for notice in plan.notices]
     comment = _COMMENTS.get(form, "")
     return [*(comment + line for line in (*notices, *remarks)), *explain_plan(plan, catalog, form)]
@@ -66,20 +66,22 @@ def _verify(plan: Plan, catalog: Catalog, duck: DuckSession) -> None:
             verify_checks(before if isinstance(before, Table) else None, table, duck)
 
 
-def _with_rows(plan: Plan, catalog: Catalog, statements: Sequence[DdlStatement]) -> tuple[Plan, list[str]]:
-    """On a table without rows nearly everything is one step. What is asked for is what it takes once there are some;
-    what it takes now is said beside."""
+def _with_rows(plan: Plan, catalog: Catalog, statements: Sequence[DdlStatement]) -> tuple[Plan, Catalog, list[str]]:
+    """On a table without rows nearly everything is one step. What is asked for is what it takes once there are some, of
+    which nothing is known; what it takes now is said beside."""
     if not plan.change.empty:
-        return plan, []
+        return plan, catalog, []
     tables = [table for table in catalog.descriptors.values() if table.id in plan.change.empty]
     empty = " and ".join(sorted(table.name for table in tables))
     now = f"As long as {empty} has no rows: {summary(plan, catalog)}."
     ids = _made_up_ids([table for table in catalog.descriptors.values() if isinstance(table, Table)])
+    sizes = {id_: catalog.sizes[id_] for id_ in plan.change.sources if id_ not in plan.change.empty}
+    filled = replace(catalog, sizes=sizes)
     try:
-        full = plan_statements(replace(catalog, sizes={}), statements, ids)
+        full = plan_statements(filled, statements, ids)
     except errors.Error as error:
-        return plan, [f"{now} With rows it would fail: {error}"]
-    return full, [f"{now} With rows:"] if full.stages != plan.stages else []
+        return plan, catalog, [f"{now} With rows it would fail: {error}"]
+    return (full, filled, [f"{now} With rows:"]) if full.stages != plan.stages else (plan, catalog, [])
 
 
 class _Sizes(Mapping[TableId, TableSize]):
