@@ -19,7 +19,7 @@ from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.statement import build_statement
 from seachange.planner.catalog import Catalog
 from seachange.planner.graph import Graph, Skip, build_graph
-from seachange.planner.rules.release import CURRENT, RELEASES
+from seachange.planner.rules.release import CURRENT, RELEASES, Release
 from seachange.planner.skips import find_skips
 from seachange.planner.stage_ops import stage_ops
 from seachange.planner.stages import Phase, Progress, Stage, build_stages, unfenced_at_first
@@ -73,7 +73,8 @@ def _build_change(draft: Draft, statements: Sequence[DdlStatement]) -> tuple[Cha
     targets = draft.finish()
     skips = find_skips(targets, draft)
     sources = _sources(draft.catalog, targets)
-    change = Change(targets, skips, sources, frozenset(draft.empty), frozenset(draft.empty | draft.emptied))
+    fenced = draft.empty | draft.emptied | draft.repointed
+    change = Change(targets, skips, sources, frozenset(draft.empty), frozenset(fenced))
     return change, tuple(draft.notices)
 
 
@@ -86,10 +87,11 @@ def plan_remainder(change: Change, progress: Progress, phase: Phase) -> Plan:
     return _plan(change, targets, phase, progress)
 
 
-def plan_revert(change: Change, progress: Progress) -> Plan:
-    """The way back from `progress`: what was added goes, what was to go stays."""
+def plan_revert(change: Change, progress: Progress, release: Release | None = None) -> Plan:
+    """The way back from `progress`: what was added goes, what was to go stays. By the rules that the change was
+    planned with, if no others are given."""
     targets = [_turned(t, s) for t, s in zip(change.targets, progress.statuses, strict=True)]
-    return _plan(change, targets, Phase.NON_REVERTIBLE, progress)
+    return _plan(change, targets, Phase.NON_REVERTIBLE, progress, release)
 
 
 def _turned(target: Target, status: Status) -> Target:
@@ -102,8 +104,10 @@ def _turned(target: Target, status: Status) -> Target:
     return replace(target, goal=back, start=status)
 
 
-def _plan(change: Change, targets: Sequence[Target], phase: Phase, progress: Progress) -> Plan:
-    graph = build_graph(targets, RELEASES[change.release], change.skips)
+def _plan(
+    change: Change, targets: Sequence[Target], phase: Phase, progress: Progress, release: Release | None = None
+) -> Plan:
+    graph = build_graph(targets, release or RELEASES[change.release], change.skips)
     return Plan(change, graph, build_stages(graph, phase, progress.unfenced))
 
 

@@ -74,6 +74,8 @@ class Draft:
         self.empty: set[TableId] = set()
         # Tables that the change leaves without rows.
         self.emptied: set[TableId] = set()
+        # Tables whose foreign keys look their parents up in another index than before.
+        self.repointed: set[TableId] = set()
         # Elements that are met by all rows already, and why.
         self.implied: dict[Element, str] = {}
         self._states: dict[Element, State] = {}

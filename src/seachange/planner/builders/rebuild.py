@@ -90,3 +90,6 @@ def repoint_foreign_keys(draft: Draft, old: elements.AnyIndex, new: elements.Any
         moved = replace(key, parent_index_id=new.index_id)
         draft.replace(key, moved)
         draft.implied[moved] = "the keys that it refers to stay the same"
+        # A child's writer who shares the key in the old index would not conflict with whoever deletes the parent
+        # from the new one.
+        draft.repointed.add(key.table_id)

@@ -29,6 +29,16 @@ COLUMN = Lifecycle(
     drop=_DOWN,
 )
 INDEX = COLUMN
+# Uniqueness is a constraint on top: what a backfill in place finds is not all that there is.
+UNIQUE_INDEX = Lifecycle(
+    add=(
+        *INDEX.add[:-1],
+        Step(Status.ENFORCED, fenced=True),
+        Step(Status.VALIDATED, OpType.VALIDATION, fenced=True),
+        Step(Status.PUBLIC, fenced=True),
+    ),
+    drop=_DOWN,
+)
 CONSTRAINT = Lifecycle(
     add=(
         Step(Status.ENFORCED, fenced=True),
@@ -41,7 +51,7 @@ CONSTRAINT = Lifecycle(
 F1_LIFECYCLES: dict[type[Element], Lifecycle] = {
     elements.Column: COLUMN,
     elements.SecondaryIndex: INDEX,
-    elements.UniqueIndex: INDEX,
+    elements.UniqueIndex: UNIQUE_INDEX,
     elements.CheckConstraint: CONSTRAINT,
     elements.ColumnNotNull: CONSTRAINT,
 }
