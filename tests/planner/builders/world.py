@@ -18,13 +18,13 @@ class World:
     def __init__(self, *texts: str, empty: bool = False) -> None:
         self.catalog = Catalog()
         self.empty = empty
-        self._ids = count(100)
+        self.ids = count(100)
         for text in texts:
             self.run(text)
 
     def plan(self, text: str) -> Plan:
         statements = [cast(DdlStatement, statement) for statement in parse_script(text)]
-        return plan_statements(self.catalog, statements, self._ids)
+        return plan_statements(self.catalog, statements, self.ids)
 
     def run(self, text: str) -> Plan:
         plan = self.plan(text)
