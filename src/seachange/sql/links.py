@@ -17,8 +17,10 @@ from seachange.model.scan import Scan
 from seachange.model.types import Kind
 from seachange.sql.seek import conjuncts, has_more
 
-# The meta entry of a table under which its links are noted.
+# The meta entries of a table under which its links are noted, and by which it is known in those of others. A tree is
+# copied with them, so they hold no nodes.
 LINKS = "links"
+PLACE = "place"
 # More values than this are not looked up one by one.
 VALUES_MAX = 256
 # Kinds whose values compare as values of one type.
@@ -34,12 +36,14 @@ class Link:
     other: str
 
 
-# A link whose other table has no number yet.
-NotedLink = tuple[str, exp.Table, str]
+# A link to the place of another table, which has no number yet.
+NotedLink = tuple[str, int, str]
 
 
 def note_links(tree: exp.Expr) -> exp.Expr:
     """Notes at each table in a FROM clause which of its columns equal columns of other tables there."""
+    for place, table in enumerate(tree.find_all(exp.Table)):
+        table.meta[PLACE] = place
     for select in tree.find_all(exp.Select):
         _note(select)
     return tree
@@ -59,7 +63,7 @@ def _note(select: exp.Select) -> None:
     for name, column, other, other_column in _links(select, joins):
         if name in tables and other in tables and name != other:
             noted: list[NotedLink] = tables[name].meta.setdefault(LINKS, [])
-            noted.append((column, tables[other], other_column))
+            noted.append((column, tables[other].meta[PLACE], other_column))
 
 
 def _links(select: exp.Select, joins: Sequence[exp.Join]) -> Iterator[tuple[str, str, str, str]]:

@@ -17,7 +17,7 @@ from seachange.model.types import NUMERIC_DEFAULT
 from seachange.sql.amplify import bound_sizes
 from seachange.sql.formatting import translate_formats
 from seachange.sql.guard import check_text, check_tree
-from seachange.sql.links import LINKS, Link, note_links
+from seachange.sql.links import LINKS, PLACE, Link, note_links
 from seachange.sql.output import output_names
 from seachange.sql.reads import columns_read, columns_sought
 from seachange.sql.scope import is_cte_reference
@@ -184,17 +184,18 @@ def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
     columns, sought = columns_read(tree), columns_sought(tree)
     nodes = [n for n in tree.find_all(exp.Table, bfs=False) if not isinstance(n.this, exp.Func)]
     nodes = [node for node in nodes if not is_cte_reference(node)]
-    numbers = {id(node): number for number, node in enumerate(nodes)}
-    targets = {id(other) for node in nodes for _, other, _ in node.meta.get(LINKS, ())}
+    numbers = {node.meta[PLACE]: number for number, node in enumerate(nodes)}
+    targets = {place for node in nodes for _, place, _ in node.meta.get(LINKS, ())}
     for node in nodes:
         if node.catalog and node.catalog != "seachange":
             raise errors.FeatureNotSupported(feature="a reference to another database", instead="")
         number = len(found)
         hidden, given = bool(node.meta.get(WITH_HIDDEN)), bool(node.meta.get(GIVEN))
         read, demands = None if hidden else columns, node.meta.get(DEMANDS, ())
-        links = tuple(Link(c, numbers[id(o)], oc) for c, o, oc in node.meta.get(LINKS, ()) if id(o) in numbers)
-        place = number if links or id(node) in targets else -1
-        found.append(TableReference(node.db or None, node.name, hidden, read, sought, given, demands, place, links))
+        noted = node.meta.get(LINKS, ())
+        links = tuple(Link(column, numbers[place], other) for column, place, other in noted if place in numbers)
+        known = number if links or node.meta[PLACE] in targets else -1
+        found.append(TableReference(node.db or None, node.name, hidden, read, sought, given, demands, known, links))
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name, quoted=True))
         hole = exp.Subquery(this=exp.Var(this=f"{_HOLE}{number}{_HOLE}"), alias=alias)
         hole.set("joins", node.args.get("joins"))
