@@ -53,6 +53,14 @@ BOUNDS = (
     Bound("statements.insert", AT_MOST, 3),
     Bound("statements.update", AT_MOST, 3),
     Bound("statements.delete", AT_MOST, 3),
+    # Time to plan a thousand of something, over a hundred; and to plan a table
+    # with a thousand columns, in seconds.
+    Bound("planner.columns", AT_MOST, 12),
+    Bound("planner.table", AT_MOST, 12),
+    Bound("planner.indexes", AT_MOST, 12),
+    Bound("planner.checks", AT_MOST, 12),
+    Bound("planner.unique_columns", AT_MOST, 12),
+    Bound("planner.wide_table", AT_MOST, 1),
     # Time of a TPC-H query, over DuckDB on plain Parquet: the geometric mean
     # of all of them, after some rows were updated and once they are folded.
     Bound("tpch.updated", AT_MOST, 1.7),

@@ -1,7 +1,19 @@
 """The measures, one module per topic, in the order in which they run."""
 
 from bench.harness import Measure
-from bench.measures import bulk, commits, constraints, contention, points, processes, scans, seeks, statements, tpch
+from bench.measures import (
+    bulk,
+    commits,
+    constraints,
+    contention,
+    planner,
+    points,
+    processes,
+    scans,
+    seeks,
+    statements,
+    tpch,
+)
 
 MEASURES: tuple[Measure, ...] = (
     *commits.MEASURES,
@@ -13,5 +25,6 @@ MEASURES: tuple[Measure, ...] = (
     *bulk.MEASURES,
     *constraints.MEASURES,
     *statements.MEASURES,
+    *planner.MEASURES,
     *tpch.MEASURES,
 )

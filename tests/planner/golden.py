@@ -47,7 +47,8 @@ def write_blocks(blocks: list[Block]) -> str:
 class Case:
     """Runs the blocks of one file in order.
 
-    setup: statements, each a transaction that runs to its end. sizes: what is stored of tables. plan: statements of one
+    setup: statements, each a transaction that runs to its end. sizes: what is stored of tables. move: objects
+    that are in another database. plan: statements of one
     transaction, which is planned and not run. shape: what the last plan costs. revert: its ways back.
     """
 
@@ -67,6 +68,10 @@ class Case:
                 for line in block.input.splitlines():
                     name, *sizes = line.split()
                     self.world.resize(name, **{key: int(value) for key, value in (s.split("=") for s in sizes)})
+                return ""
+            case "move":
+                for line in block.input.splitlines():
+                    self.world.move(*line.split())
                 return ""
             case "plan":
                 try:

@@ -66,7 +66,7 @@ ACTIONS = (
     "alter primary key using columns ({c})",
     "alter primary key using columns ({c}, {k})",
 )
-STATEMENTS = (
+TABLE_STATEMENTS = (
     "alter table {t} rename to {r}",
     "create table {t} (id bigint primary key, a int unique, b text)",
     "create table {t} (a int, b bigint references {u})",
@@ -86,6 +86,40 @@ STATEMENTS = (
     "create sequence s owned by {t}.{c}",
     "alter sequence {s} increment 2 restart 7",
 )
+OBJECT_STATEMENTS = (
+    "alter sequence {s} owned by {t}.{c}",
+    "alter sequence {s} owned by none",
+    "drop sequence {s}",
+    "drop sequence {s} cascade",
+    "alter table {t} alter column {c} set default nextval('{s}')",
+    "create schema z",
+    "drop schema z cascade",
+    "alter schema z rename to y",
+    "alter table {t} set schema z",
+    "create table z.w (id bigint primary key, a int references {u})",
+    "create type mood as enum ('sad', 'happy')",
+    "alter type mood add value 'calm' before 'happy'",
+    "alter type mood rename value 'sad' to 'blue'",
+    "alter type mood drop value 'happy'",
+    "drop type mood",
+    "drop type mood cascade",
+    "alter table {t} add column {w} mood default 'sad'",
+    "alter table {t} alter column {c} type mood using 'sad'",
+    "create view q as select {c} from {t}",
+    "create or replace view q as select {c} from {t}",
+    "create view x as select * from q",
+    "drop view q",
+    "drop view q cascade",
+    "alter view q rename to {r}",
+    "comment on table {t} is 'x'",
+    "comment on column {t}.{c} is 'y'",
+    "comment on constraint {n} on {t} is 'z'",
+    "comment on table {t} is null",
+    "grant select on {t} to someone with grant option",
+    "revoke select on {t} from someone",
+    "alter table {t} owner to someone",
+)
+STATEMENTS = TABLE_STATEMENTS + OBJECT_STATEMENTS
 TYPES = ("int", "bigint", "smallint", "text")
 
 
@@ -138,7 +172,7 @@ def plans(world: World, sql: str) -> bool:
     return True
 
 
-def make_statement(random: Random, catalog: Catalog) -> str:
+def make_statement(random: Random, catalog: Catalog, templates: tuple[str, ...] = STATEMENTS) -> str:
     tables = {d.name: d for d in catalog.descriptors.values() if isinstance(d, Table)}
     name = random.choice([*tables, *tables, *TABLES])
     table = tables.get(name)
@@ -159,8 +193,8 @@ def make_statement(random: Random, catalog: Catalog) -> str:
         holes = {hole: random.choice(pool) for hole, pool in pools.items() if f"{{{hole}}}" in template}
         return template.format(t=name, **holes)
 
-    if random.random() < 0.4:
-        return fill(random.choice(STATEMENTS))
+    if random.random() < 0.5:
+        return fill(random.choice(templates))
     actions = random.choices(ACTIONS, k=random.choice([1, 1, 2]))
     return f"alter table {name} {', '.join(fill(action) for action in actions)}"
 

@@ -15,7 +15,7 @@ from seachange.model.descriptor import Index, Table
 from seachange.model.ids import ColumnId
 from seachange.planner.one_step import ids_needed, plan_statement
 from seachange.sql.parse import parse_script
-from tests.planner.random_changes import BASE, make_statement
+from tests.planner.random_changes import BASE, TABLE_STATEMENTS, make_statement
 from tests.planner.world import World
 
 Tables = dict[tuple[str, str], Table]
@@ -75,7 +75,7 @@ def compare(random: Random, statements: int) -> int:
     tables = run_in_one_step({}, BASE, ids)
     done = []
     for _ in range(statements):
-        sql = make_statement(random, world.catalog)
+        sql = make_statement(random, world.catalog, TABLE_STATEMENTS)
         try:
             expected = run_in_one_step(tables, sql, ids)
             plan = world.plan(sql)

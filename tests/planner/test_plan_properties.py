@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from seachange.model.descriptor import Index, Table
 from seachange.model.descriptor_json import decode_table, encode_table
 from seachange.model.elements import descriptor_of
-from seachange.model.objects import Descriptor, Sequence
+from seachange.model.objects import Descriptor, EnumType, Sequence
 from seachange.model.ops import FALLIBLE, BackfillIndexes, CollectIndexes, OpType, SetState, Validate
 from seachange.model.states import State
 from seachange.model.targets import STATE_OF
@@ -184,18 +184,18 @@ def visible(catalog: Catalog) -> dict[str, object]:
             checks = [c.name for c in descriptor.checks if c.state is State.PUBLIC]
             keys = [k.name for k in descriptor.foreign_keys if k.state is State.PUBLIC]
             found[descriptor.name] = (columns, required, indexes, checks, keys)
-        elif not (isinstance(descriptor, Sequence) and is_hidden(descriptor, catalog)):
+        elif not is_hidden(descriptor, catalog):
             found[descriptor.name] = replace(descriptor, version=0)
     return found
 
 
-def is_hidden(sequence: Sequence, catalog: Catalog) -> bool:
-    """Whether the column that it belongs to is."""
-    if sequence.owner is None:
-        return False
-    table = catalog.descriptors[sequence.owner[0]]
-    assert isinstance(table, Table)
-    return table.column_by_id[sequence.owner[1]].state is not State.PUBLIC
+def is_hidden(descriptor: Descriptor, catalog: Catalog) -> bool:
+    """Whether it is the sequence or the type of a column that is."""
+    columns = [(t.id, c) for t in catalog.descriptors.values() if isinstance(t, Table) for c in t.columns]
+    hidden = [(table_id, c) for table_id, c in columns if c.state is not State.PUBLIC]
+    if isinstance(descriptor, Sequence):
+        return descriptor.owner in [(table_id, c.id) for table_id, c in hidden]
+    return isinstance(descriptor, EnumType) and descriptor.id in [c.type.enum for _, c in hidden]
 
 
 CHECKS = (

@@ -1,6 +1,7 @@
 """A database without storage: statements are planned against a catalog and applied to it, op by op."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 
 from seachange.model.ids import TableId
@@ -36,6 +37,12 @@ class World:
         id_ = next(d.id for d in self.catalog.descriptors.values() if d.name == table)
         known = {**self.catalog.sizes, TableId(id_): TableSize(**sizes)}
         self.catalog = Catalog(self.catalog.descriptors, known, self.catalog.dropped)
+
+    def move(self, name: str, database: str) -> None:
+        """A session makes objects in its own database only; this is what a session of another one has made."""
+        found = next(d for d in self.catalog.descriptors.values() if d.name == name)
+        moved = {**self.catalog.descriptors, found.id: replace(found, database=database)}  # type: ignore[arg-type]
+        self.catalog = replace(self.catalog, descriptors=moved)
 
 
 def apply_stages(catalog: Catalog, plan: Plan, stages: tuple[Stage, ...]) -> Catalog:

@@ -90,7 +90,7 @@ def build_graph(targets: Sequence[Target], release: Release, skips: Mapping[int,
         start = len(nodes)
         for node in _nodes(number, path_of(target, release), (skips or {}).get(number, _NO_SKIP)):
             # Nobody sees a part of what is hidden, so it can come, and be taken back, with it.
-            hidden = number in hosted and node.status is not Status.ABSENT
+            hidden = not node.step.revertible and number in hosted and node.status is not Status.ABSENT
             nodes.append(replace(node, step=replace(node.step, revertible=True)) if hidden else node)
         paths.append(tuple(range(start, len(nodes))))
     dependencies = tuple(_dependencies(targets, nodes, paths, release.rules))
@@ -126,8 +126,8 @@ def _nodes(number: int, path: Sequence[tuple[Status, Step]], skip: Skip) -> Iter
             passed.append(step.to)
             continue
         # What it would have waited for lies in what is left out.
-        fenced = step.fenced and not passed
-        yield Node(number, start, replace(step, fenced=fenced), tuple(passed), skip.reason if passed else "")
+        kept = replace(step, fenced=False) if passed and step.fenced else step
+        yield Node(number, start, kept, tuple(passed), skip.reason if passed else "")
         passed, start = [], None
 
 
@@ -154,24 +154,30 @@ _PARTS: tuple[type[Element], ...] = (
 
 def _hosted(targets: Sequence[Target]) -> set[int]:
     """The targets of which nobody sees anything as long as their host is hidden: parts of what is being added, and the
-    new sequence of a column that is."""
+    new sequence or type of a column that is."""
     hosts: set[tuple[object, ...]] = set()
+    created: set[int] = set()
     for target in targets:
         for kinds, fields in _HOSTS:
             if target.adds and isinstance(target.element, kinds):
                 hosts.add(_place(target.element, fields))
+        if target.adds and isinstance(target.element, elements.Sequence | elements.EnumType):
+            created.add(descriptor_of(target.element))
     hosted: set[int] = set()
-    created = {t.element.sequence_id for t in targets if isinstance(t.element, elements.Sequence) and t.adds}
-    sequences: set[int] = set()
+    belonging: set[int | None] = set()
     for number, target in enumerate(targets):
+        element = target.element
         if not target.adds:
             continue
-        if isinstance(target.element, elements.SequenceOwner):
-            sequences |= {target.element.sequence_id} if _place(target.element, _COLUMN) in hosts else set()
-        elif isinstance(target.element, _PARTS) and any(_place(target.element, names) in hosts for _, names in _HOSTS):
+        if isinstance(element, _PARTS) and any(_place(element, names) in hosts for _, names in _HOSTS):
             hosted.add(number)
+        if isinstance(element, elements.SequenceOwner) and _place(element, _COLUMN) in hosts:
+            belonging.add(element.sequence_id)
+        elif isinstance(element, elements.ColumnType) and _place(element, _COLUMN) in hosts:
+            belonging.add(element.type_id)
+    belonging &= created
     for number, target in enumerate(targets):
-        if target.adds and descriptor_of(target.element) in sequences & created:
+        if target.adds and descriptor_of(target.element) in belonging:
             hosted.add(number)
     return hosted
 

@@ -148,27 +148,30 @@ class _Builder:
             progress = False
             for path, position in zip(self._graph.paths, self._next, strict=True):
                 if position < len(path) and path[position] not in self._taken:
-                    group: dict[int, None] = {}
-                    if self._collect(path[position], type_, group):
-                        for node in group:
-                            self._taken[node] = None
-                            self._next[self._graph.nodes[node].target] += 1
+                    for node in self._collect(path[position], type_):
+                        self._taken[node] = None
+                        self._next[self._graph.nodes[node].target] += 1
                         progress = True
 
-    def _collect(self, node: int, type_: OpType, group: dict[int, None]) -> bool:
-        """Whether the step can be taken now, and with it all that go in the same stage; adds them to the group."""
-        if node in self._taken or node in self._done or node in group:
-            return True
-        if not self._is_next(node) or not self._is_allowed(node, type_):
-            return False
-        group[node] = None
-        for dependency in self._graph.required[node]:
-            if dependency.rule.order is Order.EARLIER:
-                if dependency.first not in self._done:
-                    return False
-            elif dependency.rule.order is Order.BEFORE and not self._collect(dependency.first, type_, group):
-                return False
-        return all(self._collect(other, type_, group) for other in self._graph.companions[node])
+    def _collect(self, node: int, type_: OpType) -> dict[int, None]:
+        """The steps that are taken with this one, if it can be taken now: what has to be done before it, and what goes
+        in the same stage. A loop and not a recursion: thousands may hang together."""
+        group: dict[int, None] = {}
+        left = [node]
+        while left:
+            node = left.pop()
+            if node in self._taken or node in self._done or node in group:
+                continue
+            if not self._is_next(node) or not self._is_allowed(node, type_):
+                return {}
+            group[node] = None
+            left += reversed(self._graph.companions[node])
+            for dependency in reversed(self._graph.required[node]):
+                if dependency.rule.order is Order.BEFORE:
+                    left.append(dependency.first)
+                elif dependency.rule.order is Order.EARLIER and dependency.first not in self._done:
+                    return {}
+        return group
 
     def _is_next(self, node: int) -> bool:
         target = self._graph.nodes[node].target

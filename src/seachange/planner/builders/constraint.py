@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import TableId
@@ -93,10 +95,19 @@ def _add_check(draft: Draft, table_id: TableId, rule: CheckDefinition) -> None:
     draft.add(elements.ConstraintName(table_id, id_, name))
 
 
-def constraint_names(draft: Draft, table_id: TableId) -> set[str]:
-    keys = {key.index_id for key in draft.select(elements.KeyConstraint, table_id=table_id)}
-    indexes = {i.name for i in draft.select(elements.IndexName, table_id=table_id) if i.index_id in keys}
-    return indexes | {name.name for name in draft.select(elements.ConstraintName, table_id=table_id)}
+class _ConstraintNames:
+    """Those of a table, looked up one by one: a statement may add a thousand constraints."""
+
+    def __init__(self, draft: Draft, table_id: TableId) -> None:
+        self._draft = draft
+        self._table_id = table_id
+
+    def __contains__(self, name: object) -> bool:
+        return _find(self._draft, self._table_id, str(name)) is not None
+
+
+def constraint_names(draft: Draft, table_id: TableId) -> Container[str]:
+    return _ConstraintNames(draft, table_id)
 
 
 def _find(draft: Draft, table_id: TableId, name: str) -> elements.Constraint | elements.KeyConstraint | None:

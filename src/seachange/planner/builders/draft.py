@@ -150,9 +150,14 @@ class Draft:
         found: list[Target] = []
         for target in self.targets.values():
             element = target.element
-            if isinstance(element, elements.SecondaryIndex | elements.UniqueIndex) and target.goal is Goal.PUBLIC:
-                element = replace(element, source_id=sources.get(element.table_id))
-            found.append(replace(target, element=element))
+            if (
+                not isinstance(element, elements.SecondaryIndex | elements.UniqueIndex)
+                or target.goal is not Goal.PUBLIC
+            ):
+                pass
+            elif element.table_id in sources:
+                target = replace(target, element=replace(element, source_id=sources[element.table_id]))
+            found.append(target)
         return tuple(found)
 
     def _states_of_catalog(self, element: Element) -> State:

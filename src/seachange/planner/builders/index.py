@@ -87,9 +87,12 @@ def _label(item: str | ExpressionDefinition) -> str:
 
 def _note_implied(draft: Draft, index: elements.UniqueIndex) -> None:
     """A key that contains a unique key is unique; NULLs would be an exception."""
-    for other in draft.indexes(index.table_id):
-        known = other not in draft.targets and not isinstance(other, elements.SecondaryIndex)
-        if known and set(other.key) <= set(index.key) and _is_never_null(draft, index.table_id, other.key):
+    known: list[elements.PrimaryIndex | elements.UniqueIndex] = [draft.primary(index.table_id)]
+    for column in index.key:
+        known += draft.select(elements.UniqueIndex, table_id=index.table_id, column_ids=column)
+    for other in known:
+        contained = other not in draft.targets and set(other.key) <= set(index.key)
+        if contained and _is_never_null(draft, index.table_id, other.key):
             if isinstance(other, elements.UniqueIndex) and other.where is not None:
                 continue
             draft.implied[index] = _IMPLIED.format(name=draft.index_name(other).name)

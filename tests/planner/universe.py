@@ -1,0 +1,88 @@
+"""One element of every kind, joined to each other in every way that the rules know."""
+
+from typing import Any
+
+from seachange.model import elements
+from seachange.model.elements import Element
+from seachange.model.expression import Expression
+from seachange.model.ids import ColumnId
+from seachange.model.object_statements import ObjectKind
+from seachange.model.types import BIGINT, TEXT, SqlType
+
+DATABASE, SCHEMA, TABLE, PARENT, SEQUENCE, TYPE, VIEW, OTHER_VIEW = range(1, 9)
+SPACE = ("d", "s")
+# Ids are numbers; that they have types of their own would only be in the way here.
+make: Any = elements
+
+
+def _object(id_: int, kind: ObjectKind, name: str) -> list[Element]:
+    return [
+        make.Namespace(id_, kind, *SPACE, name),
+        make.Owner(id_, "someone"),
+        make.Privileges(id_, "someone", ("SELECT",)),
+        make.Comment(id_, "text"),
+    ]
+
+
+def _column(table: int, id_: int, **fields: Any) -> list[Element]:
+    return [
+        make.Column(table, id_, **fields),
+        make.ColumnName(table, id_, f"c{id_}"),
+        make.ColumnType(table, id_, SqlType(TEXT.kind, enum=TYPE) if id_ == 3 else BIGINT),
+        make.ColumnNotNull(table, id_),
+    ]
+
+
+def _index(index: Any) -> list[Element]:
+    place = (index.table_id, index.index_id)
+    return [index, make.IndexName(*place, f"i{index.index_id}"), make.KeyConstraint(*place), make.IndexData(*place)]
+
+
+UNIVERSE: tuple[Element, ...] = (
+    make.Database(DATABASE),
+    make.Namespace(DATABASE, ObjectKind.DATABASE, "", "", "d"),
+    make.Schema(SCHEMA),
+    make.Namespace(SCHEMA, ObjectKind.SCHEMA, "d", "", "s"),
+    make.Table(TABLE),
+    *_object(TABLE, ObjectKind.TABLE, "t"),
+    *_column(TABLE, 1),
+    *_column(TABLE, 2),
+    *_column(TABLE, 3),
+    *_column(TABLE, 5),
+    make.ColumnDefault(TABLE, 1, "nextval('q')", (SEQUENCE,)),
+    make.ColumnIdentity(TABLE, 2, SEQUENCE, True),
+    make.ColumnGenerated(TABLE, 3, Expression("c1", (ColumnId(1),))),
+    make.ConvertedColumn(TABLE, 4, Expression("c1", (ColumnId(1),)), in_place_of=1),
+    make.ColumnName(TABLE, 4, "c4"),
+    make.ColumnType(TABLE, 4, BIGINT),
+    *_index(make.PrimaryIndex(TABLE, 10, (1,), rebuilt_ids=(4, 5), replaces_id=19, proof_id=11)),
+    *_index(make.UniqueIndex(TABLE, 11, (1,))),
+    *_index(make.UniqueIndex(TABLE, 12, (2, 4), source_id=10)),
+    *_index(make.SecondaryIndex(TABLE, 13, (3,), source_id=10)),
+    *_index(make.PrimaryIndex(TABLE, 19, (2,))),
+    make.CheckConstraint(TABLE, 1, "c1 > 0 and c4 > 0", (1, 4)),
+    make.ConstraintName(TABLE, 1, "k1"),
+    make.ForeignKey(TABLE, 2, (2,), PARENT, 15),
+    make.ForeignKeyParent(PARENT, TABLE, 2),
+    make.ConstraintName(TABLE, 2, "k2"),
+    make.Table(PARENT),
+    *_object(PARENT, ObjectKind.TABLE, "p"),
+    *_column(PARENT, 1),
+    *_index(make.PrimaryIndex(PARENT, 14, (1,))),
+    *_index(make.UniqueIndex(PARENT, 15, (1,))),
+    make.Sequence(SEQUENCE),
+    *_object(SEQUENCE, ObjectKind.SEQUENCE, "q"),
+    make.SequenceSettings(SEQUENCE, BIGINT, 1, 1, 9, 1, 1, False),
+    make.SequenceOwner(SEQUENCE, TABLE, 1),
+    make.SequenceStart(SEQUENCE, 1, 1),
+    make.EnumType(TYPE),
+    *_object(TYPE, ObjectKind.TYPE, "e"),
+    make.EnumValue(TYPE, 1, 1.0),
+    make.EnumLabel(TYPE, 1, "sad"),
+    make.View(VIEW),
+    *_object(VIEW, ObjectKind.VIEW, "v"),
+    make.ViewQuery(VIEW, "select", ("c1",), (TABLE,), ((TABLE, 1),)),
+    make.View(OTHER_VIEW),
+    *_object(OTHER_VIEW, ObjectKind.VIEW, "w"),
+    make.ViewQuery(OTHER_VIEW, "select", ("c1",), (VIEW,), ()),
+)
