@@ -13,6 +13,8 @@ def sessions(tmp_path):
     sessions = [Session(node) for node in nodes]
     sessions[0].execute("create table t (id int primary key, mark text unique, v int)")
     sessions[0].execute("create index t_v on t (v)")
+    sessions[0].execute("create index t_lower on t (lower(mark))")
+    sessions[0].execute("create unique index t_some on t (v) where mark > 'a'")
     sessions[0].execute("create table log (n int)")
     sessions[0].execute("insert into t values (1, 'a', 5), (2, 'b', 6)")
     yield sessions
@@ -34,6 +36,12 @@ def sessions(tmp_path):
         ("select id from t where mark = 'c' and v = 1", "insert into t values (3, 'c', 7)", True),
         ("select id from t where v = 9", "insert into t values (3, 'c', 9)", True),
         ("select id from t where v = 5", "delete from t where id = 1", True),
+        ("select id from t where lower(mark) = 'c'", "insert into t values (3, 'C', 9)", True),
+        ("select id from t where lower(mark) = 'c'", "update t set mark = 'C' where id = 2", True),
+        ("select id from t where v = 5 and mark > 'a'", "update t set mark = 'x' where id = 1", True),
+        ("select id from t where v = 6 and mark > 'a'", "update t set mark = 'x' where id = 2", True),
+        ("select id from t where v = 9 and mark > 'b'", "insert into t values (3, 'c', 9)", True),
+        ("select t.id from log join t on t.v = log.n where log.n = 9", "insert into t values (3, 'c', 9)", True),
         ("select id from t where mark in ('c', 'd')", "insert into t values (3, 'd', 9)", True),
     ],
 )
