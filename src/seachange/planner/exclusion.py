@@ -1,0 +1,101 @@
+"""Which changes of one descriptor wait for each other, as a table.
+
+**Invariant:** at most one change of a descriptor is under way that was planned from its elements; labels, which nothing
+is planned from, come and go beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from seachange.model import elements
+from seachange.model.elements import descriptor_of
+from seachange.model.ids import DescriptorId
+from seachange.model.ops import FALLIBLE
+from seachange.model.targets import Target
+from seachange.planner.graph import Skip, path_of
+from seachange.planner.plan import Change
+from seachange.planner.rules.release import RELEASES
+from seachange.planner.rules.rule import OBJECTS, Kinds
+
+
+class ChangeKind(StrEnum):
+    """What a change is to one of the descriptors that it touches, from the lightest to the heaviest."""
+
+    LABEL = "owner, privileges or comments"
+    METADATA = "published by its COMMIT"
+    WORK = "reads or writes rows, by a job"
+    TRUNCATE = "leaves no rows"
+    DROP = "leaves nothing"
+
+
+class CancelJob:
+    """What CANCEL JOB is to the change that it names: not a change itself."""
+
+
+class Answer(StrEnum):
+    PROCEED = "proceeds"
+    WAIT = "waits"
+    # Only by way of CANCEL: the one that is under way is taken back, and the new one proceeds.
+    CANCEL = "cancels the other"
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    answer: Answer
+    reason: str
+
+
+_LABELS = Exclusion(Answer.PROCEED, "nothing is planned from a label, and a version is made of what it finds")
+_AFTER_COMMIT = Exclusion(Answer.WAIT, "the other transaction may still be rolled back; its COMMIT waits for nobody")
+_IN_TURN = Exclusion(Answer.WAIT, "what it would be planned from may be changed, or taken back, by the job")
+_NEEDED = Exclusion(Answer.WAIT, "whoever asked for the job still wants what it makes, rows or no rows")
+_IN_VAIN = Exclusion(Answer.CANCEL, "whatever the job makes would go with the object")
+
+# By what is under way (an open transaction or a job that was not published yet), then by what is new.
+EXCLUSIONS: dict[ChangeKind, dict[ChangeKind, Exclusion]] = {
+    ChangeKind.LABEL: dict.fromkeys(ChangeKind, _LABELS),
+    ChangeKind.METADATA: {**dict.fromkeys(ChangeKind, _AFTER_COMMIT), ChangeKind.LABEL: _LABELS},
+    ChangeKind.WORK: {
+        ChangeKind.LABEL: _LABELS,
+        ChangeKind.METADATA: _IN_TURN,
+        ChangeKind.WORK: _IN_TURN,
+        ChangeKind.TRUNCATE: _NEEDED,
+        ChangeKind.DROP: _IN_VAIN,
+    },
+    ChangeKind.TRUNCATE: {**dict.fromkeys(ChangeKind, _AFTER_COMMIT), ChangeKind.LABEL: _LABELS},
+    ChangeKind.DROP: {**dict.fromkeys(ChangeKind, _AFTER_COMMIT), ChangeKind.LABEL: _LABELS},
+}
+_ASKED_FOR = Exclusion(Answer.CANCEL, "that is what it asks for")
+_TOO_LATE = Exclusion(Answer.WAIT, "the other is past its point of no return, and as good as done")
+
+
+def decide(running: ChangeKind, new: ChangeKind | CancelJob, cancellable: bool = True) -> Exclusion:
+    """What becomes of the new change. `cancellable`: what is under way has not passed its point of no return."""
+    found = _ASKED_FOR if isinstance(new, CancelJob) else EXCLUSIONS[running][new]
+    return _TOO_LATE if found.answer is Answer.CANCEL and not cancellable else found
+
+
+_LABEL_KINDS: Kinds = (elements.Owner, elements.Privileges, elements.Comment)
+
+
+def classify(change: Change, descriptor_id: DescriptorId) -> ChangeKind | None:
+    """What the change is to this descriptor; None if it does not touch it."""
+    touched = [(n, t) for n, t in enumerate(change.targets) if descriptor_of(t.element) == descriptor_id]
+    if not touched:
+        return None
+    if any(isinstance(t.element, OBJECTS) and not t.adds for _, t in touched):
+        return ChangeKind.DROP
+    if descriptor_id in change.fenced - change.empty:
+        return ChangeKind.TRUNCATE
+    if any(_needs_rows(target, change.skips.get(number), change.release) for number, target in touched):
+        return ChangeKind.WORK
+    if all(isinstance(t.element, _LABEL_KINDS) for _, t in touched):
+        return ChangeKind.LABEL
+    return ChangeKind.METADATA
+
+
+def _needs_rows(target: Target, skip: Skip | None, release: int) -> bool:
+    skipped = skip.statuses if skip is not None else frozenset()
+    return any(step.op in FALLIBLE and step.to not in skipped for _, step in path_of(target, RELEASES[release]))
