@@ -81,8 +81,8 @@ def terms(draw: st.DrawFn, prefix: str = "") -> Clause:
             return f"{draw(st.sampled_from(['', 'not ']))}{prefix}f and {prefix}a >= ?", [draw(small)]
         case 11:
             form = draw(st.sampled_from(["is not null and {p}c > ?", "is not null and {p}c >= 1 and {p}b > ?"]))
-            value = draw(numeric) if "c >" in form and ">= 1" not in form else draw(text)
-            return f"{prefix}b >= '' and {prefix}a {form.format(p=prefix)}", [value]
+            given: Any = draw(text) if "b >" in form else draw(numeric)
+            return f"{prefix}b >= '' and {prefix}a {form.format(p=prefix)}", [given]
         case 0:
             values = draw(st.lists(value, min_size=1, max_size=4))
             return f"{name} in ({', '.join('?' for _ in values)})", values
