@@ -87,6 +87,8 @@ TABLE_STATEMENTS = (
     "alter sequence {s} increment 2 restart 7",
 )
 OBJECT_STATEMENTS = (
+    "create index on {t} ({c} desc, {k}) where {k} is not null",
+    "create unique index {r} on {t} (({c} + 1))",
     "alter sequence {s} owned by {t}.{c}",
     "alter sequence {s} owned by none",
     "drop sequence {s}",
