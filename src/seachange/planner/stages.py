@@ -55,10 +55,8 @@ class Stage:
     transitions: tuple[Transition, ...]
     raises: tuple[DescriptorId, ...] = ()
     publishes: tuple[DescriptorId, ...] = ()
-
-    @property
-    def is_publication(self) -> bool:
-        return any(t.status is Status.PUBLIC or t.origin is Status.PUBLIC for t in self.transitions)
+    # Whether it is the one from which on everybody sees the change.
+    is_publication: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +202,13 @@ class _Builder:
         raises = sorted(fenced & self._unfenced)
         changed = {self._descriptors[t.target] for t in transitions if STATE_OF[t.origin] is not STATE_OF[t.status]}
         publishes = sorted(changed) if type_ is OpType.MUTATION else []
+        publication = type_ is OpType.MUTATION and any(not nodes[n].step.revertible for n in self._taken)
         self._fallible_left -= sum(nodes[n].step.op in FALLIBLE for n in self._taken)
         self._unfenced -= set(raises)
         self._unfenced |= set(publishes)
         self._done |= set(self._taken)
         self._taken = {}
-        return Stage(phase, type_, transitions, tuple(raises), tuple(publishes))
+        return Stage(phase, type_, transitions, tuple(raises), tuple(publishes), publication)
 
     def describe_stuck(self) -> str:
         nodes = self._graph.nodes

@@ -36,9 +36,6 @@ _STRINGS = frozenset(
 )
 
 
-_EXPLAIN_DDL = ("explain", "(", "ddl")
-
-
 class Kind(Enum):
     WORD = auto()
     NAME = auto()
@@ -73,17 +70,12 @@ def split_script(script: str) -> tuple[RawStatement, ...]:
     statements: list[RawStatement] = []
     current: list[Token] = []
     for token in [*tokens, None]:
-        if token is not None and (token.token_type is not TokenType.SEMICOLON or _takes_all(current)):
+        if token is not None and token.token_type is not TokenType.SEMICOLON:
             current.append(token)
         elif current:
             statements.append(_raw(text, tuple(current)))
             current = []
     return tuple(statements)
-
-
-def _takes_all(tokens: list[Token]) -> bool:
-    """EXPLAIN (DDL ...) is about all statements up to the end of the text."""
-    return tuple(token.text.lower() for token in tokens[: len(_EXPLAIN_DDL)]) == _EXPLAIN_DDL
 
 
 def is_complete(script: str) -> bool:

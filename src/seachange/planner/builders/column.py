@@ -22,6 +22,7 @@ from seachange.model.statements import (
     Volatility,
 )
 from seachange.model.states import State
+from seachange.model.targets import Goal
 from seachange.model.types import TEXT, SqlType
 from seachange.model.values import format_canonical
 from seachange.planner.builders.constraint import add_key, add_rule
@@ -226,10 +227,23 @@ def set_default(draft: Draft, table_id: TableId, action: SetDefault) -> None:
             raise errors.InvalidColumnChange(name=action.name, relation=draft.name_of(table_id), detail=detail)
     old = draft.only(elements.ColumnDefault, table_id=table_id, column_id=column_id)
     text, sequences = bind_default(draft, draft.column_type(table_id, column_id).type, action.default)
+    is_added = draft.column_element(table_id, column_id) in draft.targets
     if text is not None:
+        if is_added:
+            _forget_transient_defaults(draft, table_id, column_id)
         draft.replace(old, elements.ColumnDefault(table_id, column_id, text, sequences))
+    elif old is not None and old in draft.targets and is_added and not draft.is_new(table_id):
+        # Whoever writes a row while the column is hidden cannot name it: without a default it would have no value.
+        draft.outlive(old)
     elif old is not None:
         draft.drop(old)
+
+
+def _forget_transient_defaults(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
+    for element, target in list(draft.targets.items()):
+        is_one = isinstance(element, elements.ColumnDefault) and target.goal is Goal.TRANSIENT
+        if is_one and (element.table_id, element.column_id) == (table_id, column_id):
+            del draft.targets[element]
 
 
 def set_not_null(draft: Draft, table_id: TableId, action: SetNotNull) -> None:

@@ -125,6 +125,11 @@ class Draft:
         elif element in self._states:
             self._remove(element)
 
+    def outlive(self, element: Element) -> None:
+        """Takes away what this transaction adds, but only once the change is done: it is needed meanwhile."""
+        self.targets[element] = replace(self.targets[element], goal=Goal.TRANSIENT)
+        self._remove(element)
+
     def promote(self, element: Element) -> None:
         """A constraint that was not valid is validated."""
         earlier = self.targets.get(element)

@@ -45,7 +45,7 @@ def view_stages(plan: Plan, catalog: Catalog) -> list[StageView]:
 def point_of_no_return(plan: Plan) -> int | None:
     """The position of the first stage that cannot be taken back."""
     for position, stage in enumerate(plan.stages):
-        if any(not plan.graph.nodes[n].step.revertible for t in stage.transitions for n in t.nodes):
+        if stage.is_publication:
             return position
     return None
 
