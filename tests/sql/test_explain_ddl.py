@@ -119,7 +119,8 @@ def test_an_empty_table_is_explained_as_it_is_and_with_rows(session):
 
 def test_several_statements_are_one_plan(session):
     fill(session)
-    lines = explain(session, "alter table foo add column x int; create index i on foo (x); create index j on foo (c1);")
+    block = "begin; alter table foo add column x int; create index i on foo (x); create index j on foo (c1); commit"
+    lines = explain(session, block)
     assert lines[0].startswith("3 stages: 2 versions published, 1 waited for")
     assert "      build i+ and j+ from one scan of foo_pkey, as of the raise of min_version" in lines
 
@@ -144,7 +145,7 @@ def test_what_is_not_executed_is_explained(session):
         ("select 1", "42601"),
         ("begin", "42601"),
         (";", "42601"),
-        ("alter table foo drop column c2; select 1", "42601"),
+        ("begin; alter table foo drop column c2; select 1; commit", "42601"),
     ],
 )
 def test_errors_are_those_of_the_statement(session, sql, state):
@@ -164,3 +165,10 @@ def test_a_read_only_transaction_may_explain(session):
     session.execute("begin read only")
     assert explain(session, CHANGE)
     session.execute("rollback")
+
+
+def test_statements_after_it_are_statements(session):
+    fill(session)
+    before = session.execute("select count(*) from foo").rows
+    results = session.execute("explain (ddl) alter table foo add column x int; select count(*) from foo")
+    assert results.rows == before

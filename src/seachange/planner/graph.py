@@ -155,9 +155,13 @@ _PARTS: tuple[type[Element], ...] = (
 def _hosted(targets: Sequence[Target]) -> set[int]:
     """The targets of which nobody sees anything as long as their host is hidden: parts of what is being added, and the
     new sequence or type of a column that is."""
+    # What is a part of a new table waits for the table, and so for the publication.
+    new = {t.element.table_id for t in targets if t.adds and isinstance(t.element, elements.Table)}
     hosts: set[tuple[object, ...]] = set()
     created: set[int] = set()
     for target in targets:
+        if getattr(target.element, "table_id", None) in new:
+            continue
         for kinds, fields in _HOSTS:
             if target.adds and isinstance(target.element, kinds):
                 hosts.add(_place(target.element, fields))

@@ -12,7 +12,7 @@ from itertools import count
 from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.model.ids import TableId
-from seachange.model.statements import DdlExplanation, DdlStatement
+from seachange.model.statements import Begin, Commit, DdlExplanation, DdlStatement
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.explain.form import explain_plan
 from seachange.planner.explain.stages import summary
@@ -40,9 +40,12 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
 
 def _read(text: str) -> list[DdlStatement]:
     statements: list[DdlStatement] = []
-    for statement in parse_script(text):
+    parsed = parse_script(text)
+    if parsed and isinstance(parsed[0], Begin):
+        parsed = parsed[1:-1] if isinstance(parsed[-1], Commit) else parsed[1:]
+    for statement in parsed:
         if not isinstance(statement, DdlStatement):
-            detail = "EXPLAIN (DDL) takes statements that change the schema, up to the end of the text"
+            detail = "EXPLAIN (DDL) takes a statement that changes the schema, or several between BEGIN and COMMIT"
             raise errors.SyntaxProblem(detail=detail)
         statements.append(statement)
     if not statements:

@@ -70,12 +70,20 @@ def split_script(script: str) -> tuple[RawStatement, ...]:
     statements: list[RawStatement] = []
     current: list[Token] = []
     for token in [*tokens, None]:
-        if token is not None and token.token_type is not TokenType.SEMICOLON:
+        if token is not None and (token.token_type is not TokenType.SEMICOLON or _explains_block(current)):
             current.append(token)
         elif current:
             statements.append(_raw(text, tuple(current)))
             current = []
     return tuple(statements)
+
+
+def _explains_block(tokens: list[Token]) -> bool:
+    """Whether this is EXPLAIN (DDL ...) BEGIN; ... before its COMMIT: a transaction is explained as a whole."""
+    words = [token.text.lower() for token in tokens]
+    if words[:3] != ["explain", "(", "ddl"] or ")" not in words:
+        return False
+    return words[words.index(")") + 1 :][:1] == ["begin"] and words[-1] not in ("commit", "end")
 
 
 def is_complete(script: str) -> bool:
