@@ -241,9 +241,12 @@ def set_default(draft: Draft, table_id: TableId, action: SetDefault) -> None:
 
 def _forget_transient_defaults(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
     for element, target in list(draft.targets.items()):
-        is_one = isinstance(element, elements.ColumnDefault) and target.goal is Goal.TRANSIENT
-        if is_one and (element.table_id, element.column_id) == (table_id, column_id):
-            del draft.targets[element]
+        match element:
+            case elements.ColumnDefault(table_id=table, column_id=column) if (table, column) == (table_id, column_id):
+                if target.goal is Goal.TRANSIENT:
+                    del draft.targets[element]
+            case _:
+                pass
 
 
 def set_not_null(draft: Draft, table_id: TableId, action: SetNotNull) -> None:
