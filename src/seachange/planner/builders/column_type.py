@@ -105,7 +105,8 @@ def replace_column(
     old_type = draft.column_type(table_id, old_id).type
     new_id = draft.take_column_id(table_id)
     moved = _parts_of(draft, table_id, old_id)
-    users = _users(draft, table_id, old_id)
+    # Refuses what cannot be moved, before anything is changed.
+    _users(draft, table_id, old_id)
     if draft.has_no_rows(table_id):
         draft.add(elements.Column(table_id, new_id, in_place_of=old_id))
     else:
@@ -119,7 +120,8 @@ def replace_column(
     for owner in draft.select(elements.SequenceOwner, **place):
         draft.replace(owner, replace(owner, column_id=new_id))
     rebuild_primary(draft, table_id, new_id)
-    for user in users:
+    # Looked up anew: foreign keys of the table to itself refer to the new primary index by now.
+    for user in _users(draft, table_id, old_id):
         _move_user(draft, user, old_id, new_id)
     move_comment(draft, table_id, (ObjectKind.COLUMN, old_id), (ObjectKind.COLUMN, new_id))
     drop_column_parts(draft, table_id, old_id)
