@@ -1,11 +1,12 @@
-"""The low-water mark: whatever the order of events, it is never above the snapshot of an open or future transaction."""
+"""The marks: whatever the order of events, neither is above the snapshot of an open or future transaction of its kind,
+and whoever waits for writers is told as soon as there is none below."""
 
 from collections.abc import Iterator
 from itertools import combinations
 
 import pytest
 
-from seachange.engine.registry import Registry
+from seachange.engine.registry import Registry, Writer
 from seachange.model.ids import Seq
 
 # A transaction registers, reads the head, moves to it, and ends; meanwhile commits arrive and marks are published.
@@ -32,16 +33,26 @@ class World:
 
     def __init__(self) -> None:
         self.head = self.applied = Seq(10)
-        self.registry = Registry(self.head)
+        self.calls = 0
+        self.registry = Registry(self.head, self.pass_)
         self.tickets: dict[str, int] = {}
         self.snapshots: dict[str, Seq] = {}
         self.marks: list[Seq] = []
+        self.write_marks: list[Seq] = []
+        self.writers: set[str] = set()
+        self.published = Seq(0)
+
+    def pass_(self) -> None:
+        self.calls += 1
 
     def run(self, tagged: str) -> None:
         who, event = tagged.split()
         match event:
             case "enter":
                 self.tickets[who] = self.registry.enter()
+            case "join":
+                self.tickets[who] = self.registry.enter(Writer(who))
+                self.writers.add(who)
             case "read":
                 # A transaction reads at what its node has applied after it looked.
                 self.applied = self.head
@@ -57,13 +68,26 @@ class World:
             case "apply":
                 self.applied = self.head
                 self.registry.advance(self.applied)
+            case "publish":
+                self.head = self.published = Seq(self.head + 1)
+            case "hear":
+                self.applied = self.head
+                self.registry.note_publication(self.published)
+                self.registry.advance(self.applied)
             case _:
-                self.marks.append(self.registry.mark())
+                marks = self.registry.marks()
+                self.marks.append(marks.low)
+                self.write_marks.append(marks.write)
+                self.calls = 0
 
     def check(self, history: list[str]) -> None:
         mark = self.marks[-1] if self.marks else Seq(0)
         assert self.marks == sorted(self.marks), history
         assert all(mark <= snapshot for snapshot in self.snapshots.values()), history
+        write_mark = self.write_marks[-1] if self.write_marks else Seq(0)
+        assert self.write_marks == sorted(self.write_marks), history
+        assert all(write_mark <= s for who, s in self.snapshots.items() if who in self.writers), history
+        assert mark <= write_mark <= self.applied, history
         # One that begins now would read at least what is applied.
         assert mark <= self.applied, history
 
@@ -77,6 +101,37 @@ def test_one_transaction_in_every_interleaving():
             world.check(history)
         count += 1
     assert count == 3150
+
+
+WRITER = ("join", "read", "move", "leave")
+
+
+def test_a_writer_and_a_publication_in_every_interleaving():
+    """Once the publication is applied and no writer is below it, a heartbeat was asked for, or has gone out."""
+    for history in merges(WRITER, ("publish", "hear"), HEART):
+        world = World()
+        for event in history:
+            world.run(event)
+            world.check(history)
+        told = world.calls > 0 or (world.write_marks and world.write_marks[-1] >= world.published)
+        assert told, history
+
+
+@pytest.mark.parametrize("may_write", [False, True])
+def test_readers_hold_the_low_mark_only(may_write: bool):
+    calls: list[int] = []
+    registry = Registry(Seq(10), lambda: calls.append(1))
+    ticket = registry.enter(Writer("one", 5) if may_write else None)
+    registry.move(ticket, Seq(10))
+    registry.note_publication(Seq(11))
+    registry.advance(Seq(12))
+    assert bool(calls) is not may_write
+    marks = registry.marks()
+    assert (marks.low, marks.write) == (10, 10 if may_write else 12)
+    assert marks.holders == (((Seq(10), Writer("one", 5)),) if may_write else ())
+    registry.leave(ticket)
+    assert calls
+    assert (registry.marks().low, registry.marks().write) == (12, 12)
 
 
 @pytest.mark.slow

@@ -10,11 +10,16 @@ from seachange.engine.interrupts import Interrupts
 
 @dataclass(slots=True)
 class Client:
-    """`actor` is unique within the node, and above 0 for sessions."""
+    """`actor` is unique within the node, and above 0 for sessions; `name` is how it is called where others wait for
+    it."""
 
     actor: int
     interrupts: Interrupts = field(default_factory=Interrupts)
     advisory: AdvisoryLocks = field(default_factory=AdvisoryLocks)
+
+    @property
+    def name(self) -> str:
+        return f"session {self.actor}"
 
 
 def driven_by_hand(ticket: int) -> Client:

@@ -126,6 +126,8 @@ def _set_transaction(session: SessionState, statement: SetTransaction) -> None:
     if statement.isolation is not None:
         _set(session, SetSetting("transaction_isolation", statement.isolation.value, local=True))
     if statement.read_only is not None:
+        if session.read_only and not statement.read_only and session.has_begun:
+            raise errors.ActiveTransaction(detail="transaction read-write mode must be set before any query")
         session.read_only = statement.read_only
 
 

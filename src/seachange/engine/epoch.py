@@ -10,7 +10,7 @@ files behind it may be gone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from seachange import errors
@@ -32,7 +32,16 @@ from seachange.storage.warehouse import Warehouse
 
 
 class EpochState:
-    def __init__(self, catalog: Catalog, warehouse: Warehouse, name: str, expiry_ms: int, clock: Clock) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        warehouse: Warehouse,
+        name: str,
+        expiry_ms: int,
+        clock: Clock,
+        passed: Callable[[], None],
+    ) -> None:
+        """`passed` is called when the writers' mark can be raised and somebody may wait for it."""
         self.catalog = catalog
         self.epoch: Epoch = catalog.register_node(name, expiry_ms)
         self.lock = threading.RLock()
@@ -43,7 +52,7 @@ class EpochState:
         self.schemas = SchemaHistory(self._schema_at(self.applied))
         self.conflicts = ConflictMap()
         self.images = Images(catalog, self.epoch, warehouse)
-        self.registry = Registry(self.applied)
+        self.registry = Registry(self.applied, passed)
         self.locks = LockTable(self.epoch)
         self.shared = SharedLocks(catalog, self.epoch, self.locks, clock)
         self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
@@ -108,6 +117,7 @@ class EpochState:
     def _apply(self, entry: LogEntry) -> None:
         if entry.descriptors:
             self.schemas.apply(entry.seq, entry.descriptors)
+            self.registry.note_publication(entry.seq)
         self.conflicts.add(entry)
         self.images.apply(entry)
         self.applied = entry.seq
@@ -131,6 +141,7 @@ class EpochState:
         entry = _entry(member.request, outcome)
         if entry.descriptors:
             self.schemas.apply(entry.seq, entry.descriptors)
+            self.registry.note_publication(entry.seq)
             for descriptor in entry.descriptors:
                 if descriptor.body is not None:
                     self.images.learn(descriptor.body)

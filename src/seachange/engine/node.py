@@ -16,6 +16,7 @@ from seachange.engine.advisory import AdvisoryLocks
 from seachange.engine.client import Client
 from seachange.engine.epoch import EpochState
 from seachange.engine.follower import Follower
+from seachange.engine.holders import encode_holders
 from seachange.engine.keeper import Keeper, compact_index
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.transaction import Transaction
@@ -40,6 +41,8 @@ class Node:
         self.name = name
         self.expiry_ms = expiry_ms
         self._renewing = threading.Lock()
+        # Set when the next heartbeat is not to wait for its time.
+        self._beat_now = threading.Event()
         self._epoch = self._register()
         self._actors = count(1)
         self._stopped = threading.Event()
@@ -64,7 +67,7 @@ class Node:
 
     def _register(self) -> EpochState:
         parts = self.parts
-        return EpochState(parts.catalog, parts.warehouse, self.name, self.expiry_ms, parts.clock)
+        return EpochState(parts.catalog, parts.warehouse, self.name, self.expiry_ms, parts.clock, self._beat_now.set)
 
     def new_client(self, notices: list[str]) -> Client:
         return Client(next(self._actors), advisory=AdvisoryLocks(notices))
@@ -74,16 +77,17 @@ class Node:
         isolation: Isolation = Isolation.READ_COMMITTED,
         as_of: Seq | None = None,
         client: Client | None = None,
+        may_write: bool = True,
     ) -> Transaction:
         if self._stopped.is_set():
             raise errors.NodeClosed()
         if self._epoch.ended:
             self._renew(self._epoch)
         try:
-            return Transaction(self.parts, self._epoch, isolation, as_of, client)
+            return Transaction(self.parts, self._epoch, isolation, as_of, client, may_write)
         except errors.StaleNode:
             self._renew(self._epoch)
-            return Transaction(self.parts, self._epoch, isolation, as_of, client)
+            return Transaction(self.parts, self._epoch, isolation, as_of, client, may_write)
 
     def sequence_at(self, timestamp_us: int) -> Seq:
         return self.parts.catalog.sequence_at(timestamp_us)
@@ -100,17 +104,20 @@ class Node:
         return self.expiry_ms / 1_000 / _BEATS_PER_EXPIRY
 
     def _keep_beating(self) -> None:
-        while not self._stopped.wait(self._beat_seconds):
+        while not self._stopped.is_set():
+            self._beat_now.wait(self._beat_seconds)
+            self._beat_now.clear()
             # The catalog may be out of reach for now; the epoch outlives short interruptions.
             with suppress(errors.OperationalError):
                 self.beat()
 
     def beat(self) -> None:
-        """One heartbeat: renews the epoch and publishes the low-water mark. It waits for nothing that a statement
+        """One heartbeat: renews the epoch and publishes its marks. It waits for nothing that a statement
         may hold, or a long one would end the epoch."""
         epoch = self._epoch
         try:
-            self.parts.catalog.heartbeat(epoch.epoch, epoch.registry.mark())
+            marks = epoch.registry.marks()
+            self.parts.catalog.heartbeat(epoch.epoch, marks.low, marks.write, encode_holders(marks))
         except errors.StaleNode:
             self._renew(epoch)
 
@@ -127,8 +134,7 @@ class Node:
     def _catch_up(self) -> None:
         epoch = self._epoch
         try:
-            if not len(epoch.registry):
-                epoch.catch_up()
+            epoch.catch_up()
         except errors.StaleNode:
             self._renew(epoch)
 
@@ -161,6 +167,7 @@ class Node:
         if self._stopped.is_set():
             return
         self._stopped.set()
+        self._beat_now.set()
         self._follower.stop()
         self._epoch.locks.end()
         self.watchdog.stop()

@@ -1,30 +1,68 @@
-"""The open transactions of a node, and the low-water mark that follows from them.
+"""The open transactions of a node, and the marks that follow from them.
 
-**Invariant:** `mark()` never exceeds the snapshot of any open or future transaction of this node. A transaction is
-entered with the current mark as its bound *before* it reads the head, so that none slips in below a published mark.
+**Invariant:** `marks().low` never exceeds the snapshot of any open or future transaction of this node, `marks().write`
+that of any that may write. A transaction is entered with the current mark as its bound *before* it reads the head, so
+that none slips in below a published mark.
+
+**Invariant:** as soon as the writers' mark can pass the newest publication of a descriptor, `passed` is called: whoever
+waits for the writers of older versions is told at once, not with the next heartbeat.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import count
 
 from seachange.model.ids import Seq
 
 
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Somebody who may write: a name to show, and since when."""
+
+    name: str
+    since_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """`holders` are those that keep the writers' mark where it is: with their snapshots, the lowest first."""
+
+    low: Seq
+    write: Seq
+    holders: tuple[tuple[Seq, Writer], ...]
+
+
+# So many holders are told of.
+_HOLDERS_MAX = 10
+
+
+def _nobody_waits() -> None:
+    pass
+
+
 class Registry:
-    def __init__(self, head: Seq) -> None:
+    def __init__(self, head: Seq, passed: Callable[[], None] = _nobody_waits) -> None:
         self._lock = threading.Lock()
         self._tickets = count()
         self._bounds: dict[int, Seq] = {}
+        self._writers: dict[int, Writer] = {}
         self._head = head
         self._mark = head
+        self._write_mark = head
+        # The newest publication of a descriptor.
+        self._published = Seq(0)
+        self._passed = passed
 
-    def enter(self) -> int:
+    def enter(self, writer: Writer | None = None) -> int:
         """Registers a transaction that is about to read the head; its bound is the mark as it stands."""
         with self._lock:
             ticket = next(self._tickets)
-            self._bounds[ticket] = self._mark
+            self._bounds[ticket] = self._mark if writer is None else self._write_mark
+            if writer is not None:
+                self._writers[ticket] = writer
             return ticket
 
     def enter_below(self, snapshot: Seq) -> int:
@@ -38,22 +76,47 @@ class Registry:
         """The transaction now reads at `snapshot`."""
         with self._lock:
             self._bounds[ticket] = snapshot
+            has_passed = self._has_passed()
+        if has_passed:
+            self._passed()
 
     def leave(self, ticket: int) -> None:
         with self._lock:
             self._bounds.pop(ticket, None)
+            self._writers.pop(ticket, None)
+            has_passed = self._has_passed()
+        if has_passed:
+            self._passed()
 
     def advance(self, head: Seq) -> None:
         """The node has applied the log up to `head`: later transactions start at or above it."""
         with self._lock:
             self._head = max(self._head, head)
+            has_passed = self._has_passed()
+        if has_passed:
+            self._passed()
+
+    def note_publication(self, seq: Seq) -> None:
+        """A descriptor was published, whose older versions somebody may wait for."""
+        with self._lock:
+            self._published = max(self._published, seq)
+
+    def _has_passed(self) -> bool:
+        return self._write_mark < self._published <= self._lowest(self._writers)
+
+    def _lowest(self, tickets: dict[int, Writer] | dict[int, Seq]) -> Seq:
+        return min((self._bounds[ticket] for ticket in tickets), default=self._head)
 
     def mark(self) -> Seq:
-        """The mark to publish. It never goes back."""
+        return self.marks().low
+
+    def marks(self) -> Marks:
+        """The marks to publish. They never go back."""
         with self._lock:
-            lowest = min(self._bounds.values(), default=self._head)
-            self._mark = max(self._mark, min(lowest, self._head))
-            return self._mark
+            self._mark = max(self._mark, min(self._lowest(self._bounds), self._head))
+            self._write_mark = max(self._write_mark, min(self._lowest(self._writers), self._head))
+            open_ = sorted(((self._bounds[t], w) for t, w in self._writers.items()), key=lambda held: held[0])
+            return Marks(self._mark, self._write_mark, tuple(open_[:_HOLDERS_MAX]))
 
     def __len__(self) -> int:
         return len(self._bounds)

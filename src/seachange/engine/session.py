@@ -123,7 +123,7 @@ class Session:
         if self.status is Status.FAILED:
             raise errors.InFailedTransaction()
         if self.status is Status.IDLE:
-            return self._retrying(lambda transaction: self._run(prepared, transaction, values))
+            return self._retrying(lambda transaction: self._run(prepared, transaction, values), prepared.writes)
         return self.in_transaction(lambda transaction: self._run(prepared, transaction, values))
 
     def _run(self, prepared: Prepared, transaction: Transaction, values: Sequence[Any]) -> Result:
@@ -178,8 +178,8 @@ class Session:
             self._fail()
             raise
 
-    def _once(self, work: Callable[[Transaction], T]) -> T:
-        transaction = self._begin()
+    def _once(self, work: Callable[[Transaction], T], may_write: bool = True) -> T:
+        transaction = self._begin(may_write)
         try:
             result = work(transaction)
         except BaseException:
@@ -195,15 +195,15 @@ class Session:
         if transaction.commit() is not None:
             self.is_settled = True
 
-    def _retrying(self, work: Callable[[Transaction], T]) -> T:
+    def _retrying(self, work: Callable[[Transaction], T], may_write: bool = True) -> T:
         """A statement that stands for itself never shows a conflict to its client before it was retried."""
         changes = self.client.advisory.changes
         for _ in range(RETRIES_MAX):
             try:
-                return self._once(work)
+                return self._once(work, may_write)
             except (errors.SerializationFailure, errors.DeadlockDetected) as problem:
                 self._check_repeatable(problem, changes)
-        return self._once(work)
+        return self._once(work, may_write)
 
     def _check_repeatable(self, problem: errors.Error, changes: int) -> None:
         """Advisory locks of the session are not taken back: what took one is not run again, and who holds one may be
@@ -212,12 +212,12 @@ class Session:
         if advisory.changes != changes or (advisory.any_held and isinstance(problem, errors.DeadlockDetected)):
             raise problem
 
-    def _begin(self) -> Transaction:
+    def _begin(self, may_write: bool = True) -> Transaction:
         as_of = parse_as_of(self.settings.get("seachange.as_of"))
         if isinstance(as_of, dt.datetime):
             as_of = self.node.sequence_at((as_of - _EPOCH) // _MICROSECOND)
         seq = None if as_of is None else Seq(as_of)
-        transaction = self.node.begin(self._isolation(), seq, self.client)
+        transaction = self.node.begin(self._isolation(), seq, self.client, may_write and not self.read_only)
         # A session waits, and runs a statement again.
         transaction.claims.waits = True
         try:

@@ -38,8 +38,9 @@ class TransactionReads(TransactionSchema):
         isolation: Isolation,
         as_of: Seq | None = None,
         client: Client | None = None,
+        may_write: bool = True,
     ) -> None:
-        super().__init__(parts, epoch, isolation, as_of, client)
+        super().__init__(parts, epoch, isolation, as_of, client, may_write)
         self._scans = 0
 
     # Scans.

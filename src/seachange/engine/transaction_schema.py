@@ -17,6 +17,7 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
+from seachange.engine.registry import Writer
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
@@ -35,11 +36,14 @@ class TransactionSchema:
         isolation: Isolation,
         as_of: Seq | None = None,
         client: Client | None = None,
+        may_write: bool = True,
     ) -> None:
         self.parts = parts
         self.epoch = epoch
         self.isolation = isolation
         self.read_only = as_of is not None
+        # Schema changes do not wait for one that only reads.
+        self._may_write = may_write and as_of is None
         self.buffer = WriteBuffer()
         self.pending = PendingSchema()
         # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.
@@ -51,7 +55,7 @@ class TransactionSchema:
         self.shares: dict[KeyHash, Seq] = {}
         # Stays empty below SERIALIZABLE.
         self.reads = ReadSet()
-        self._ticket = epoch.registry.enter() if as_of is None else epoch.registry.enter_below(as_of)
+        self._ticket = self._enter(client) if as_of is None else epoch.registry.enter_below(as_of)
         try:
             self.snapshot = self._look() if as_of is None else self._look_back(as_of)
         except BaseException:
@@ -61,6 +65,12 @@ class TransactionSchema:
         self.client = client if client is not None else driven_by_hand(self._ticket)
         self.claims = Claims(epoch, self._ticket, self.client, self.shares)
         self._open = True
+
+    def _enter(self, client: Client | None) -> int:
+        if not self._may_write:
+            return self.epoch.registry.enter()
+        name = client.name if client is not None else "a transaction of its own"
+        return self.epoch.registry.enter(Writer(name, self.parts.clock.wall_us()))
 
     def _look(self) -> Seq:
         head = self.epoch.catch_up()
@@ -133,6 +143,8 @@ class TransactionSchema:
     def _check_writable(self) -> None:
         if self.read_only:
             raise errors.ReadOnlyTransaction(command="a write")
+        if not self._may_write:
+            raise errors.Bug(detail="a transaction writes that was said to read only")
 
     def check_snapshot(self) -> None:
         """Raises when what this transaction reads may have been collected."""

@@ -42,8 +42,9 @@ class TransactionWrites(TransactionReads):
         isolation: Isolation,
         as_of: Seq | None = None,
         client: Client | None = None,
+        may_write: bool = True,
     ) -> None:
-        super().__init__(parts, epoch, isolation, as_of, client)
+        super().__init__(parts, epoch, isolation, as_of, client, may_write)
         self._foreign_keys = ForeignKeys(self)
 
     def mark(self) -> Mark:
