@@ -401,6 +401,11 @@ class ObjectInUse(OperationalError):
     message = "{detail}"
 
 
+class SchemaBusy(ObjectInUse):
+    message = "the object is being changed by job {jobs}"
+    hint_text = "SHOW JOBS shows how far it is. Outside of a transaction block the statement waits for it."
+
+
 class NotInPrerequisiteState(OperationalError):
     sqlstate = "55000"
     message = "{detail}"
@@ -538,6 +543,25 @@ class CursorClosed(InterfaceError):
 class NoResult(InterfaceError):
     sqlstate = "24000"
     message = "the last statement gave no rows"
+
+
+# The parents of errors that come from a record: by the class of their SQLSTATE.
+_FAMILIES: dict[str, type[DatabaseError]] = {
+    "0A": NotSupportedError,
+    "22": DataError,
+    "23": IntegrityError,
+    "42": ProgrammingError,
+    "XX": InternalError,
+}
+
+
+def remembered(sqlstate: str, message: str, hint: str | None = None) -> DatabaseError:
+    """An error that was met at another time or place, by its code and words."""
+    family = _FAMILIES.get(sqlstate[:2], OperationalError)
+    class_ = type("RememberedError", (family,), {"sqlstate": sqlstate, "message": "{text}", "hint_text": None})
+    error: DatabaseError = class_(text=message)
+    error.hint = hint
+    return error
 
 
 class Bug(InternalError):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from seachange.runtime.faults import POINTS
+from seachange.runtime import faults
 from tests.crash.conftest import CountPassages, Passages
 from tests.crash.killing import SEED, Tally, judge_after, run_until_killed
 from tests.support.databases import MakePlace
@@ -12,6 +12,9 @@ from tests.support.workers import Workers
 OTHER_SEEDS = (1, 2)
 # A commit of PostgreSQL is written inside the server; its client is killed meanwhile in test_unknown_outcomes.
 ELSEWHERE = {("postgresql", "commit.written")}
+
+# Jobs have tests of their own.
+POINTS = [point for point in faults.POINTS if not point.startswith("job.")]
 
 
 def skip_elsewhere(kind: str, point: str) -> None:

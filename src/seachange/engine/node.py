@@ -17,6 +17,7 @@ from seachange.engine.client import Client
 from seachange.engine.epoch import EpochState
 from seachange.engine.follower import Follower
 from seachange.engine.holders import encode_holders
+from seachange.engine.jobs import JobDesk
 from seachange.engine.keeper import Keeper, compact_index
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.transaction import Transaction
@@ -56,6 +57,8 @@ class Node:
             thread.start()
         self.keeper = Keeper(parts, retention_us)
         self.keeper.start(lambda: self._epoch)
+        self.jobs = JobDesk(parts, lambda: self._epoch)
+        self.jobs.start()
 
     @property
     def epoch(self) -> EpochState:
@@ -169,6 +172,7 @@ class Node:
         self._stopped.set()
         self._beat_now.set()
         self._follower.stop()
+        self.jobs.stop()
         self._epoch.locks.end()
         self.watchdog.stop()
         self.keeper.stop()

@@ -8,6 +8,7 @@ from seachange.model.descriptor import Table
 from seachange.model.descriptor_json import encode_table
 from seachange.model.ids import DescriptorId, IndexId
 from seachange.model.log import DescriptorChange, GenerationChange
+from seachange.model.states import State
 
 
 class PendingSchema:
@@ -74,7 +75,7 @@ class PendingSchema:
                 id=id_,
                 expected=before.version if before else 0,
                 version=after.version if after else (before.version + 1 if before else 0),
-                name=_qualified(after or before),
+                name=qualified_name(after or before),
                 body=encode_table(after) if after else None,
             )
             for id_, (before, after) in self._changes.items()
@@ -82,13 +83,14 @@ class PendingSchema:
         )
 
     def new_indexes(self) -> tuple[GenerationChange, ...]:
-        """An index that is created over nothing is complete from the start: it gets an empty generation."""
+        """An index that is created over nothing is complete from the start: it gets an empty generation. One that is
+        not to be read yet is built by a job."""
         created: list[IndexId] = []
         for before, after in self._changes.values():
             known = set(before.index_by_id) if before else set()
-            created += [i.id for i in after.indexes if i.id not in known] if after else []
+            created += [i.id for i in after.indexes if i.id not in known and i.state is State.PUBLIC] if after else []
         return tuple(GenerationChange(index_id, None, None, ()) for index_id in created)
 
 
-def _qualified(table: Table | None) -> str:
+def qualified_name(table: Table | None) -> str:
     return f"{table.database}.{table.schema}.{table.name}" if table else ""

@@ -14,6 +14,7 @@ from typing import Any, TextIO, TypeVar
 
 from seachange import errors
 from seachange.engine.control import is_control, run_control
+from seachange.engine.job_session import JobStatement, is_asynchronous, job_result
 from seachange.engine.node import Node
 from seachange.engine.rerun import run_current
 from seachange.engine.savepoints import Point, Savepoints
@@ -22,8 +23,11 @@ from seachange.engine.statements import NamedStatements, OpenCursors, prepare_on
 from seachange.engine.transaction import Transaction
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
+from seachange.model.jobs import JobId
 from seachange.model.relation import RelationName
 from seachange.model.timezone import in_zone, session_zone
+from seachange.runtime.faults import reach
+from seachange.sql.busy import Busy
 from seachange.sql.copy import copy_out
 from seachange.sql.copy_text import CopyFormat
 from seachange.sql.duck import DuckSession
@@ -57,6 +61,7 @@ class Session:
         self.client = node.new_client(self.notices)
         self._is_guarded = False
         self.is_settled = False
+        self._launched: JobId | None = None
         self._savepoints = Savepoints()
         self.prepared = NamedStatements()
         self.cursors = OpenCursors()
@@ -123,16 +128,58 @@ class Session:
         if self.status is Status.FAILED:
             raise errors.InFailedTransaction()
         if self.status is Status.IDLE:
-            return self._retrying(lambda transaction: self._run(prepared, transaction, values), prepared.writes)
+            return self._run_alone(prepared, values)
         return self.in_transaction(lambda transaction: self._run(prepared, transaction, values))
+
+    def _run_alone(self, prepared: Prepared, values: Sequence[Any]) -> Result:
+        """A statement with all that follows from it: a change of the schema may go on as a job."""
+        result, launched = self._run_in_turn(prepared, values)
+        if launched is None:
+            return result
+        # It may be ended again: only its first stage has been committed.
+        self.is_settled = False
+        if self._is_asynchronous(prepared):
+            self.node.jobs.let_go(launched)
+            return job_result(result.tag, launched)
+        self._job_statement().run(launched)
+        self.is_settled = True
+        return result
+
+    def _run_in_turn(self, prepared: Prepared, values: Sequence[Any]) -> tuple[Result, JobId | None]:
+        """With the job that it has begun, after those changes of the same objects that it waits for."""
+        self._launched = None
+        work = partial(self._run_first, prepared, values)
+        while True:
+            try:
+                return self._retrying(work, prepared.writes), self._launched
+            except Busy as busy:
+                self._job_statement().stand_behind(busy.jobs)
+
+    def _run_first(self, prepared: Prepared, values: Sequence[Any], transaction: Transaction) -> Result:
+        transaction.stands_alone = True
+        transaction.asks_for_job = self._is_asynchronous(prepared)
+        return self._run(prepared, transaction, values)
+
+    def _is_asynchronous(self, prepared: Prepared) -> bool:
+        return is_asynchronous(prepared.parsed, self.settings.get("seachange.concurrently"))
+
+    def _job_statement(self) -> JobStatement:
+        drain_ms = parse_duration_ms(self.settings.get("seachange.drain_timeout"))
+        lock_ms = parse_duration_ms(self.settings.get("lock_timeout"))
+        return JobStatement(self.node, self.client.interrupts, self.notices.append, drain_ms, lock_ms)
 
     def _run(self, prepared: Prepared, transaction: Transaction, values: Sequence[Any]) -> Result:
         if prepared.writes and (self.read_only or transaction.read_only):
             raise errors.ReadOnlyTransaction(command=prepared.command)
         transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
-        result = run_current(
-            transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices)
-        )
+        try:
+            result = run_current(
+                transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices)
+            )
+        except Busy as busy:
+            if transaction.stands_alone:
+                raise
+            raise errors.SchemaBusy(jobs=", ".join(map(str, busy.jobs))) from busy
         return show_in_zone(result, session_zone())
 
     def _guarded(self, work: Callable[[], T]) -> T:
@@ -185,11 +232,24 @@ class Session:
         except BaseException:
             transaction.rollback()
             raise
-        if self._is_guarded:
+        if transaction.jobs:
+            self._settle_job(transaction, transaction.jobs[0].id)
+        elif self._is_guarded:
             self._settle(transaction)
         else:
             self._guarded(lambda: self._settle(transaction))
         return result
+
+    def _settle_job(self, transaction: Transaction, job_id: JobId) -> None:
+        # Held before anybody can see it, so that the node's worker leaves it to this session.
+        self.node.jobs.hold(job_id)
+        try:
+            self._settle(transaction)
+        except BaseException:
+            self.node.jobs.let_go(job_id)
+            raise
+        self._launched = job_id
+        reach("job.created")
 
     def _settle(self, transaction: Transaction) -> None:
         if transaction.commit() is not None:

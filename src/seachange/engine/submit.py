@@ -210,6 +210,7 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         descriptors=changes,
         raises=raises,
         generations=txn.pending.new_indexes(),
+        jobs=tuple(txn.jobs),
         actor=txn.client.actor,
     )
 

@@ -21,6 +21,7 @@ from seachange.engine.registry import Writer
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
+from seachange.model.jobs import JobChange, JobRecord
 from seachange.model.references import Reference, references_to
 
 Row = tuple[Any, ...]
@@ -53,6 +54,10 @@ class TransactionSchema:
         self.fenced: set[TableId] = set()
         # Keys of other tables that rows of this transaction refer to, with the snapshot at which they were there.
         self.shares: dict[KeyHash, Seq] = {}
+        # Jobs that begin with the commit of this transaction, which then stands for one statement.
+        self.jobs: list[JobChange] = []
+        self.stands_alone = False
+        self.asks_for_job = False
         # Stays empty below SERIALIZABLE.
         self.reads = ReadSet()
         self._ticket = self._enter(client) if as_of is None else epoch.registry.enter_below(as_of)
@@ -129,6 +134,9 @@ class TransactionSchema:
 
     def allocate_ids(self, count: int) -> range:
         return self.parts.catalog.allocate_ids(count)
+
+    def unfinished_jobs(self) -> tuple[JobRecord, ...]:
+        return self.parts.catalog.jobs(unfinished=True)
 
     # What it relies on.
 

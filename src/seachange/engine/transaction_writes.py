@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from seachange import errors
+from seachange.changer.job import Job, job_change
 from seachange.engine.bulk import BulkInsert
 from seachange.engine.bulk_change import BulkChange
 from seachange.engine.bulk_rules import check_change, check_load
@@ -28,7 +29,10 @@ from seachange.model.constraint import Action
 from seachange.model.descriptor import Column, Table
 from seachange.model.ids import IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
+from seachange.model.jobs import JobId
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
+from seachange.planner.plan import Change
+from seachange.planner.stages import Phase, Progress
 
 Row = tuple[Any, ...]
 Mark = tuple[int, int, int, Deferral]
@@ -55,6 +59,7 @@ class TransactionWrites(TransactionReads):
         while len(self.shares) > mark[2]:
             self.shares.popitem()
         self.pending.reset(mark[1])
+        self.jobs.clear()
         self._foreign_keys.deferral = mark[3]
         self._abandon([segment.id for segment in self.buffer.reset(mark[0])])
 
@@ -67,6 +72,12 @@ class TransactionWrites(TransactionReads):
         self.pending.publish(before, after)
         if before is not None and after is not None:
             self.buffer.convert(self.parts.write_plan(before), self.parts.write_plan(after))
+
+    def launch(self, statement: str, change: Change, progress: Progress, phase: Phase) -> JobId:
+        """The rest of a change becomes a job when this transaction commits."""
+        job = Job(self.parts.catalog.new_job_id(), statement, change, progress, phase)
+        self.jobs.append(job_change(job, f"began: {statement}"))
+        return job.id
 
     def is_empty(self, index_id: IndexId) -> bool:
         table = next(t for t in self.tables() if index_id in t.index_by_id)

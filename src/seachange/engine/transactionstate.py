@@ -13,6 +13,7 @@ from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
+from seachange.model.jobs import JobChange
 from seachange.storage.image import SnapshotParts
 
 
@@ -28,6 +29,7 @@ class TransactionState(Protocol):
     relied_empty: dict[IndexId, tuple[Table, Seq]]
     fenced: set[TableId]
     shares: dict[KeyHash, Seq]
+    jobs: list[JobChange]
 
     def index_parts(self, table: Table, index: Index) -> SnapshotParts: ...
 

@@ -15,7 +15,7 @@ from seachange.planner.graph import Skip
 from seachange.planner.plan import Change
 from seachange.planner.stages import Phase, Progress
 
-CHANGE_CODEC = Codec(
+CHANGE_CLASSES: tuple[type, ...] = (
     *get_args(elements.Element),
     Action,
     Change,
@@ -30,3 +30,5 @@ CHANGE_CODEC = Codec(
     Status,
     Target,
 )
+
+CHANGE_CODEC = Codec(*CHANGE_CLASSES)

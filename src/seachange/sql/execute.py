@@ -30,10 +30,11 @@ _KEPT_CHARS_MAX = 10_000
 class Prepared:
     """One statement of a text. `plan` is shared by all sessions: it is replaced, never changed."""
 
-    __slots__ = ("command", "parsed", "plan")
+    __slots__ = ("command", "parsed", "plan", "text")
 
-    def __init__(self, parsed: Parsed) -> None:
+    def __init__(self, parsed: Parsed, text: str = "") -> None:
         self.parsed = parsed
+        self.text = text
         # With the time zone in which it read its constants.
         self.plan: tuple[Plan, str] | None = None
         self.command = _command(parsed)
@@ -61,7 +62,9 @@ def prepare(text: str) -> tuple[Prepared, ...]:
 def _prepare(text: str) -> tuple[Prepared, ...]:
     if "\x00" in text:
         raise errors.CharacterNotInRepertoire()
-    return tuple(Prepared(parsed) for parsed in parse_script(text))
+    parsed = parse_script(text)
+    # Only a statement that stands alone is ever called by its text.
+    return tuple(Prepared(one, text.strip().rstrip("; \n") if len(parsed) == 1 else "") for one in parsed)
 
 
 _prepare_kept = lru_cache(maxsize=_PREPARED_MAX)(_prepare)
@@ -81,7 +84,7 @@ def run_statement(
             return _run_tree(prepared, prepared.parsed, port, duck, values)
         if isinstance(prepared.parsed, Explain):
             return run_explain(prepared.parsed, port, duck, values)
-        return run_ddl(prepared.parsed, port, duck, notices)  # type: ignore[arg-type]
+        return run_ddl(prepared.parsed, prepared.text, port, duck, notices)  # type: ignore[arg-type]
     except BaseException:
         port.reset(mark)
         raise

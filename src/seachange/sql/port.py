@@ -14,16 +14,32 @@ import pyarrow as pa
 from seachange.model.condition import Condition
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import IndexId, KeyHash, TableId
+from seachange.model.jobs import JobId, JobRecord
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
 from seachange.model.references import Reference
 from seachange.model.scan import Scan, ScanFacts
 from seachange.planner.catalog import TableSize
+from seachange.planner.plan import Change
+from seachange.planner.stages import Phase, Progress
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
 
 
 class TransactionPort(Protocol):
+    @property
+    def stands_alone(self) -> bool:
+        """Whether the transaction is one statement, which may go on after its commit as a job."""
+
+    @property
+    def asks_for_job(self) -> bool:
+        """Whether a change is to have a job even if nothing is left for it to do."""
+
+    def unfinished_jobs(self) -> tuple[JobRecord, ...]: ...
+
+    def launch(self, statement: str, change: Change, progress: Progress, phase: Phase) -> JobId:
+        """The rest of a change becomes a job when the transaction commits."""
+
     def table(self, schema: str | None, name: str) -> Table:
         """The table as of the statement's snapshot (with the transaction's own changes); UndefinedTable if none."""
 

@@ -1,12 +1,16 @@
-"""DDL that takes effect in the transaction that runs it: what moves no bytes and waits for nobody.
+"""DDL: planned for one statement at a time, over the tables as the transaction sees them.
 
-The plan is made for one statement at a time, over the tables as the transaction sees them; the versions are published
-when it commits.
+What moves no bytes and waits for nobody takes effect in the transaction, whose commit publishes the versions. Of other
+changes the first stage does, if the statement stands alone; the rest becomes a job.
+
+**Invariant:** a change is planned only from descriptors of which no other change is under way that it must wait for;
+one that begins in between publishes a version, and so refuses the commit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from seachange import errors
 from seachange.model import elements
@@ -15,10 +19,11 @@ from seachange.model.descriptor import Table
 from seachange.model.elements import Element
 from seachange.model.ids import TableId
 from seachange.model.ops import OpType
-from seachange.model.statements import DdlStatement
+from seachange.model.statements import DdlStatement, DropIndex
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.plan import Plan, plan_statements
-from seachange.planner.stages import Phase
+from seachange.planner.stages import Phase, progress_after
+from seachange.sql.busy import check_change, check_named
 from seachange.sql.ddl.check import verify_checks
 from seachange.sql.ddl.index_types import settle_indexes
 from seachange.sql.ddl.tags import command_tag
@@ -59,22 +64,51 @@ class _Sizes(Mapping[TableId, TableSize]):
         return len(self._tables)
 
 
-def run_ddl(statement: DdlStatement, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
+def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
     tables = {table.id: table for table in port.tables()}
     catalog = Catalog(tables, _Sizes(port, tables))
-    plan = plan_statements(catalog, [statement], _fresh_ids(port))
+    plan = _plan(statement, catalog, port)
     _refuse_unfit(plan)
+    at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
+    needs_job = any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
+    if needs_job and plan.change.empty:
+        # Rows may come before the job is done.
+        plan = plan_statements(replace(catalog, sizes={}), [statement], _fresh_ids(port))
+        at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
+    if needs_job and not port.stands_alone:
+        raise errors.FeatureNotSupported(
+            feature="this change of a table that has rows in a transaction block",
+            instead="Send the statement alone, outside of a block. EXPLAIN (DDL) shows what it takes.",
+        )
+    check_change(plan.change, port)
     after = catalog
-    for stage in plan.stages:
+    for stage in at_once:
         after = apply_ops(after, plan.ops(stage))
     for table_id in plan.change.empty:
         port.rely_on_empty(tables[table_id].primary.id)
-    changed = {id_ for stage in plan.stages for id_ in stage.publishes}
+    changed = {id_ for stage in at_once for id_ in stage.publishes}
     for id_ in sorted(changed):
         _publish(tables.get(id_), after.descriptors.get(id_), port, duck)
-    port.fence(plan.change.fenced)
+    if needs_job or port.asks_for_job:
+        rest = [stage.phase for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
+        progress = progress_after(plan.graph, at_once)
+        port.launch(text, plan.change, progress, rest[0] if rest else Phase.NON_REVERTIBLE)
+    if not needs_job:
+        port.fence(plan.change.fenced)
     notices.extend(plan.notices)
     return Result(command_tag(statement))
+
+
+def _plan(statement: DdlStatement, catalog: Catalog, port: TransactionPort) -> Plan:
+    if isinstance(statement, DropIndex):
+        # It may name one that another change is about to add.
+        check_named(statement, port)
+    try:
+        return plan_statements(catalog, [statement], _fresh_ids(port))
+    except errors.Error:
+        # What is wrong may be what another change has yet to do.
+        check_named(statement, port)
+        raise
 
 
 def _fresh_ids(port: TransactionPort) -> Iterator[int]:
@@ -102,9 +136,3 @@ def _refuse_unfit(plan: Plan) -> None:
                 pass
         if what is not None:
             raise errors.FeatureNotSupported(feature=f"executing DDL about {what}", instead="EXPLAIN (DDL) plans it.")
-    for stage in plan.stages:
-        if stage.phase is not Phase.PRE_COMMIT and stage.type is not OpType.COLLECTION:
-            raise errors.FeatureNotSupported(
-                feature="this change of a table that has rows",
-                instead="It works while the table is empty. EXPLAIN (DDL) shows what it takes.",
-            )

@@ -72,6 +72,12 @@ def _check_as_of(value: str) -> str:
     return value.strip()
 
 
+def _check_concurrently(value: str) -> str:
+    if value.lower() not in ("wait", "async"):
+        raise ValueError(value)
+    return value.lower()
+
+
 SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
@@ -94,6 +100,18 @@ SETTINGS: dict[str, Setting] = {
             "",
             _check_as_of,
             "Read as of a sequence number or a timestamp; empty for now.",
+        ),
+        Setting(
+            "seachange.concurrently",
+            "wait",
+            _check_concurrently,
+            "Whether CREATE and DROP INDEX CONCURRENTLY wait for their job, or give its id at once: wait or async.",
+        ),
+        Setting(
+            "seachange.drain_timeout",
+            "5s",
+            _check_duration,
+            "How long a schema change waits for transactions that began before it.",
         ),
         Setting("lock_timeout", "0", _check_duration, "How long a statement waits for a key; 0 for ever."),
         Setting("seachange.node_expiry", "10s", _check_duration, "After what silence a node is given up."),

@@ -1,0 +1,137 @@
+"""A job: how far a change has come, as a value that can be written down and taken up by anybody.
+
+**Invariant:** whatever a job has done is in its record, written by the same commit that did it. Who takes it up plans
+the rest from the record alone and goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from seachange.model.codec import Codec
+from seachange.model.elements import descriptor_of
+from seachange.model.ids import DescriptorId, SegmentId, Seq
+from seachange.model.jobs import FINISHED, JobChange, JobId, JobRecord, JobStatus
+from seachange.model.ops import OpType
+from seachange.model.work import UnitDone
+from seachange.planner.change_codec import CHANGE_CLASSES
+from seachange.planner.plan import Change, Plan, plan_remainder, plan_revert
+from seachange.planner.stages import Phase, Progress
+
+# Stands in a record for the sequence of the very commit that writes it, which is not known before.
+THIS_COMMIT = Seq(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a job went back: the error that its statement answers with."""
+
+    sqlstate: str
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageDone:
+    """A step that was taken: what, when it began, how long it took, and how many rows it read."""
+
+    phase: Phase
+    what: str
+    began_us: int
+    took_us: int
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """`at` is the raise that backfills and validations read as of; `units` what of the present stage is done, with the
+    number of its op. `rows_total` is what all its work reads, `rows_before` what was read in stages that are done, and
+    `rows_done` in the present one. `seen` is the commit that wrote the record; `errors_met` counts attempts that failed
+    since the last step."""
+
+    id: JobId
+    statement: str
+    change: Change
+    progress: Progress
+    phase: Phase
+    status: JobStatus = JobStatus.RUNNING
+    at: Seq | None = None
+    rows_total: int = 0
+    rows_before: int = 0
+    rows_done: int = 0
+    failure: Failure | None = None
+    # What is waited for now, in words.
+    waiting: str = ""
+    stages: tuple[StageDone, ...] = ()
+    units: tuple[tuple[int, UnitDone], ...] = ()
+    errors_met: int = 0
+    revision: int = 0
+    seen: Seq = Seq(0)  # noqa: RUF009 - a number
+
+    @property
+    def is_reverting(self) -> bool:
+        return self.status is JobStatus.REVERTING
+
+    @property
+    def is_finished(self) -> bool:
+        return self.status in FINISHED
+
+    @property
+    def can_be_canceled(self) -> bool:
+        return self.phase is not Phase.NON_REVERTIBLE and not self.is_reverting and not self.is_finished
+
+    @property
+    def descriptors(self) -> tuple[DescriptorId, ...]:
+        return tuple(sorted({descriptor_of(target.element) for target in self.change.targets}))
+
+    @property
+    def files(self) -> tuple[SegmentId, ...]:
+        return tuple(file for _, unit in self.units for file in unit.files)
+
+    @property
+    def fraction_done(self) -> float:
+        """How much of the work is done: it never goes back while the job goes forth."""
+        if self.status is JobStatus.SUCCEEDED:
+            return 1.0
+        if not self.rows_total:
+            return 0.0
+        return min(0.99, (self.rows_before + self.rows_done) / self.rows_total)
+
+    def rest(self) -> Plan:
+        """The stages that are left."""
+        if self.is_reverting:
+            return plan_revert(self.change, self.progress)
+        return plan_remainder(self.change, self.progress, self.phase)
+
+    @property
+    def stage(self) -> str:
+        """What is done next, in a word."""
+        stages = () if self.is_finished else self.rest().stages
+        if not stages:
+            return ""
+        if stages[0].raises and stages[0].type is not OpType.COLLECTION:
+            return "drain"
+        return str(stages[0].type)
+
+
+_CODEC = Codec(*CHANGE_CLASSES, Failure, Job, JobStatus, StageDone, UnitDone)
+
+
+def job_change(job: Job, event: str = "") -> JobChange:
+    """The record of the job as it is from the commit on."""
+    held = () if job.is_finished else job.descriptors
+    body = _CODEC.encode(replace(job, revision=0, seen=Seq(0)))
+    return JobChange(job.id, job.revision, job.status, held, body, job.files, event)
+
+
+def written(job: Job, seq: Seq) -> Job:
+    """The job when the commit with its record was accepted."""
+    at = seq if job.at == THIS_COMMIT else job.at
+    return replace(job, revision=job.revision + 1, seen=seq, at=at)
+
+
+def read_job(record: JobRecord) -> Job:
+    job = _CODEC.decode(record.body)
+    assert isinstance(job, Job)
+    at = record.updated_seq if job.at == THIS_COMMIT else job.at
+    return replace(job, revision=record.revision, seen=record.updated_seq, at=at)

@@ -1,0 +1,287 @@
+"""The runner: takes a job from where it is to its end, one commit at a time.
+
+**Invariant:** every step ends in one commit that carries the job's next record, compared with the one that was read.
+A runner that was overtaken, or whose node's epoch has ended, cannot publish anything.
+
+**Invariant:** nothing that can fail for the data's sake comes after the publication; what fails before it is taken back
+by the reversed plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from seachange import errors
+from seachange.changer.drain import Drain, describe
+from seachange.changer.job import THIS_COMMIT, Failure, Job, StageDone, job_change, read_job, written
+from seachange.changer.ports import Changes, Holder, Lost, Pipeline
+from seachange.changer.reactions import Reaction, backoff_s, reaction_to
+from seachange.model.elements import descriptor_of
+from seachange.model.ids import Seq, TableId
+from seachange.model.jobs import JobRequest, JobStatus
+from seachange.model.ops import BackfillIndexes, Op, OpType, SetState, Validate
+from seachange.model.work import Built, UnitDone
+from seachange.planner.plan import Plan
+from seachange.planner.stages import Phase, Progress, Stage
+from seachange.runtime.clock import Clock
+from seachange.runtime.faults import reach
+
+# How often a validation writes down how far it has come, and looks at what was asked of the job.
+LOOK_US = 1_000_000
+
+
+class _Paused(Exception):
+    """Somebody asked for a pause."""
+
+
+class Runner:
+    """`told` is called with every new state of the job; `pause` waits, or raises if the work is to end."""
+
+    def __init__(
+        self,
+        changes: Changes,
+        pipeline: Pipeline,
+        drain: Drain,
+        clock: Clock,
+        pause: Callable[[float], None],
+        told: Callable[[Job], None] = lambda job: None,
+    ) -> None:
+        self._changes = changes
+        self._pipeline = pipeline
+        self._drain = drain
+        self._clock = clock
+        self._pause = pause
+        self._told = told
+        self._looked_us = 0
+
+    def run(self, job: Job) -> Job:
+        """To its end, or to a pause. `Lost` if another has taken it up."""
+        while not job.is_finished and job.status is not JobStatus.PAUSED:
+            job = self._step(job)
+            self._told(job)
+        return job
+
+    def take(self, job: Job) -> Job:
+        """Makes the job this runner's own. One that was paused goes on, or goes back."""
+        status = JobStatus.RUNNING if job.status in (JobStatus.PAUSED, JobStatus.PENDING) else job.status
+        event = "resumed" if job.status is JobStatus.PAUSED else "taken up"
+        job = self._record(replace(job, status=status), event)
+        reach("job.taken")
+        return job
+
+    def _step(self, job: Job) -> Job:
+        try:
+            # Hears of an interrupt.
+            self._pause(0)
+            self._heed(job)
+            return self._advance(job)
+        except _Paused:
+            return self._record(replace(self._reread(job), status=JobStatus.PAUSED), "paused")
+        except errors.StaleNode as problem:
+            raise Lost(str(problem)) from problem
+        except errors.Error as problem:
+            return self._react(self._reread(job), problem)
+
+    def _react(self, job: Job, problem: errors.Error) -> Job:
+        """After an error. What cannot be taken back any more, or is being taken back, is tried until it succeeds."""
+        attempts = job.errors_met + 1
+        reaction = reaction_to(problem, attempts)
+        if reaction is Reaction.REVERT and job.can_be_canceled:
+            return self.turn(job, Failure(problem.sqlstate, str(problem), problem.hint))
+        job = replace(job, errors_met=attempts)
+        if reaction is Reaction.RESTART:
+            unfenced = job.progress.unfenced | set(job.descriptors)
+            job = replace(job, at=None, units=(), rows_done=0, progress=replace(job.progress, unfenced=unfenced))
+        job = self._record(job, f"tries again after an error: {problem.sqlstate}: {problem}")
+        self._pause(backoff_s(attempts))
+        return job
+
+    def turn(self, job: Job, failure: Failure) -> Job:
+        """From here on the change is taken back."""
+        turned = replace(
+            job, status=JobStatus.REVERTING, failure=failure, units=(), waiting="", errors_met=0, rows_done=0
+        )
+        job = self._record(turned, f"is taken back: {failure.sqlstate}: {failure.message}")
+        reach("job.reverting")
+        return job
+
+    def _heed(self, job: Job) -> None:
+        """Does what was asked of the job meanwhile, by an exception."""
+        self._looked_us = self._clock.steady_us()
+        record = self._changes.read(job.id)
+        if record is None or record.revision != job.revision:
+            raise Lost(f"job {job.id} was taken up by another")
+        if record.request is JobRequest.PAUSE and not job.is_reverting:
+            raise _Paused
+        if record.request is JobRequest.CANCEL and job.can_be_canceled:
+            raise errors.QueryCanceled(reason=f"CANCEL JOB {job.id}")
+
+    def _reread(self, job: Job) -> Job:
+        """The job as it is on record: steps of a stage may have gone on."""
+        record = self._changes.read(job.id)
+        if record is None or record.revision < job.revision:
+            raise Lost(f"job {job.id} is gone")
+        return read_job(record)
+
+    # Stages.
+
+    def _advance(self, job: Job) -> Job:
+        plan = job.rest()
+        # What is left is collected once no snapshot can read it, by the collector, which waits for that itself.
+        if all(stage.type is OpType.COLLECTION for stage in plan.stages):
+            return self._finish(job)
+        stage = plan.stages[0]
+        if stage.raises and stage.type is not OpType.COLLECTION:
+            return self._raise(job, plan, stage)
+        began_us = self._clock.wall_us()
+        match stage.type:
+            case OpType.MUTATION:
+                return self._mutate(job, plan, stage, began_us)
+            case OpType.BACKFILL:
+                return self._backfill(job, plan, stage, began_us)
+            case OpType.VALIDATION:
+                return self._validate(job, plan, stage, began_us)
+            case OpType.COLLECTION:
+                return self._record(self._after(job, plan, stage, began_us))
+
+    def _raise(self, job: Job, plan: Plan, stage: Stage) -> Job:
+        """Waits, for a time, until nobody can commit with an older version, then makes sure of it."""
+        began_us = self._clock.wall_us()
+        current = job
+
+        def tell(holders: tuple[Holder, ...]) -> None:
+            nonlocal current
+            self._heed(current)
+            current = self._record(replace(current, waiting=describe(holders)))
+            self._told(current)
+
+        late = self._drain.wait(job.seen, tell)
+        reach("job.drained")
+        rest = replace(job.progress, unfenced=job.progress.unfenced - set(stage.raises))
+        raised = replace(
+            current,
+            progress=rest,
+            waiting="",
+            units=(),
+            at=THIS_COMMIT,
+            rows_done=0,
+            rows_total=job.rows_total or self._measure(plan),
+            errors_met=0,
+            stages=(*job.stages, StageDone(stage.phase, "drain", began_us, self._clock.wall_us() - began_us)),
+        )
+        event = f"no longer waits for {describe(late)}" if late else "every writer knows the newest version"
+        seq = self._changes.raise_versions(stage.raises, job_change(raised, event))
+        reach("job.raised")
+        return written(raised, seq)
+
+    def _mutate(self, job: Job, plan: Plan, stage: Stage, began_us: int) -> Job:
+        mutations = [op for op in plan.ops(stage) if isinstance(op, SetState)]
+        fenced = job.change.fenced if stage.is_publication and not job.is_reverting else frozenset()
+        after = self._after(job, plan, stage, began_us)
+        what = "published" if stage.is_publication else "moved on"
+        seq = self._changes.publish(mutations, fenced, job_change(after, f"{what}: {len(mutations)} elements"))
+        reach("job.published")
+        return written(after, seq)
+
+    def _backfill(self, job: Job, plan: Plan, stage: Stage, began_us: int) -> Job:
+        at = _as_of(job)
+        built: list[Built] = []
+        current = job
+        for number, op in enumerate(plan.ops(stage)):
+            assert isinstance(op, BackfillIndexes)
+
+            def keep(unit: UnitDone, number: int = number) -> None:
+                nonlocal current
+                current = self._keep(current, number, unit)
+
+            done = [unit for of, unit in current.units if of == number]
+            built += self._pipeline.backfill(op, at, done, keep)
+        reach("job.built")
+        read = sum(unit.rows for _, unit in current.units)
+        after = self._after(replace(current, units=()), plan, stage, began_us, read)
+        seq = self._changes.attach(built, at, job_change(after, f"built {len(built)} indexes as of {at}"))
+        reach("job.attached")
+        return written(after, seq)
+
+    def _keep(self, job: Job, number: int, unit: UnitDone) -> Job:
+        kept = replace(job, units=(*job.units, (number, unit)), rows_done=job.rows_done + unit.rows)
+        job = self._record(kept)
+        self._told(job)
+        reach("job.unit")
+        self._heed(job)
+        return job
+
+    def _validate(self, job: Job, plan: Plan, stage: Stage, began_us: int) -> Job:
+        current = job
+
+        def report(rows: int) -> None:
+            nonlocal current
+            current = replace(current, rows_done=current.rows_done + rows)
+            if self._clock.steady_us() - self._looked_us >= LOOK_US:
+                self._heed(current)
+                current = self._record(current)
+                self._told(current)
+
+        for op in plan.ops(stage):
+            assert isinstance(op, Validate)
+            violation = self._pipeline.validate(op, _as_of(job), report)
+            if violation is not None:
+                detail = f": {violation.detail}" if violation.detail else ""
+                raise errors.remembered(violation.sqlstate, violation.message + detail)
+        reach("job.validated")
+        return self._record(self._after(current, plan, stage, began_us, current.rows_done), "validated")
+
+    def _finish(self, job: Job) -> Job:
+        status = JobStatus.SUCCEEDED
+        if job.failure is not None:
+            status = JobStatus.CANCELED if job.failure.sqlstate == errors.QueryCanceled.sqlstate else JobStatus.FAILED
+        job = self._record(replace(job, status=status, waiting="", units=()), status.value)
+        reach("job.finished")
+        return job
+
+    # The record.
+
+    def _record(self, job: Job, event: str = "") -> Job:
+        return written(job, self._changes.record(job_change(job, event)))
+
+    def _after(self, job: Job, plan: Plan, stage: Stage, began_us: int, rows: int = 0) -> Job:
+        """The job when the stage is done."""
+        statuses = list(job.progress.statuses)
+        for transition in stage.transitions:
+            statuses[transition.target] = transition.status
+        unfenced = job.progress.unfenced | set(stage.publishes)
+        following = plan.stages[1].phase if len(plan.stages) > 1 else Phase.NON_REVERTIBLE
+        done = StageDone(stage.phase, str(stage.type), began_us, self._clock.wall_us() - began_us, rows)
+        return replace(
+            job,
+            progress=Progress(tuple(statuses), unfenced),
+            phase=following,
+            rows_before=job.rows_before + rows,
+            rows_done=0,
+            waiting="",
+            errors_met=0,
+            stages=(*job.stages, done),
+        )
+
+    def _measure(self, plan: Plan) -> int:
+        """About how many rows the work that is left reads."""
+        head = self._changes.head()
+        ops = [op for stage in plan.stages for op in plan.ops(stage)]
+        return sum(self._pipeline.rows(table_id, head) for table_id in filter(None, map(_table_read, ops)))
+
+
+def _table_read(op: Op) -> TableId | None:
+    match op:
+        case BackfillIndexes():
+            return op.table_id
+        case Validate():
+            return TableId(descriptor_of(op.element))
+        case _:
+            return None
+
+
+def _as_of(job: Job) -> Seq:
+    if job.at is None:
+        raise errors.Bug(detail=f"job {job.id} reads rows before any raise")
+    return job.at

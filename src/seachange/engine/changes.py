@@ -1,0 +1,148 @@
+"""Commits on behalf of jobs, under one epoch of the node.
+
+**Invariant:** what is published is made of the newest descriptors and compared with them; whoever publishes in between
+makes it be made again. The job's record is compared too, and a record that is not the expected one ends the runner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from seachange import errors
+from seachange.changer.ports import Holder, Lost
+from seachange.engine.committer import Submission
+from seachange.engine.epoch import EpochState
+from seachange.engine.holders import leases_of
+from seachange.engine.nodeparts import NodeParts
+from seachange.engine.pending import qualified_name
+from seachange.model.descriptor import Table
+from seachange.model.descriptor_json import encode_table
+from seachange.model.elements import descriptor_of
+from seachange.model.ids import CommitId, DescriptorId, Seq, TableId
+from seachange.model.jobs import JobChange, JobId, JobRecord
+from seachange.model.log import (
+    CommitRequest,
+    Committed,
+    DescriptorChange,
+    GenerationChange,
+    StaleEpoch,
+    Superseded,
+    VersionRaise,
+)
+from seachange.model.ops import SetState
+from seachange.model.work import Built
+from seachange.planner.catalog import change_descriptor
+
+# A descriptor that others change all the time is tried so often.
+ATTEMPTS_MAX = 100
+_EXPIRY_LOOK_US = 500_000
+
+
+class NodeChanges:
+    def __init__(self, parts: NodeParts, epoch: EpochState) -> None:
+        self._parts = parts
+        self._epoch = epoch
+        self._looked_us = 0
+
+    def read(self, job_id: JobId) -> JobRecord | None:
+        return self._parts.catalog.job(job_id)
+
+    def head(self) -> Seq:
+        return self._epoch.catch_up()
+
+    def publish(self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange) -> Seq:
+        shut = set(fenced)
+
+        def build(request: CommitRequest) -> CommitRequest:
+            changes = self._next_versions(mutations)
+            raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body is not None and c.id in shut)
+            return replace(request, descriptors=changes, raises=raises)
+
+        return self._commit(build, job)
+
+    def _next_versions(self, mutations: Sequence[SetState]) -> tuple[DescriptorChange, ...]:
+        by_descriptor: dict[DescriptorId, list[SetState]] = {}
+        for mutation in mutations:
+            by_descriptor.setdefault(descriptor_of(mutation.element), []).append(mutation)
+        newest = self._epoch.schemas.newest.by_id
+        return tuple(
+            change
+            for id_, changed in by_descriptor.items()
+            if (change := _change(id_, newest.get(id_), changed)) is not None
+        )
+
+    def raise_versions(self, descriptors: Iterable[DescriptorId], job: JobChange) -> Seq:
+        ids = tuple(descriptors)
+
+        def build(request: CommitRequest) -> CommitRequest:
+            newest = self._epoch.schemas.newest.by_id
+            # One that is gone has shut out all of its writers.
+            raises = tuple(VersionRaise(id_, newest[id_].version) for id_ in ids if id_ in newest)
+            return replace(request, raises=raises)
+
+        return self._commit(build, job)
+
+    def attach(self, built: Sequence[Built], at: Seq, job: JobChange) -> Seq:
+        changes = tuple(GenerationChange(one.index_id, None, at, one.members) for one in built)
+        return self._commit(lambda request: replace(request, generations=changes), job)
+
+    def record(self, job: JobChange) -> Seq:
+        return self._commit(lambda request: request, job)
+
+    def _commit(self, build: Callable[[CommitRequest], CommitRequest], job: JobChange) -> Seq:
+        for _ in range(ATTEMPTS_MAX):
+            head = self._epoch.catch_up()
+            blank = CommitRequest(CommitId(self._parts.entropy.token(16)), validated=head, oldest=head, jobs=(job,))
+            outcome = self._epoch.committer.submit(Submission(build(blank)))
+            match outcome:
+                case Committed(seq=seq):
+                    return seq
+                case StaleEpoch(epoch=epoch):
+                    self._epoch.ended = True
+                    raise Lost(f"epoch {epoch} has ended")
+                case Superseded(what=what) if what.startswith("descriptor"):
+                    # Another has published a version in between: it stays, and is built upon.
+                    continue
+                case _:
+                    raise Lost(f"job {job.id} cannot go on: {outcome}")
+        raise errors.SerializationFailure(detail=f"job {job.id} was overtaken by other changes {ATTEMPTS_MAX} times")
+
+    def holders(self, below: Seq) -> tuple[Holder, ...]:
+        """Of this node what it knows itself, of others what they have published."""
+        self._expire()
+        found = []
+        for node in self._parts.catalog.nodes():
+            if node.epoch == self._epoch.epoch:
+                marks = self._epoch.registry.marks()
+                if marks.write < below:
+                    names = tuple(writer.name for snapshot, writer in marks.holders if snapshot < below)
+                    found.append(Holder(node.epoch, node.name, names))
+            elif node.live and node.write_mark < below:
+                sessions = tuple(lease.session for lease in leases_of(node) if lease.snapshot < below)
+                found.append(Holder(node.epoch, node.name, sessions))
+        return tuple(found)
+
+    def _expire(self) -> None:
+        """A process that was killed holds its mark until somebody ends its epoch."""
+        now_us = self._parts.clock.steady_us()
+        if now_us - self._looked_us >= _EXPIRY_LOOK_US:
+            self._looked_us = now_us
+            self._parts.catalog.expire_nodes()
+            self._epoch.catch_up()
+
+
+def _change(id_: DescriptorId, before: Table | None, mutations: Sequence[SetState]) -> DescriptorChange | None:
+    after = change_descriptor(before, mutations)
+    if before is None and after is None:
+        # It was dropped meanwhile, and what was to go with it.
+        return None
+    assert after is None or isinstance(after, Table)
+    version = before.version + 1 if before is not None else 1
+    return DescriptorChange(
+        id=id_,
+        expected=before.version if before is not None else 0,
+        version=version,
+        name=qualified_name(after or before),
+        body=encode_table(after) if after is not None else None,
+    )

@@ -1,0 +1,132 @@
+"""A job as a statement of a session: it is run to its end, tells how far it is, and ends with the statement's cancel.
+
+**Invariant:** a statement that has begun a job answers when the job is over, and with its error if it was taken back;
+one that can no longer be taken back goes on without the statement.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from seachange import errors
+from seachange.changer.job import Job, read_job
+from seachange.changer.ports import Lost
+from seachange.engine.interrupts import Interrupts
+from seachange.engine.jobs import Conditions
+from seachange.engine.node import Node
+from seachange.model.jobs import FINISHED, JobId, JobRequest
+from seachange.model.statements import AlterTable, CreateIndex, DropIndex
+from seachange.model.types import BIGINT
+from seachange.planner.exclusion import Answer, Exclusion
+from seachange.sql.parse import Parsed
+from seachange.sql.result import Result, table_column
+
+NOTICE_US = 1_000_000
+_LOOK_SECONDS = 0.1
+
+
+class JobStatement:
+    """`held`: the job is this node's to run; else, and when it is lost to another, it is only waited for."""
+
+    def __init__(
+        self, node: Node, interrupts: Interrupts, notices: Callable[[str], None], drain_ms: int, lock_ms: int
+    ) -> None:
+        self._node = node
+        self._interrupts = interrupts
+        self._notice = notices
+        self._drain_ms = drain_ms
+        self._lock_ms = lock_ms
+        self._turned = False
+        self._told_us = node.parts.clock.steady_us()
+
+    def run(self, job_id: JobId) -> None:
+        conditions = Conditions(self._pause, self._interrupts, self._tell, self._drain_ms, self._lock_ms)
+        try:
+            job = self._node.jobs.run(job_id, conditions)
+        except Lost:
+            job = None
+        except errors.QueryCanceled as problem:
+            raise _goes_on(job_id, problem) from problem
+        finally:
+            self._node.jobs.let_go(job_id)
+        if job is None or not job.is_finished:
+            job = self.wait(job_id)
+        answer(job)
+
+    def wait(self, job_id: JobId) -> Job:
+        """For a job that another runs."""
+        while True:
+            record = self._node.parts.catalog.job(job_id)
+            if record is None:
+                raise errors.UndefinedObject(kind="job", name=str(job_id))
+            job = read_job(record)
+            if record.status in FINISHED:
+                return job
+            self._tell(job)
+            try:
+                self._interrupts.pause(_LOOK_SECONDS)
+            except errors.QueryCanceled:
+                if job.can_be_canceled:
+                    self._node.parts.catalog.request_job(job_id, JobRequest.CANCEL)
+                raise
+
+    def stand_behind(self, jobs: Mapping[JobId, Exclusion]) -> None:
+        """Waits for changes that are under way, or has them taken back first where they would be in vain."""
+        begun_us = self._node.parts.clock.steady_us()
+        for job_id, exclusion in jobs.items():
+            self._notice(f"waits for job {job_id}: {exclusion.reason}")
+            if exclusion.answer is Answer.CANCEL:
+                self._node.parts.catalog.request_job(job_id, JobRequest.CANCEL)
+                self._node.jobs.wake()
+            while (record := self._node.parts.catalog.job(job_id)) is not None and record.status not in FINISHED:
+                waited_ms = (self._node.parts.clock.steady_us() - begun_us) // 1_000
+                if self._lock_ms and waited_ms >= self._lock_ms:
+                    raise errors.LockNotAvailable(detail=f"lock_timeout has passed behind job {job_id}")
+                self._interrupts.pause(_LOOK_SECONDS)
+
+    def _pause(self, seconds: float) -> None:
+        # What is taken back is taken back whole, though the statement was cancelled.
+        if self._turned:
+            threading.Event().wait(seconds)
+        else:
+            self._interrupts.pause(seconds)
+
+    def _tell(self, job: Job) -> None:
+        self._turned = job.is_reverting
+        now_us = self._node.parts.clock.steady_us()
+        if now_us - self._told_us >= NOTICE_US:
+            self._told_us = now_us
+            self._notice(describe(job))
+
+
+def describe(job: Job) -> str:
+    rows = f", {job.rows_before + job.rows_done} of {job.rows_total} rows" if job.rows_total else ""
+    waits = f", waits for {job.waiting}" if job.waiting else ""
+    return f"job {job.id}: {job.status}, {job.stage or 'done'}, {job.fraction_done:.0%}{rows}{waits}"
+
+
+def is_asynchronous(statement: Parsed, concurrently: str) -> bool:
+    """Whether the statement gives the id of its job at once."""
+    match statement:
+        case AlterTable(concurrently=True):
+            return True
+        case CreateIndex(concurrently=True) | DropIndex(concurrently=True):
+            return concurrently == "async"
+        case _:
+            return False
+
+
+def job_result(tag: str, job_id: JobId) -> Result:
+    return Result(tag, (table_column("job_id", BIGINT),), [(job_id,)], 1)
+
+
+def answer(job: Job) -> None:
+    """Raises what the statement of a job that was taken back answers with."""
+    if job.failure is not None:
+        raise errors.remembered(job.failure.sqlstate, job.failure.message, job.failure.hint)
+
+
+def _goes_on(job_id: JobId, problem: errors.Error) -> errors.Error:
+    hint = f"Job {job_id} is past its point of no return and goes on; SHOW JOB {job_id} shows it."
+    return errors.remembered(problem.sqlstate, str(problem), hint)

@@ -1,0 +1,196 @@
+"""The jobs that a node runs: those of its sessions, and those that nobody runs any more.
+
+**Invariant:** a job is run by one runner at a time: inside the node by `_held`, between nodes by the epoch in its
+record. Both only save work; what keeps two runners apart is the compare-and-set of every step.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from seachange import errors
+from seachange.changer.drain import DRAIN_TIMEOUT_MS, Drain
+from seachange.changer.job import Job, read_job
+from seachange.changer.ports import Lost
+from seachange.changer.runner import Runner
+from seachange.engine.changes import NodeChanges
+from seachange.engine.epoch import EpochState
+from seachange.engine.interrupts import Interrupts
+from seachange.engine.nodeparts import NodeParts
+from seachange.engine.snapshot_pipeline import SnapshotPipeline
+from seachange.model.jobs import JobId, JobRecord, JobRequest, JobStatus
+
+CurrentEpoch = Callable[[], EpochState]
+# How often the worker looks for jobs that nobody runs.
+ROUND_SECONDS = 1.0
+# So many jobs the worker runs at the same time.
+RUNNING_MAX = 4
+
+
+class Stopped(Exception):
+    """The node is being closed: the job stays as it is, for another to take up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Under which a job is run: how it waits, how long, and who hears of it. `pause` may raise to end the work."""
+
+    pause: Callable[[float], None]
+    interrupts: Interrupts
+    told: Callable[[Job], None]
+    drain_timeout_ms: int = DRAIN_TIMEOUT_MS
+    lock_timeout_ms: int = 0
+
+
+class JobDesk:
+    def __init__(self, parts: NodeParts, current: CurrentEpoch) -> None:
+        self._parts = parts
+        self._current = current
+        self._lock = threading.Lock()
+        self._held: set[JobId] = set()
+        self._stop = threading.Event()
+        self._awake = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._thread: threading.Thread | None = None
+        # Tests run jobs at a moment of their choosing.
+        self.paused = False
+        self.told: Callable[[Job], None] = lambda job: None
+
+    # Jobs of sessions.
+
+    @contextmanager
+    def holding(self, job_id: JobId) -> Iterator[None]:
+        """Meanwhile the worker of this node leaves the job alone."""
+        self.hold(job_id)
+        try:
+            yield
+        finally:
+            self.let_go(job_id)
+
+    def hold(self, job_id: JobId) -> bool:
+        with self._lock:
+            if job_id in self._held:
+                return False
+            self._held.add(job_id)
+            return True
+
+    def let_go(self, job_id: JobId) -> None:
+        with self._lock:
+            self._held.discard(job_id)
+        self.wake()
+
+    def run(self, job_id: JobId, conditions: Conditions) -> Job:
+        """Runs a job that the caller holds to its end or to a pause; `Lost` if another node has it."""
+        record = self._parts.catalog.job(job_id)
+        if record is None:
+            raise errors.UndefinedObject(kind="job", name=str(job_id))
+        job = read_job(record)
+        epoch = self._current()
+        runner = self._runner(epoch, conditions)
+        if record.epoch != epoch.epoch or job.status in (JobStatus.PAUSED, JobStatus.PENDING):
+            job = runner.take(job)
+        return runner.run(job)
+
+    def _runner(self, epoch: EpochState, conditions: Conditions) -> Runner:
+        changes = NodeChanges(self._parts, epoch)
+        clock = self._parts.clock
+        drain = Drain(changes, clock, conditions.pause, conditions.drain_timeout_ms, conditions.lock_timeout_ms)
+        pipeline = SnapshotPipeline(self._parts, epoch, conditions.interrupts)
+        return Runner(changes, pipeline, drain, clock, conditions.pause, conditions.told)
+
+    # The worker.
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._work, name="seachange-jobs", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._awake.set()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._awake.set()
+        for thread in (self._thread, *self._threads):
+            if thread is not None:
+                thread.join()
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            self._awake.wait(ROUND_SECONDS)
+            self._awake.clear()
+            try:
+                if not self.paused and not self._stop.is_set():
+                    self.take_up()
+            except errors.Error:
+                # The catalog is out of reach for now.
+                continue
+
+    def take_up(self) -> list[threading.Thread]:
+        """Begins to run what nobody runs; gives the threads that do."""
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        begun = []
+        for record in self.find_orphans():
+            if len(self._threads) >= RUNNING_MAX or not self.hold(record.id):
+                continue
+            thread = threading.Thread(target=self._run_held, args=(record.id,), name=f"seachange-job-{record.id}")
+            thread.daemon = True
+            self._threads.append(thread)
+            begun.append(thread)
+            thread.start()
+        return begun
+
+    def find_orphans(self) -> list[JobRecord]:
+        unfinished = self._parts.catalog.jobs(unfinished=True)
+        if not unfinished:
+            return []
+        live = {node.epoch for node in self._parts.catalog.nodes() if node.live}
+        own = self._current().epoch
+        with self._lock:
+            held = set(self._held)
+        return [
+            record
+            for record in unfinished
+            if (record.id not in held and is_wanted(record) and (record.epoch == own or record.epoch not in live))
+            or (record.id not in held and _is_asked_for(record))
+        ]
+
+    def _run_held(self, job_id: JobId) -> None:
+        interrupts = Interrupts()
+        try:
+            self.run(job_id, Conditions(self._pause, interrupts, self._tell))
+        except (Lost, Stopped):
+            # Another goes on with it.
+            return
+        except errors.Error as problem:
+            self._note(job_id, problem)
+        finally:
+            with self._lock:
+                self._held.discard(job_id)
+
+    def _note(self, job_id: JobId, problem: errors.Error) -> None:
+        try:
+            self._parts.catalog.tell(f"is left for later: {problem.sqlstate}: {problem}", job_id)
+        except errors.Error:
+            return
+
+    def _tell(self, job: Job) -> None:
+        self.told(job)
+        if self._stop.is_set():
+            raise Stopped
+
+    def _pause(self, seconds: float) -> None:
+        if self._stop.wait(seconds):
+            raise Stopped
+
+
+def is_wanted(record: JobRecord) -> bool:
+    """Whether a job that nobody runs is to be run."""
+    return record.status is not JobStatus.PAUSED
+
+
+def _is_asked_for(record: JobRecord) -> bool:
+    """A job that was paused belongs to nobody: whoever sees that it is to go on takes it."""
+    return record.status is JobStatus.PAUSED and record.request in (JobRequest.RESUME, JobRequest.CANCEL)

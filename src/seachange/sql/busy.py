@@ -1,0 +1,66 @@
+"""Which changes under way a statement has to wait for, or takes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+
+from seachange.changer.job import read_job
+from seachange.model.descriptor import Table
+from seachange.model.elements import descriptor_of
+from seachange.model.jobs import JobId
+from seachange.model.relation import RelationName
+from seachange.model.statements import DdlStatement
+from seachange.planner.exclusion import Answer, ChangeKind, Exclusion, classify, decide
+from seachange.planner.plan import Change
+from seachange.sql.port import TransactionPort
+
+
+class Busy(Exception):
+    """Other changes are under way for which this one waits, or which it takes back."""
+
+    def __init__(self, jobs: Mapping[JobId, Exclusion]) -> None:
+        super().__init__(", ".join(map(str, jobs)))
+        self.jobs = jobs
+
+
+def check_change(change: Change, port: TransactionPort) -> None:
+    """Raises `Busy` if a job is under way with one of the descriptors that the change is about."""
+    found: dict[JobId, Exclusion] = {}
+    touched = {descriptor_of(target.element) for target in change.targets}
+    for record in port.unfinished_jobs():
+        for id_ in touched.intersection(record.descriptors):
+            job = read_job(record)
+            running, new = classify(job.change, id_), classify(change, id_)
+            if running is None or new is None:
+                continue
+            exclusion = decide(running, new, job.can_be_canceled)
+            if exclusion.answer is not Answer.PROCEED:
+                found[record.id] = exclusion
+    if found:
+        raise Busy(found)
+
+
+def check_named(statement: DdlStatement, port: TransactionPort) -> None:
+    """The same for a statement that cannot be planned as things are: if a table that it names is being changed, it may
+    be possible later."""
+    names = {name.name for name in _relations(statement)}
+    named = {table.id for table in port.tables() if not names.isdisjoint(_names_of(table))}
+    found = [record.id for record in port.unfinished_jobs() if named.intersection(record.descriptors)]
+    if found:
+        raise Busy(dict.fromkeys(found, decide(ChangeKind.WORK, ChangeKind.METADATA)))
+
+
+def _names_of(table: Table) -> set[str]:
+    return {table.name, *(index.name for index in table.indexes)}
+
+
+def _relations(value: object) -> Iterator[RelationName]:
+    if isinstance(value, RelationName):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _relations(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _relations(getattr(value, field.name))
