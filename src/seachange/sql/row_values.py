@@ -1,0 +1,88 @@
+"""Comparisons of whole rows, `(a, b) > (1, 2)`, put as comparisons of their columns.
+
+DuckDB compares rows as values, in which NULLs are equal and last. In SQL a comparison that comes down to a NULL is
+unknown, and a row is NULL if all of its columns are.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from sqlglot import exp
+
+from seachange import errors
+
+# The comparison of columns that decides where all before them are equal, and the one that decides earlier.
+_ORDERS: dict[type[exp.Expr], type[exp.Binary]] = {exp.GT: exp.GT, exp.GTE: exp.GT, exp.LT: exp.LT, exp.LTE: exp.LT}
+# DuckDB takes long to plan many alternatives. In a list of more rows than this it compares rows as values where no
+# column is NULL; where one is, the answer is unknown, though it may be certain that no row of the list is equal.
+_ROWS_MAX = 32
+_COMPARISONS: tuple[type[exp.Binary], ...] = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+
+
+def expand_rows(tree: exp.Expr) -> exp.Expr:
+    """The root is a statement, which is no comparison itself."""
+    for node in list(tree.find_all(*_COMPARISONS, exp.In, exp.Is)):
+        expanded = _expand(node)
+        if expanded is not None:
+            node.replace(exp.Paren(this=expanded))
+    return tree
+
+
+def _expand(node: exp.Expr) -> exp.Expr | None:
+    columns = _columns(node.this)
+    if columns is None:
+        return None
+    match node:
+        case exp.In() if node.expressions and all(_columns(value) is not None for value in node.expressions):
+            return _is_among(node, columns)
+        case exp.Is() if isinstance(node.expression, exp.Null):
+            negated = node.args.get("negate")
+            return _all_of([exp.Is(this=c.copy(), expression=exp.Null(), negate=negated) for c in columns])
+        case exp.Binary() if isinstance(node, _COMPARISONS) and _columns(node.expression) is not None:
+            return _compare(type(node), node.this, node.expression)
+        case _:
+            return None
+
+
+def _is_among(node: exp.In, columns: list[exp.Expr]) -> exp.Expr:
+    long = len(node.expressions) > _ROWS_MAX
+    whole = [value for value in node.expressions if long and not value.find(exp.Null)]
+    terms = [_compare(exp.EQ, node.this, value) for value in node.expressions if not long or value.find(exp.Null)]
+    if whole:
+        known = _all_of([exp.Is(this=c.copy(), expression=exp.Null(), negate=True) for c in columns])
+        among = exp.In(this=node.this.copy(), expressions=[value.copy() for value in whole])
+        terms.append(exp.Case(ifs=[exp.If(this=known, true=among)]))
+    return _any_of(terms)
+
+
+def _columns(node: exp.Expr) -> list[exp.Expr] | None:
+    """The columns of a row that is written out."""
+    node = node.unnest()
+    is_row = isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and node.name.lower() == "row")
+    return list(node.expressions) if is_row and node.expressions else None
+
+
+def _compare(comparison: type[exp.Expr], one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    columns, others = _columns(one), _columns(other)
+    if columns is None or others is None:
+        return comparison(this=one.copy(), expression=other.copy())
+    if len(columns) != len(others):
+        raise errors.SyntaxProblem(detail="rows that are compared have different numbers of columns")
+    pairs = list(zip(columns, others, strict=True))
+    if comparison not in _ORDERS:
+        terms = [_compare(comparison, c, o) for c, o in pairs]
+        return _any_of(terms) if comparison is exp.NEQ else _all_of(terms)
+    decided = _compare(comparison, *pairs[-1])
+    for column, value in reversed(pairs[:-1]):
+        same = _all_of([_compare(exp.EQ, column, value), decided])
+        decided = _any_of([_compare(_ORDERS[comparison], column, value), same])
+    return decided
+
+
+def _all_of(terms: list[exp.Expr]) -> exp.Expr:
+    return exp.Paren(this=reduce(lambda one, other: exp.And(this=one, expression=other), terms))
+
+
+def _any_of(terms: list[exp.Expr]) -> exp.Expr:
+    return exp.Paren(this=reduce(lambda one, other: exp.Or(this=one, expression=other), terms))
