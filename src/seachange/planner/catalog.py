@@ -54,7 +54,8 @@ def apply_ops(catalog: Catalog, ops: Iterable[Op]) -> Catalog:
             descriptors[id_] = after
         elif isinstance(before, Table):
             dropped.append(before)
-    return Catalog(descriptors, catalog.sizes, tuple(dropped))
+    # What came back is not dropped any more.
+    return Catalog(descriptors, catalog.sizes, tuple(table for table in dropped if table.id not in descriptors))
 
 
 def change_descriptor(before: Descriptor | None, mutations: Iterable[SetState]) -> Descriptor | None:

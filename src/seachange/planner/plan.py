@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.model.elements import descriptor_of
 from seachange.model.ids import IndexId, TableId
@@ -61,9 +62,21 @@ def plan_statements(
     graph = build_graph(change.targets, CURRENT, change.skips)
     if change.empty and any(node.step.op in FALLIBLE for node in graph.nodes):
         # Rows may come before such a plan is done, and its publication must not fail for them.
-        change, notices = _build_change(Draft(replace(catalog, sizes={}), ids, evaluated=evaluated), statements)
+        draft = Draft(replace(catalog, sizes={}), ids, evaluated=evaluated)
+        try:
+            change, notices = _build_change(draft, statements)
+        except errors.Error as error:
+            raise _refuse_together(catalog, change) from error
         graph = build_graph(change.targets, CURRENT, change.skips)
     return Plan(change, graph, build_stages(graph, Phase.PRE_COMMIT, unfenced_at_first(change.targets)), notices)
+
+
+def _refuse_together(catalog: Catalog, change: Change) -> errors.Error:
+    names = ", ".join(sorted(catalog.descriptors[id_].name for id_ in change.empty))
+    return errors.FeatureNotSupported(
+        feature=f"a change that needs {names} to be empty, together with one that takes longer than its COMMIT,",
+        instead="Commit the one first, then the other.",
+    )
 
 
 def _build_change(draft: Draft, statements: Sequence[DdlStatement]) -> tuple[Change, tuple[str, ...]]:

@@ -12,6 +12,7 @@ from seachange.model.statements import (
     ColumnDefinition,
     ColumnType,
     Constant,
+    Default,
     DropColumn,
     DropNotNull,
     ExpressionDefinition,
@@ -36,7 +37,7 @@ from seachange.planner.builders.drops import (
     need_cascade,
 )
 from seachange.planner.builders.expression import bind_default, bind_generated
-from seachange.planner.builders.foreign_key import keys_on
+from seachange.planner.builders.foreign_key import keys_on, refuse_unseen_key
 from seachange.planner.builders.identity import add_identity_parts, add_serial
 from seachange.planner.builders.lookup import find_type
 from seachange.planner.builders.primary_key import refuse_second_key
@@ -231,12 +232,22 @@ def set_default(draft: Draft, table_id: TableId, action: SetDefault) -> None:
     if text is not None:
         if is_added:
             _forget_transient_defaults(draft, table_id, column_id)
+            _forget_implied(draft, table_id, column_id, action.default)
         draft.replace(old, elements.ColumnDefault(table_id, column_id, text, sequences))
     elif old is not None and old in draft.targets and is_added and not draft.is_new(table_id):
         # Whoever writes a row while the column is hidden cannot name it: without a default it would have no value.
         draft.outlive(old)
     elif old is not None:
         draft.drop(old)
+
+
+def _forget_implied(draft: Draft, table_id: TableId, column_id: ColumnId, default: Default | None) -> None:
+    """What was known of the first default of a hidden column is not known of another, which is stored meanwhile."""
+    if not isinstance(default, Constant):
+        draft.implied.pop(elements.ColumnNotNull(table_id, column_id), None)
+    for key in keys_on(draft, table_id, [column_id]):
+        if draft.implied.pop(key, None) is not None and draft.goal(key) is Goal.PUBLIC:
+            refuse_unseen_key(draft, table_id, draft.index_by_id(key.parent_id, key.parent_index_id))
 
 
 def _forget_transient_defaults(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:

@@ -13,6 +13,7 @@ from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.statements import AlterColumnType, DropExpression, SetExpression
+from seachange.model.targets import Goal
 from seachange.model.types import SqlType, assignable, widens
 from seachange.planner.builders.column import indexes_on, resolve_type
 from seachange.planner.builders.draft import Draft
@@ -36,11 +37,39 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
         draft.replace(old, elements.ColumnType(table_id, column_id, new))
         _recast_default(draft, table_id, column_id, old.type, new)
         return
+    if draft.column_element(table_id, column_id) in draft.targets:
+        _retype_added(draft, table_id, column_id, new)
+        return
     if action.using is not None:
         conversion = bind_expression(draft, table_id, action.using.pieces, action.using.columns)
     else:
         conversion = Expression(f"CAST({column_reference(column_id)} AS {new.duckdb})", (column_id,))
+    _refuse_added(draft, table_id, conversion)
     replace_column(draft, table_id, column_id, new, conversion)
+
+
+def _retype_added(draft: Draft, table_id: TableId, column_id: ColumnId, new: SqlType) -> None:
+    """A column that this transaction adds has no values of its own yet, unless rows are to get some."""
+    if not draft.has_no_rows(table_id):
+        raise errors.FeatureNotSupported(
+            feature=f"changing the type of column {draft.column_name(table_id, column_id)}, which comes into being by "
+            "the same transaction,",
+            instead="Give it that type at once, or commit first.",
+        )
+    old = draft.column_type(table_id, column_id)
+    draft.replace(old, elements.ColumnType(table_id, column_id, new))
+    _recast_default(draft, table_id, column_id, old.type, new)
+
+
+def _refuse_added(draft: Draft, table_id: TableId, conversion: Expression) -> None:
+    """Old rows, which the new values are computed from, know nothing of what this transaction adds."""
+    added = [c for c in conversion.columns if draft.column_element(table_id, c) in draft.targets]
+    if added and not draft.has_no_rows(table_id):
+        raise errors.FeatureNotSupported(
+            feature=f"USING column {draft.column_name(table_id, added[0])}, which comes into being by the same "
+            "transaction,",
+            instead="Compute the value from columns that rows have, or commit first.",
+        )
 
 
 def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: AlterColumnType, new: SqlType) -> None:
@@ -56,16 +85,19 @@ def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: 
         raise errors.DatatypeMismatch(detail=detail)
     if draft.select(elements.ColumnIdentity, **place):
         check_identity_type(new, name)
-    if old == new:
-        return
-    refuse_if_read(draft, table_id, f"changing the type of column {name}", column_id)
+    doing = f"changing the type of column {name}"
+    refuse_if_read(draft, table_id, doing, column_id)
+    _refuse_computed(draft, table_id, column_id, doing)
+    _check_references(draft, table_id, column_id, new, keeps=action.using is None and widens(old, new))
+
+
+def _refuse_computed(draft: Draft, table_id: TableId, column_id: ColumnId, doing: str) -> None:
     for generated in draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id):
         user = "an index" if generated.virtual else f"column {draft.column_name(table_id, generated.column_id)}"
         raise errors.FeatureNotSupported(
-            feature=f"changing the type of column {name}, from which {user} is computed,",
+            feature=f"{doing}, from which {user} is computed,",
             instead=f"Drop {user} and create it again after the change, in the same transaction.",
         )
-    _check_references(draft, table_id, column_id, new, keeps=action.using is None and widens(old, new))
 
 
 def _check_references(draft: Draft, table_id: TableId, column_id: ColumnId, new: SqlType, keeps: bool) -> None:
@@ -123,6 +155,9 @@ def replace_column(
     # Looked up anew: foreign keys of the table to itself refer to the new primary index by now.
     for user in _users(draft, table_id, old_id):
         _move_user(draft, user, old_id, new_id)
+    for view in draft.select(elements.ViewQuery, column_uses=(table_id, old_id)):
+        uses = tuple((table_id, new_id) if use == (table_id, old_id) else use for use in view.column_uses)
+        draft.replace(view, replace(view, column_uses=uses))
     move_comment(draft, table_id, (ObjectKind.COLUMN, old_id), (ObjectKind.COLUMN, new_id))
     drop_column_parts(draft, table_id, old_id)
     return new_id
@@ -140,9 +175,7 @@ def _parts_of(
     ]
 
 
-def _users(
-    draft: Draft, table_id: TableId, column_id: ColumnId
-) -> list[elements.AnyIndex | elements.Constraint | elements.ColumnGenerated]:
+def _users(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[elements.AnyIndex | elements.Constraint]:
     draft.load_all()
     primary = draft.primary(table_id)
     in_key = column_id in primary.key
@@ -155,7 +188,6 @@ def _users(
         *indexes_on(draft, table_id, column_id),
         *draft.select(elements.CheckConstraint, table_id=table_id, column_ids=column_id),
         *keys_on(draft, table_id, [column_id]),
-        *draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id),
         # Last, since it looks at which of the others are new already.
         *([primary] if in_key else []),
     ]
@@ -163,7 +195,7 @@ def _users(
 
 def _move_user(
     draft: Draft,
-    user: elements.AnyIndex | elements.Constraint | elements.ColumnGenerated,
+    user: elements.AnyIndex | elements.Constraint,
     old: ColumnId,
     new: ColumnId,
 ) -> None:
@@ -187,11 +219,9 @@ def _move_user(
         case elements.ForeignKey():
             id_ = draft.take_constraint_id(user.table_id)
             moved_key = replace(user, constraint_id=id_, column_ids=_swap(user.column_ids, old, new))
-            _move_constraint(draft, user, moved_key)
+            goal = _move_constraint(draft, user, moved_key)
             draft.drop(elements.ForeignKeyParent(user.parent_id, user.table_id, user.constraint_id))
-            draft.add(elements.ForeignKeyParent(user.parent_id, user.table_id, id_))
-        case elements.ColumnGenerated():
-            draft.replace(user, replace(user, expression=rebind(user.expression, old, new)))
+            draft.add(elements.ForeignKeyParent(user.parent_id, user.table_id, id_), goal)
         case elements.PrimaryIndex():
             replaced = user.replaces_id if user in draft.targets else user.index_id
             moved_primary = replace(
@@ -205,15 +235,18 @@ def _move_user(
             rebuild_secondary(draft, user.table_id)
 
 
-def _move_constraint(draft: Draft, old: elements.Constraint, new: elements.Constraint) -> None:
+def _move_constraint(draft: Draft, old: elements.Constraint, new: elements.Constraint) -> Goal:
+    """One that is not valid stays so."""
+    goal = draft.goal(old)
     name = draft.only(elements.ConstraintName, table_id=old.table_id, constraint_id=old.constraint_id)
     assert name is not None
     draft.drop(name)
     draft.drop(old)
-    draft.add(new)
+    draft.add(new, goal)
     kind = ObjectKind.CONSTRAINT
     move_comment(draft, old.table_id, (kind, old.constraint_id), (kind, new.constraint_id))
     draft.add(elements.ConstraintName(old.table_id, new.constraint_id, name.name))
+    return goal
 
 
 def _swap(columns: tuple[ColumnId, ...], old: ColumnId, new: ColumnId) -> tuple[ColumnId, ...]:
@@ -229,7 +262,13 @@ def set_expression(draft: Draft, table_id: TableId, action: SetExpression) -> No
     if old is None:
         raise _not_generated(draft, table_id, action.name)
     bound = bind_generated(draft, table_id, column_id, action.expression)
+    if draft.column_element(table_id, column_id) in draft.targets:
+        draft.replace(old, replace(old, expression=bound))
+        return
+    draft.load_all()
+    _refuse_computed(draft, table_id, column_id, f"another expression for column {action.name}")
     type_ = draft.column_type(table_id, column_id).type
+    _check_references(draft, table_id, column_id, type_, keeps=False)
     new_id = replace_column(draft, table_id, column_id, type_, bound)
     moved = draft.only(elements.ColumnGenerated, table_id=table_id, column_id=new_id)
     assert moved is not None

@@ -24,7 +24,7 @@ from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_check, drop_foreign_key, drop_index, refuse_if_referenced
 from seachange.planner.builders.expression import bind_expression
-from seachange.planner.builders.foreign_key import add_foreign_key
+from seachange.planner.builders.foreign_key import add_foreign_key, refuse_unseen_key
 from seachange.planner.builders.index import build_key
 from seachange.planner.builders.primary_key import add_primary_key
 from seachange.planner.names import choose_name
@@ -180,4 +180,6 @@ def validate_constraint(draft: Draft, table_id: TableId, action: ValidateConstra
     if draft.state(found) is State.ENFORCED:
         draft.promote(found)
         if isinstance(found, elements.ForeignKey):
+            if found not in draft.implied:
+                refuse_unseen_key(draft, table_id, draft.index_by_id(found.parent_id, found.parent_index_id))
             draft.promote(elements.ForeignKeyParent(found.parent_id, table_id, found.constraint_id))

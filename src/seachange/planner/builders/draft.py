@@ -174,6 +174,10 @@ class Draft:
     def state(self, element: Element) -> State:
         return self._states[element]
 
+    def goal(self, element: Element) -> Goal:
+        """Where an element that takes the place of this one shall go: a constraint that is not valid stays so."""
+        return Goal.ENFORCED if self._states[element] is State.ENFORCED else Goal.PUBLIC
+
     def is_new(self, table_id: TableId) -> bool:
         """Whether this transaction creates the table."""
         return table_id not in self.catalog.descriptors

@@ -14,6 +14,7 @@ from seachange.model.constraint import column_reference
 from seachange.model.defaults import constant_value
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_statements import AddEnumValue, CreateEnum, DropEnumValue, ObjectKind, RenameEnumValue
+from seachange.model.objects import EnumType
 from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import existing, refuse_taken
@@ -111,11 +112,20 @@ def drop_enum_value(draft: Draft, statement: DropEnumValue) -> None:
     what = f"value {statement.value} of type {draft.name_of(id_)}"
     for dependent in (*_defaults(draft, id_, value), *_mentions(draft, id_, statement.value)):
         raise errors.DependentObjectsExist(what=what, dependent=dependent)
-    for table_id, column_id in columns_of_type(draft, id_):
+    label = _label_before(draft, id_, value)
+    for table_id, column_id in columns_of_type(draft, id_) if label is not None else ():
         if not draft.has_no_rows(table_id):
-            _keep_out(draft, table_id, column_id, statement.value)
+            _keep_out(draft, table_id, column_id, str(label))
     draft.drop(elements.EnumLabel(id_, value.value_id, statement.value))
     draft.drop(value)
+
+
+def _label_before(draft: Draft, type_id: DescriptorId, value: elements.EnumValue) -> str | None:
+    """What rows show for the value until the change is published; None if it comes with the same transaction, so that
+    no row can have it."""
+    before = draft.catalog.descriptors.get(type_id)
+    values = before.values if isinstance(before, EnumType) else ()
+    return next((known.label for known in values if known.id == value.value_id), None)
 
 
 def _keep_out(draft: Draft, table_id: TableId, column_id: ColumnId, label: str) -> None:

@@ -47,7 +47,7 @@ def add_foreign_key(draft: Draft, table_id: TableId, rule: ForeignKeyDefinition,
     if _reads_as_null(draft, table_id, columns):
         draft.implied[key] = "rows without the column read as NULL"
     elif goal is Goal.PUBLIC:
-        _refuse_unseen_key(draft, table_id, index)
+        refuse_unseen_key(draft, table_id, index)
     draft.add(key, goal)
     draft.add(
         elements.ConstraintName(
@@ -62,13 +62,19 @@ def _reads_as_null(draft: Draft, table_id: TableId, columns: Sequence[ColumnId])
     if draft.is_new(table_id):
         return False
     rebuilt = draft.primary(table_id).rebuilt_ids
-    found = [draft.column_element(table_id, id_) for id_ in columns if id_ not in rebuilt]
+    found = [
+        draft.column_element(table_id, id_)
+        for id_ in columns
+        # Whoever writes a row while the column is hidden stores its default.
+        if id_ not in rebuilt and not draft.select(elements.ColumnDefault, table_id=table_id, column_id=id_)
+    ]
     return any(isinstance(c, elements.Column) and c in draft.targets and c.frozen is None for c in found)
 
 
-def _refuse_unseen_key(draft: Draft, table_id: TableId, key: elements.AnyIndex) -> None:
+def refuse_unseen_key(draft: Draft, table_id: TableId, key: elements.AnyIndex) -> None:
     """Rows cannot be checked, before all is published, against what comes into being only then."""
-    unseen = draft.is_new(key.table_id) or key.built
+    emptied = key.table_id in draft.emptied and key in draft.targets
+    unseen = draft.is_new(key.table_id) or key.built or emptied
     if unseen and not draft.has_no_rows(table_id):
         child, parent = draft.name_of(table_id), draft.name_of(key.table_id)
         raise errors.FeatureNotSupported(

@@ -55,7 +55,8 @@ def change_key(
                 instead="Commit the column first, then make it the primary key.",
             )
         require_not_null(draft, table_id, column_id)
-    proof = using or _existing_proof(draft, table_id, key)
+    # An index that the same transaction adds has proven nothing yet, and gives way before it could.
+    proof = using if using is not None and using not in draft.targets else _existing_proof(draft, table_id, key)
     proof_id = proof.index_id if proof is not None else None
     if proof is None and not draft.has_no_rows(table_id):
         proof_id = _prove(draft, table_id, key)

@@ -88,7 +88,9 @@ def repoint_foreign_keys(draft: Draft, old: elements.AnyIndex, new: elements.Any
     draft.load_all()
     for key in draft.select(elements.ForeignKey, parent_id=old.table_id, parent_index_id=old.index_id):
         moved = replace(key, parent_index_id=new.index_id)
-        draft.replace(key, moved)
+        goal = draft.goal(key)
+        draft.drop(key)
+        draft.add(moved, goal)
         draft.implied[moved] = "the keys that it refers to stay the same"
         # A child's writer who shares the key in the old index would not conflict with whoever deletes the parent
         # from the new one.

@@ -23,6 +23,7 @@ from seachange.planner.builders import (
     schema,
     sequence,
     table,
+    undrop,
     view,
 )
 from seachange.planner.builders import object as general
@@ -78,7 +79,7 @@ _STATEMENTS: dict[type, Callable[[Draft, Any], None]] = {
     statements.CreateIndex: index.create_index,
     statements.DropIndex: index.drop_indexes,
     objects.TruncateTables: table.truncate_tables,
-    objects.UndropTable: table.undrop_table,
+    objects.UndropTable: undrop.undrop_table,
     objects.DropObjects: drop_objects.drop_objects,
     objects.RenameObject: general.rename_object,
     objects.MoveObject: general.move_object,

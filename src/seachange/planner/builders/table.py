@@ -1,4 +1,4 @@
-"""CREATE, DROP, RENAME, TRUNCATE and UNDROP TABLE."""
+"""CREATE and TRUNCATE TABLE."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from seachange import errors
 from seachange.model import elements
+from seachange.model.elements import descriptor_of
 from seachange.model.ids import DescriptorId, IndexId, TableId
-from seachange.model.object_statements import ObjectKind, TruncateTables, UndropTable
-from seachange.model.objects import DEFAULT_SCHEMA
+from seachange.model.object_statements import ObjectKind, TruncateTables
 from seachange.model.statements import CreateTable, KeyDefinition
+from seachange.model.targets import Goal
 from seachange.model.types import BIGINT
 from seachange.planner.builders.column import check_case, define_column
 from seachange.planner.builders.constraint import add_rule
@@ -19,7 +20,6 @@ from seachange.planner.builders.lookup import refuse_taken
 from seachange.planner.builders.primary_key import require_not_null
 from seachange.planner.builders.rebuild import add_index, swap_index
 from seachange.planner.builders.sequence import restart_sequence
-from seachange.planner.object_parts import decompose
 
 # The primary key of a table for which none was declared.
 HIDDEN_KEY = "rowid"
@@ -89,10 +89,26 @@ def truncate_tables(draft: Draft, statement: TruncateTables) -> None:
                 restart_sequence(draft, owner.sequence_id)
 
 
+_PROOFS = (
+    elements.UniqueIndex,
+    elements.IndexName,
+    elements.IndexData,
+    elements.CheckConstraint,
+    elements.ConstraintName,
+)
+
+
 def _empty_indexes(draft: Draft, table_id: TableId) -> None:
     if draft.is_new(table_id):
         return
+    draft.emptied.add(table_id)
+    for element, target in list(draft.targets.items()):
+        # What was to be proven of the rows is true of none.
+        is_proof = target.goal is Goal.TRANSIENT and isinstance(element, _PROOFS)
+        if is_proof and descriptor_of(element) == table_id:
+            draft.cancel(element)
     for index in draft.indexes(table_id):
+        # One that this transaction adds begins without entries.
         if index in draft.targets:
             continue
         changes: dict[str, object] = {"index_id": IndexId(next(draft.ids)), "built": True}
@@ -100,25 +116,3 @@ def _empty_indexes(draft: Draft, table_id: TableId) -> None:
             changes["replaces_id"] = index.index_id
         successor = replace(index, **changes)  # type: ignore[arg-type]
         swap_index(draft, index, successor)
-        draft.emptied.add(table_id)
-
-
-def undrop_table(draft: Draft, statement: UndropTable) -> None:
-    schema = statement.table.schema or DEFAULT_SCHEMA
-    kept = [t for t in draft.catalog.dropped if (t.schema, t.name) == (schema, statement.table.name)]
-    if not kept:
-        raise errors.UndefinedTable(name=f"{statement.table} (dropped)")
-    if statement.table.name in draft.relations_in(schema):
-        raise errors.DuplicateTable(name=statement.table)
-    table = kept[-1]
-    for element in decompose(table):
-        match element:
-            case elements.ForeignKey(parent_id=parent_id):
-                if parent_id not in draft.catalog.descriptors:
-                    continue
-            case elements.PrimaryIndex() | elements.SecondaryIndex() | elements.UniqueIndex():
-                draft.add(replace(element, built=True))
-                continue
-            case _:
-                pass
-        draft.add(element)

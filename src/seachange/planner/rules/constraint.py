@@ -83,6 +83,14 @@ CONSTRAINT_RULES: tuple[Rule, ...] = (
         join=_BOTH_ENDS,
     ),
     Rule(
+        name="a foreign key is pointed at another key in one stage",
+        reason="in every version it is there once",
+        first=Dropping((elements.ForeignKey,)),
+        order=Order.WITH,
+        then=Adding((elements.ForeignKey,), Moment.LAST),
+        join=_BOTH_ENDS,
+    ),
+    Rule(
         name="a parent's key is written before a child refers to it",
         reason="a child declares the parent's key as its writers do",
         first=Adding(INDEXES, Status.WRITE_ONLY),
