@@ -406,6 +406,11 @@ class SchemaBusy(ObjectInUse):
     hint_text = "SHOW JOBS shows how far it is. Outside of a transaction block the statement waits for it."
 
 
+class JobPastReturn(ObjectInUse):
+    message = "job {job} cannot be canceled: it is past its point of no return, or already goes back ({status})"
+    hint_text = "It goes on by itself; SHOW JOB {job} shows how far it is."
+
+
 class NotInPrerequisiteState(OperationalError):
     sqlstate = "55000"
     message = "{detail}"

@@ -15,6 +15,7 @@ from importlib.metadata import version
 # The module of each command, and what it does.
 COMMANDS: dict[str, tuple[str, str]] = {
     "sql": ("seachange.cli.sql", "run SQL in an embedded session"),
+    "worker": ("seachange.cli.worker", "run the jobs of a database"),
     "check": ("seachange.cli.check", "check that data and schema are consistent"),
 }
 

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from seachange import errors
 from seachange.engine.deferral import find_deferrable
 from seachange.engine.submit import commit_transaction
+from seachange.engine.system_views import Row, ask_job, system_rows
 from seachange.engine.transaction_writes import TransactionWrites
 from seachange.model.ids import Seq
+from seachange.model.jobs import JobId, JobRequest
 from seachange.model.relation import RelationName
 
 
@@ -24,6 +26,12 @@ class Transaction(TransactionWrites):
         tables = self.tables()
         found = None if names is None else [key for name in names for key in find_deferrable(tables, name)]
         self._foreign_keys.set_deferral(found, deferred)
+
+    def system_rows(self, view: str) -> list[Row]:
+        return system_rows(view, self.parts, self.epoch)
+
+    def request_job(self, job_id: JobId, request: JobRequest) -> None:
+        ask_job(self.parts.catalog, job_id, request)
 
     @property
     def has_writes(self) -> bool:

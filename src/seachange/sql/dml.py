@@ -14,6 +14,7 @@ from seachange.sql.duck import DuckSession
 from seachange.sql.fast import IndexSelect, KeySelect, compile_fast_select, compile_key_select, simple_target
 from seachange.sql.insert import InsertRows
 from seachange.sql.insert_select import InsertSelect
+from seachange.sql.job_calls import JobSelect, calls_job
 from seachange.sql.locking import LockingSelect
 from seachange.sql.operands import check_argument_count
 from seachange.sql.output import output_names
@@ -60,6 +61,8 @@ def compile_plan(tree: exp.Expr, port: TransactionPort) -> Plan:
             return LockingSelect(tree, port)
         case exp.Query() if calls_advisory(tree):
             return AdvisorySelect(tree)
+        case exp.Query() if calls_job(tree):
+            return JobSelect(tree)
         case exp.Query():
             return Select(tree, port)
         case exp.Values():

@@ -12,6 +12,7 @@ from seachange.sql.keys import KeyReader, NotByKey, match_key, plain_column
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, table_column
 from seachange.sql.seek import Demand, bind_demands, read_whole_condition
+from seachange.sql.system import is_system
 from seachange.sql.target import Target, folded, read_target
 
 _SELECT_ARGS = frozenset({"expressions", "from_", "where"})
@@ -69,7 +70,8 @@ def simple_target(tree: exp.Expr) -> Target | None:
     alias = source.args.get("alias")
     if _has_others(source, _TABLE_ARGS) or (alias is not None and alias.columns):
         return None
-    return read_target(source)
+    target = read_target(source)
+    return None if is_system(target.schema, target.name) else target
 
 
 def _has_others(node: exp.Expr, allowed: frozenset[str]) -> bool:

@@ -32,6 +32,7 @@ from seachange.sql.session import (
     read_show,
     read_start,
 )
+from seachange.sql.sugar import read_sugar
 from seachange.sql.tokens import Kind, RawStatement, Reader, split_script
 from seachange.sql.tree import parse_tree
 
@@ -103,6 +104,11 @@ def parse_statement(raw: RawStatement) -> Parsed:
     reader = Reader(raw.words, raw.text)
     first = reader.plain()
     if first in _TREE_WORDS or first == "(":
+        return TreeStatement(raw.text, parse_tree(raw))
+    query = read_sugar(reader)
+    if query is not None:
+        reader.expect_end()
+        (raw,) = split_script(query)
         return TreeStatement(raw.text, parse_tree(raw))
     for words, read in _READERS:
         if reader.take(*words):

@@ -14,7 +14,7 @@ import pyarrow as pa
 from seachange.model.condition import Condition
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import IndexId, KeyHash, TableId
-from seachange.model.jobs import JobId, JobRecord
+from seachange.model.jobs import JobId, JobRecord, JobRequest
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
 from seachange.model.references import Reference
 from seachange.model.scan import Scan, ScanFacts
@@ -34,6 +34,12 @@ class TransactionPort(Protocol):
     @property
     def asks_for_job(self) -> bool:
         """Whether a change is to have a job even if nothing is left for it to do."""
+
+    def system_rows(self, view: str) -> Sequence[Row]:
+        """What the engine tells of itself now."""
+
+    def request_job(self, job_id: JobId, request: JobRequest) -> None:
+        """Asks something of a job, at once, whatever becomes of the transaction."""
 
     def unfinished_jobs(self) -> tuple[JobRecord, ...]: ...
 

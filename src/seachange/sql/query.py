@@ -13,6 +13,7 @@ from seachange.sql.links import follow_links
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, duck_column
 from seachange.sql.seek import bind_demands
+from seachange.sql.system import is_system, scan_system
 from seachange.sql.template import TableReference, Template, parameter_name
 
 
@@ -44,6 +45,8 @@ def scan_tables(
         if reference.given:
             relation = f"given_{reference.name}"
             scans[reference] = Scan(f"SELECT * FROM {relation}", {}, {relation: (given or {})[reference.name]})  # noqa: S608
+        elif is_system(reference.schema, reference.name):
+            scans[reference] = scan_system(reference.name, port.system_rows(reference.name), len(scans))
         elif reference not in scans:
             table = port.table(reference.schema, reference.name)
             conditions = bind_demands(reference.demands, table, values) if reference.demands else ()

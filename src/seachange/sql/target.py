@@ -11,6 +11,7 @@ from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
 from seachange.sql.operands import DefaultValue, Given, Operand
 from seachange.sql.port import TransactionPort
+from seachange.sql.system import is_system
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class Target:
     alias: str
 
     def resolve(self, port: TransactionPort) -> Table:
+        if is_system(self.schema, self.name):
+            raise errors.NotInPrerequisiteState(detail=f"view {self.schema}.{self.name} cannot be changed")
         return port.table(self.schema, self.name)
 
 

@@ -1,0 +1,48 @@
+"""Run the jobs of a database that nobody runs: what is left of schema changes whose session has ended or whose process
+has died. Prints a line for every step; ends at SIGTERM or SIGINT, leaving what it was at for another worker."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from types import FrameType
+
+from seachange.changer.job import Job
+from seachange.cli.database import add_database_options, open_database, report_error
+from seachange.engine.job_session import describe
+from seachange.errors import Error
+
+EXAMPLES = """examples:
+  seachange worker --data shop
+  seachange worker --data shop --catalog postgresql://localhost/shop
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_database_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    ended = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        ended.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    try:
+        with open_database(arguments) as node:
+            node.jobs.told = _print
+            print(f"worker {node.name} is ready", flush=True)
+            node.jobs.wake()
+            ended.wait()
+            print(f"worker {node.name} stops", flush=True)
+    except Error as error:
+        report_error(error)
+        return 1
+    return 0
+
+
+def _print(job: Job) -> None:
+    print(describe(job), flush=True)

@@ -1,0 +1,183 @@
+"""What the engine tells of itself: the rows of the views, and what may be asked of a job."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from seachange import errors
+from seachange.catalog.port import Catalog
+from seachange.changer.job import Job, read_job
+from seachange.engine.epoch import EpochState
+from seachange.engine.holders import Lease, leases_of
+from seachange.engine.nodeparts import NodeParts
+from seachange.model.descriptor import Index, Table
+from seachange.model.ids import Seq
+from seachange.model.jobs import FINISHED, JobId, JobRecord, JobRequest, JobStatus
+from seachange.model.segments import Segment
+
+Row = tuple[Any, ...]
+_Source = tuple[NodeParts, EpochState]
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def system_rows(view: str, parts: NodeParts, epoch: EpochState) -> list[Row]:
+    return list(_VIEWS[view]((parts, epoch)))
+
+
+def ask_job(catalog: Catalog, job_id: JobId, request: JobRequest) -> None:
+    record = catalog.job(job_id)
+    if record is None:
+        raise errors.UndefinedObject(kind="job", name=str(job_id))
+    if request is JobRequest.CANCEL and record.status not in FINISHED and not read_job(record).can_be_canceled:
+        raise errors.JobPastReturn(job=job_id, status=record.status)
+    if record.status in FINISHED or not catalog.request_job(job_id, request):
+        raise errors.NotInPrerequisiteState(detail=f"job {job_id} is over: it has {record.status}")
+
+
+def _moment(timestamp_us: int) -> dt.datetime:
+    return _EPOCH + dt.timedelta(microseconds=timestamp_us)
+
+
+def _jobs(source: _Source) -> Iterator[Row]:
+    catalog = source[0].catalog
+    names = {node.epoch: node.name for node in catalog.nodes()}
+    for record in catalog.jobs():
+        job = read_job(record)
+        failure = job.failure
+        yield (
+            record.id,
+            job.statement,
+            record.status.value,
+            job.phase.value,
+            job.stage,
+            job.fraction_done,
+            job.rows_before + job.rows_done,
+            job.rows_total,
+            _eta(record, job),
+            job.waiting or None,
+            failure.message if failure is not None else None,
+            failure.sqlstate if failure is not None else None,
+            failure.hint if failure is not None else None,
+            job.can_be_canceled,
+            record.request.value or None,
+            names.get(record.epoch),
+            _moment(record.created_us),
+            _moment(record.updated_us),
+        )
+
+
+def _eta(record: JobRecord, job: Job) -> dt.datetime | None:
+    """As if the rest went on like what was done."""
+    done = job.fraction_done
+    if record.status is not JobStatus.RUNNING or not 0 < done < 1:
+        return None
+    return _moment(record.updated_us + int((record.updated_us - record.created_us) * (1 - done) / done))
+
+
+def _job_stages(source: _Source) -> Iterator[Row]:
+    for record in source[0].catalog.jobs():
+        for number, stage in enumerate(read_job(record).stages, 1):
+            took_ms = stage.took_us // 1_000
+            yield (record.id, number, stage.phase.value, stage.what, _moment(stage.began_us), took_ms, stage.rows)
+
+
+def _leases(source: _Source) -> Iterator[Row]:
+    """Who may still commit with which version: open transactions, and for each node its mark."""
+    parts, epoch = source
+    newest = epoch.schemas.newest.by_id
+    for node in parts.catalog.nodes():
+        if not node.live:
+            continue
+        for lease in (*leases_of(node), Lease("", node.write_mark, 0)):
+            held = _schema_at(epoch, lease.snapshot)
+            since = _moment(lease.since_us) if lease.since_us else None
+            for id_, table in newest.items():
+                version = held[id_].version if id_ in held else None
+                place = (table.schema, table.name, version, table.version)
+                yield (node.name, node.epoch, lease.session or None, lease.snapshot, since, *place)
+
+
+def _schema_at(epoch: EpochState, seq: Seq) -> dict[Any, Table]:
+    try:
+        return dict(epoch.schema(seq).by_id)
+    except errors.SnapshotTooOld:
+        return {}
+
+
+def _nodes(source: _Source) -> Iterator[Row]:
+    for node in source[0].catalog.nodes():
+        marks = (node.low_water, node.write_mark)
+        yield (node.epoch, node.name, node.live, *marks, node.expiry_ms, node.format)
+
+
+def _descriptors(source: _Source) -> Iterator[Row]:
+    """One row for each table, and one for each part of it that has a state."""
+    parts, epoch = source
+    lowest = parts.catalog.min_versions()
+    for id_, table in epoch.schemas.newest.by_id.items():
+        place = (id_, table.schema, table.name, table.version, lowest.get(id_, 0))
+        yield (*place, "table", table.name, "PUBLIC")
+        coming = (table.next_primary,) if table.next_primary is not None else ()
+        named: tuple[tuple[str, tuple[Any, ...]], ...] = (
+            ("column", table.columns),
+            ("index", (*table.indexes, *coming)),
+            ("check", table.checks),
+            ("foreign key", table.foreign_keys),
+        )
+        for kind, elements in named:
+            for element in elements:
+                yield (*place, kind, element.name, element.state.value)
+
+
+def _stored(source: _Source) -> Iterator[tuple[Table, Index, Segment, bool]]:
+    """Every segment of every index as of now, and whether it is part of a base."""
+    parts, epoch = source
+    at = epoch.applied
+    for table in epoch.schema(at).by_id.values():
+        coming = (table.next_primary,) if table.next_primary is not None else ()
+        for index in (*table.indexes, *coming):
+            contents = parts.catalog.index_contents(epoch.epoch, index.id, at)
+            members = contents.generation.members if contents.generation is not None else ()
+            yield from ((table, index, member.segment, True) for member in members)
+            yield from ((table, index, s, False) for delta in contents.deltas for s in delta.segments)
+
+
+def _segments(source: _Source) -> Iterator[Row]:
+    for table, index, segment, is_base in _stored(source):
+        place = (table.schema, table.name, index.name)
+        kind = segment.kind.name.lower()
+        size = (segment.rows, segment.size_bytes)
+        yield (*place, segment.id, kind, segment.layout_id, is_base, segment.seq, *size)
+
+
+def _layouts(source: _Source) -> Iterator[Row]:
+    stored: dict[tuple[int, int], list[int]] = {}
+    for table, index, segment, _ in _stored(source):
+        if index.id == table.primary.id:
+            stored.setdefault((table.id, segment.layout_id), []).append(segment.rows)
+    for table in source[1].schemas.newest.by_id.values():
+        names = {column.id: column.name for column in table.columns}
+        for layout in table.layouts:
+            columns = ", ".join(f"{names.get(id_, f'(dropped {id_})')} {type_}" for id_, type_ in layout.columns)
+            rows = stored.get((table.id, layout.id), [])
+            is_current = layout.id == table.layout.id
+            yield (table.schema, table.name, layout.id, is_current, columns, len(rows), sum(rows))
+
+
+def _events(source: _Source) -> Iterator[Row]:
+    for event in source[0].catalog.events():
+        yield (_moment(event.timestamp_us), event.job_id or None, event.seq, event.text)
+
+
+_VIEWS: dict[str, Callable[[_Source], Iterator[Row]]] = {
+    "jobs": _jobs,
+    "job_stages": _job_stages,
+    "leases": _leases,
+    "nodes": _nodes,
+    "descriptors": _descriptors,
+    "layouts": _layouts,
+    "segments": _segments,
+    "events": _events,
+}
