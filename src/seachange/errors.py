@@ -6,7 +6,7 @@ named fields and, where there is one, a hint. Three families: the user's fault, 
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class Warning(Exception):  # noqa: A001 - the name is PEP 249's
@@ -24,6 +24,11 @@ class Error(Exception):
         self.fields = fields
         self.hint = self.hint_text.format(**fields) if self.hint_text else None
         super().__init__(self.message.format(**fields))
+
+    def located(self, place: str) -> Self:
+        """The same error, saying where it was met."""
+        self.args = (f"{self} ({place})",)
+        return self
 
 
 class InterfaceError(Error):

@@ -17,12 +17,13 @@ from pathlib import Path
 import numpy as np
 
 from seachange.model.descriptor import Index, Table
-from seachange.model.segments import GenerationMember, Segment, SegmentKind
+from seachange.model.segments import GenerationMember, Segment
+from seachange.pipeline.shape import base_shape
 from seachange.runtime.faults import reach
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.plan import plan_rewrite
-from seachange.storage.segment_footer import ROW_GROUP_ROWS, SECONDARY_ROW_GROUP_ROWS, SEGMENT_ROWS_MAX
-from seachange.storage.segment_writer import Reserve, SegmentShape
+from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
+from seachange.storage.segment_writer import Reserve
 from seachange.storage.sorter import Sorter
 from seachange.storage.warehouse import Warehouse
 
@@ -111,21 +112,9 @@ def fold(
     if plan.rewritten or parts.inline:
         scan = plan_rewrite(table, index, SnapshotParts(plan.rewritten, parts.inline), warehouse, "fold")
         with Sorter(warehouse.files, spill, reserve) as sorter:
-            written = sorter.sort_scan(scan, _shape(table, index))
+            written = sorter.sort_scan(scan, base_shape(table, index))
         warehouse.remember(written)
     members = [GenerationMember(f.segment, np.sort(f.superseded).astype("<u4").tobytes()) for f in plan.kept]
     members += [GenerationMember(segment) for segment in written]
     reach("compaction.written")
     return Folded(tuple(members), tuple(written))
-
-
-def _shape(table: Table, index: Index) -> SegmentShape:
-    return SegmentShape(
-        columns=table.stored_columns(index, table.layout),
-        key=table.entry_key(index),
-        index_id=index.id,
-        layout_id=table.layout.id,
-        kind=SegmentKind.DATA,
-        fresh=True,
-        row_group_rows=ROW_GROUP_ROWS if index.id == table.primary.id else SECONDARY_ROW_GROUP_ROWS,
-    )

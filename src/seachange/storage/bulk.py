@@ -124,7 +124,7 @@ def distinct_neighbours(batches: Iterator[pa.RecordBatch], unique: Distinct) -> 
     for batch in batches:
         columns = [batch.column(name) for name in names]
         joined = [pa.concat_arrays(pair) for pair in zip(last, columns, strict=True)] if last else columns
-        same = _equal_neighbours([comparable(column) for column in joined], unique.nulls_distinct)
+        same = equal_neighbours([comparable(column) for column in joined], unique.nulls_distinct)
         repeated = pc.index(same, True).as_py()
         if repeated >= 0:
             raise unique.duplicate(tuple([column[repeated].as_py() for column in joined]))
@@ -132,7 +132,7 @@ def distinct_neighbours(batches: Iterator[pa.RecordBatch], unique: Distinct) -> 
         last = [column.slice(len(column) - 1) for column in columns]
 
 
-def _equal_neighbours(columns: Sequence[pa.Array], nulls_distinct: bool) -> pa.Array:
+def equal_neighbours(columns: Sequence[pa.Array], nulls_distinct: bool) -> pa.Array:
     equal = None
     for column in columns:
         before, after = column.slice(0, max(len(column) - 1, 0)), column.slice(1)

@@ -77,6 +77,13 @@ def _hidden(overlay: Overlay, branches: Branches, key: Sequence[ColumnId]) -> st
 def plan_rewrite(table: Table, index: Index, parts: SnapshotParts, warehouse: Warehouse, prefix: str) -> Scan:
     """The rows of these parts as a segment of the current layout stores them, by column id."""
     columns = [table.column_by_id[c] for c, _ in table.stored_columns(index, table.layout)]
+    return plan_columns(table, index, columns, parts, warehouse, prefix)
+
+
+def plan_columns(
+    table: Table, index: Index, columns: Sequence[Column], parts: SnapshotParts, warehouse: Warehouse, prefix: str
+) -> Scan:
+    """Some columns of the rows of these parts, by column id."""
     branches = Branches(prefix, table, index, columns, warehouse)
     body = union(branches.read(parts)) or _nothing(columns)
     return Scan(body, branches.parameters, branches.relations)

@@ -75,9 +75,14 @@ def _expression(source: Source, column: Column) -> str:
     if isinstance(source, Stored):
         name = column_name(column.id)
         return name if source.old.duckdb == column.type.duckdb else f"CAST({name} AS {column.type.duckdb})"
-    if source.value is None:
-        return f"CAST(NULL AS {column.type.duckdb})"
-    if column.type.kind is Kind.BYTEA:
-        return f"unhex('{source.value.hex()}')"
-    text = (format_canonical(column.type, source.value) or "").replace("'", "''")
-    return f"CAST('{text}' AS {column.type.duckdb})"
+    return literal(column.type, source.value)
+
+
+def literal(type_: SqlType, value: Any) -> str:
+    """A value as DuckDB text."""
+    if value is None:
+        return f"CAST(NULL AS {type_.duckdb})"
+    if type_.kind is Kind.BYTEA:
+        return f"unhex('{value.hex()}')"
+    text = (format_canonical(type_, value) or "").replace("'", "''")
+    return f"CAST('{text}' AS {type_.duckdb})"

@@ -46,8 +46,7 @@ class Sorter:
 
     def sort_scan(self, scan: Scan, shape: SegmentShape) -> list[Segment]:
         """Sorts and writes rows that are known to be distinct, such as those of a snapshot."""
-        for name, relation in scan.relations.items():
-            self._duck.register(name, relation)
+        self._register(scan)
         return sort_query_into_segments(self._duck, scan.sql, dict(scan.parameters), shape, self._files, self._reserve)
 
     def sort_query(
@@ -64,12 +63,32 @@ class Sorter:
         (count,) = self._duck.execute(f"SELECT count(*) FROM {name}").fetchall()[0]
         return int(count)
 
+    def keep(self, name: str, sql: str, scan: Scan | None = None) -> None:
+        """Keeps the rows of a query, which may read a scan, as a table."""
+        if scan is not None:
+            self._register(scan)
+        with sorting():
+            self._duck.execute(
+                f"CREATE TEMP TABLE {name} AS {sql}", dict(scan.parameters) if scan is not None else None
+            )
+
+    def drop(self, name: str) -> None:
+        self._duck.execute(f"DROP TABLE {name}")
+
     def ask(self, sql: str, scan: Scan | None = None) -> list[Key]:
         """The few rows of a query, which may read a scan."""
-        for name, relation in (scan.relations if scan is not None else {}).items():
-            self._duck.register(name, relation)
+        if scan is not None:
+            self._register(scan)
         with sorting():
             return self._duck.execute(sql, dict(scan.parameters) if scan is not None else None).fetchall()
+
+    def fetch(self, sql: str, scan: Scan | None = None) -> list[Key]:
+        """The same for rows that may have values of any type: DuckDB gives moments with a zone only to Arrow."""
+        if scan is not None:
+            self._register(scan)
+        with sorting():
+            found = self._duck.sql(sql, params=dict(scan.parameters) if scan is not None else None).to_arrow_table()
+        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
     def first_common(
         self, existing: Scan, files: Sequence[str], key: Sequence[Column], nulls_distinct: bool
@@ -79,8 +98,11 @@ class Sorter:
         equals = "=" if nulls_distinct else "IS NOT DISTINCT FROM"
         same = " AND ".join(f"f.{column_name(c.id)} {equals} e.{quote(c.name)}" for c in key)
         sql = f"SELECT {names} FROM read_parquet($new_files) f JOIN ({existing.sql}) e ON {same} LIMIT 1"
-        for name, relation in existing.relations.items():
-            self._duck.register(name, relation)
+        self._register(existing)
         with sorting():
             row = self._duck.execute(sql, {**existing.parameters, "new_files": list(files)}).fetchone()
         return None if row is None else tuple(row)
+
+    def _register(self, scan: Scan) -> None:
+        for name, relation in scan.relations.items():
+            self._duck.register(name, relation)

@@ -30,6 +30,8 @@ def sorting_connection(spill: Path, memory_bytes_max: int = SORT_BYTES_MAX) -> I
             ":memory:",
             config={"memory_limit": f"{memory_bytes_max}B", "temp_directory": str(folder)},
         )
+        # Expressions of descriptors are evaluated here too, and mean the same on every machine.
+        connection.execute("SET TimeZone = 'UTC'")
         try:
             yield connection
         finally:

@@ -1,0 +1,115 @@
+"""Whether a key occurs twice in an index, without sorting it again.
+
+The files of a generation are in order already: equal keys are neighbours in them. What lies across (files whose ranges
+overlap others, rows in the catalog) is compared among itself, and with the rest by a join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from seachange.model.descriptor import Column
+from seachange.model.scan import Scan
+from seachange.pipeline.source import Source
+from seachange.pipeline.workshop import Workshop
+from seachange.storage.arrow import column_name
+from seachange.storage.bulk import equal_neighbours
+from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.keys import Key
+from seachange.storage.row_groups import comparable
+from seachange.storage.segment_footer import segment_name
+from seachange.storage.segment_reader import reading
+
+Found = tuple[int, Key]
+
+
+def find_duplicates(source: Source, workshop: Workshop) -> Found | None:
+    """How many rows have the key of another before them, and one such key."""
+    chain, rest = split_chain(source)
+    found = [_in_chain(source, chain, workshop)]
+    if rest.files or rest.inline:
+        found.append(_across(source, SnapshotParts(tuple(chain), ()), rest, workshop))
+    hits = [hit for hit in found if hit is not None]
+    return (sum(rows for rows, _ in hits), hits[0][1]) if hits else None
+
+
+def split_chain(source: Source) -> tuple[list[FileSlice], SnapshotParts]:
+    """Files in the order of their keys, none overlapping another, in the layout of today; and what is left."""
+    chain: list[FileSlice] = []
+    rest: list[FileSlice] = []
+    types = source.table.stored_columns(source.index, source.table.layout)
+    for file in sorted(source.parts.files, key=lambda f: (f.segment.key_min, f.segment.id)):
+        if len(file.superseded) >= file.segment.rows:
+            continue
+        layout = source.table.layout_by_id[file.segment.layout_id]
+        same_types = source.table.stored_columns(source.index, layout) == types
+        after_last = not chain or chain[-1].segment.key_max < file.segment.key_min
+        (chain if same_types and after_last else rest).append(file)
+    return chain, SnapshotParts(tuple(rest), source.parts.inline)
+
+
+def _in_chain(source: Source, chain: Sequence[FileSlice], workshop: Workshop) -> Found | None:
+    names = [column_name(c) for c in source.index.key]
+    rows, key = 0, None
+    last: list[pa.Array] | None = None
+    for columns in _live_keys(chain, names, workshop):
+        workshop.interrupts.check()
+        joined = [pa.concat_arrays(pair) for pair in zip(last, columns, strict=True)] if last else columns
+        same = equal_neighbours([comparable(column) for column in joined], source.index.nulls_distinct)
+        repeated = pc.sum(same).as_py() or 0
+        if repeated and key is None:
+            place = pc.index(same, True).as_py()
+            key = tuple([column[place].as_py() for column in joined])
+        rows += repeated
+        last = [column.slice(len(column) - 1) for column in columns]
+    return (rows, key) if key is not None else None
+
+
+def _live_keys(chain: Sequence[FileSlice], names: list[str], workshop: Workshop) -> Iterator[list[pa.Array]]:
+    """The key columns, a row group at a time, without the rows that are superseded."""
+    for file in chain:
+        workshop.warehouse.path(file.segment)
+        name = segment_name(file.segment.id)
+        gone = np.zeros(file.segment.rows, dtype=bool)
+        gone[file.superseded] = True
+        start = 0
+        with reading(name), workshop.warehouse.files.open_input(name) as opened:
+            for batch in pq.ParquetFile(opened).iter_batches(columns=names):
+                keep = pa.array(~gone[start : start + batch.num_rows])
+                start += batch.num_rows
+                live = batch.filter(keep)
+                if live.num_rows:
+                    yield [live.column(name) for name in names]
+
+
+def _across(source: Source, chain: SnapshotParts, rest: SnapshotParts, workshop: Workshop) -> Found | None:
+    key = [source.table.column_by_id[c] for c in source.index.key]
+    names = ", ".join(column_name(c.id) for c in key)
+    loose = source.scan(key, rest, workshop.warehouse, "loose")
+    ordered = source.scan(key, chain, workshop.warehouse, "ordered")
+    scan = Scan("", {**loose.parameters, **ordered.parameters}, {**loose.relations, **ordered.relations})
+    present = _present(key) if source.index.nulls_distinct else "true"
+    equals = "=" if source.index.nulls_distinct else "IS NOT DISTINCT FROM"
+    same = " AND ".join(f"o.{column_name(c.id)} {equals} l.{column_name(c.id)}" for c in key)
+    # The first among the loose ones is one too many where the chain has its key.
+    sql = (
+        f"SELECT {names}, n - 1 + CAST(taken AS INTEGER) AS extra FROM (SELECT l.*, "  # noqa: S608 - named by id
+        f"EXISTS (SELECT 1 FROM ({ordered.sql}) o WHERE {same}) AS taken "
+        f"FROM (SELECT {names}, count(*) AS n FROM ({loose.sql}) WHERE {present} GROUP BY ALL) l) "
+        "WHERE n > 1 OR taken"
+    )
+    with workshop.sorter() as sorter:
+        ((rows,),) = sorter.ask(f"SELECT sum(extra) FROM ({sql})", scan)  # noqa: S608 - as above
+        if not rows:
+            return None
+        (first,) = sorter.fetch(f"SELECT {names} FROM ({sql}) ORDER BY ALL LIMIT 1", scan)  # noqa: S608 - as above
+    return int(rows), first
+
+
+def _present(columns: Sequence[Column]) -> str:
+    return " AND ".join(f"{column_name(c.id)} IS NOT NULL" for c in columns)

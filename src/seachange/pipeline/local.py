@@ -1,0 +1,117 @@
+"""The kernels in this process, as of a sequence that is held while they read.
+
+**Invariant:** a segment that was reserved and not reported is given up when the work fails; one that was reported is
+the job's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from seachange import errors
+from seachange.catalog.port import Catalog
+from seachange.model.descriptor import Table
+from seachange.model.ids import Epoch, IndexId, SegmentId, Seq, TableId
+from seachange.model.ops import BackfillIndexes, Validate
+from seachange.model.work import Built, UnitDone, Violation
+from seachange.pipeline.backfill import Report, Sizes, backfill
+from seachange.pipeline.rebuild import Translate
+from seachange.pipeline.runs import Target
+from seachange.pipeline.source import Source, Sources, built_source, seen_through
+from seachange.pipeline.validation import Progress, validate
+from seachange.pipeline.workshop import Interrupts, Workshop
+from seachange.runtime.faults import reach
+from seachange.storage.warehouse import Warehouse
+
+# Keeps a sequence readable: nothing that a snapshot at it can reach is collected.
+Hold = Callable[[Seq], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPipeline:
+    catalog: Catalog
+    epoch: Epoch
+    warehouse: Warehouse
+    spill: Path
+    hold: Hold
+    interrupts: Interrupts
+    translate: Translate
+    sizes: Sizes = Sizes()  # noqa: RUF009 - a value
+    # What was built as of a sequence and is not attached yet: other indexes may be made from it.
+    _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
+
+    def backfill(self, op: BackfillIndexes, at: Seq, done: Sequence[UnitDone], report: Report) -> tuple[Built, ...]:
+        with self.hold(at), self._workshop() as (workshop, reserved):
+
+            def told(unit: UnitDone) -> None:
+                # Whether a report that fails was kept is not known: its files are not ours to give up.
+                reserved.difference_update(unit.files)
+                report(unit)
+
+            source, targets = self._subject(op, at)
+            built = backfill(source, targets, workshop, done, told, self.sizes)
+            self._built.update({(generation.index_id, at): generation for generation in built})
+            return built
+
+    def validate(self, op: Validate, at: Seq, report: Progress) -> Violation | None:
+        with self.hold(at), self._workshop() as (workshop, _):
+            return validate(op, self._sources(at), workshop, report)
+
+    def rows(self, table_id: TableId, at: Seq) -> int:
+        """Counted without the versions that others have superseded in files."""
+        with self.hold(at):
+            table = self._sources(at).tables().get(table_id)
+            if table is None:
+                return 0
+            contents = self.catalog.index_contents(self.epoch, table.primary.id, at)
+        members = contents.generation.members if contents.generation is not None else ()
+        inline = sum(batch.rows for delta in contents.deltas for batch in delta.batches)
+        deltas = sum(segment.rows for delta in contents.deltas for segment in delta.segments)
+        return inline + deltas + sum(m.segment.rows - len(m.deleted) // 4 for m in members)
+
+    def _subject(self, op: BackfillIndexes, at: Seq) -> tuple[Source, list[Target]]:
+        sources = self._sources(at)
+        table = self._table(sources, op.table_id)
+        through = seen_through(table, op.source_id)
+        if through.primary.id != op.source_id:
+            raise errors.Bug(detail=f"index {op.source_id} of {table.name} is to be read, and is not a primary one")
+        unattached = self._built.get((op.source_id, at))
+        source = sources.load(through, through.primary) if unattached is None else built_source(through, unattached)
+        targets = [_target(table, through, index_id) for index_id in op.index_ids]
+        return source, targets
+
+    def _table(self, sources: Sources, table_id: TableId) -> Table:
+        table = sources.tables().get(table_id)
+        if table is None:
+            raise errors.Bug(detail=f"table {table_id} is not there at {sources.at}")
+        return table
+
+    def _sources(self, at: Seq) -> Sources:
+        return Sources(self.catalog, self.epoch, self.warehouse, at)
+
+    @contextmanager
+    def _workshop(self) -> Iterator[tuple[Workshop, set[SegmentId]]]:
+        reserved: set[SegmentId] = set()
+
+        def reserve(count: int) -> list[SegmentId]:
+            ids = [SegmentId(i) for i in self.catalog.reserve_segments(self.epoch, count)]
+            reserved.update(ids)
+            reach("segment.reserved")
+            return ids
+
+        try:
+            yield Workshop(self.warehouse, self.spill, reserve, self.interrupts, self.translate), reserved
+        except errors.Error:
+            if reserved:
+                self.catalog.abandon_segments(self.epoch, sorted(reserved))
+            raise
+
+
+def _target(table: Table, through: Table, index_id: IndexId) -> Target:
+    """A new primary index is seen as one; others end in the key of the index that they are made from."""
+    if table.next_primary is not None and table.next_primary.id == index_id:
+        return Target(seen_through(table, table.next_primary.id), table.next_primary)
+    return Target(through, next(index for index in through.secondary if index.id == index_id))

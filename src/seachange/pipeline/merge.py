@@ -1,0 +1,151 @@
+"""Sorted runs to the base segments of a generation, a range of keys at a time.
+
+Runs that share keys with no other are base segments already: rows that are written anew in the order of their source
+are written once. The others are cut into ranges by values of the first key column, and each range is sorted by itself.
+
+**Invariant:** the segments of a generation do not overlap, and what is in them is decided by the names of the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import xxhash
+
+from seachange.model.scan import Scan
+from seachange.model.segments import Segment
+from seachange.pipeline.runs import Run, Tally, Target, tally_of
+from seachange.pipeline.workshop import Workshop
+from seachange.storage.arrow import column_name
+from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
+from seachange.storage.segment_writer import SegmentShape
+
+RANGE_ROWS_MAX = 4 * SEGMENT_ROWS_MAX
+# One row in so many tells how keys are distributed.
+_SAMPLE_STEP = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """Entries whose first key column is at or above `low` (None: from the first) and below `high`; without `high`, up
+    to the last, which NULL sorts after. `rows` is about how many."""
+
+    segments: tuple[Segment, ...]
+    low: Any
+    high: Any
+    rows: int
+
+    def name(self, target: Target) -> str:
+        text = repr((target.index.id, [s.id for s in self.segments], self.low, self.high))
+        return f"merge-{xxhash.xxh3_64_hexdigest(text.encode())}"
+
+
+def clusters(segments: Iterable[Segment]) -> list[list[Segment]]:
+    """Segments whose ranges of keys are connected, in order."""
+    groups: list[list[Segment]] = []
+    highest = b""
+    for segment in sorted(segments, key=lambda s: (s.key_min, s.id)):
+        if groups and segment.key_min <= highest:
+            groups[-1].append(segment)
+        else:
+            groups.append([segment])
+            highest = b""
+        highest = max(highest, segment.key_max)
+    return groups
+
+
+def plan_merge(
+    target: Target, runs: Sequence[Run], workshop: Workshop, rows_max: int = RANGE_ROWS_MAX
+) -> tuple[list[Segment], list[KeyRange]]:
+    """The segments that stay as they are, and the ranges that the others are merged in."""
+    kept: list[Segment] = []
+    ranges: list[KeyRange] = []
+    for group in clusters(segment for run in runs for segment in run.segments):
+        if len(group) == 1:
+            kept += group
+        elif sum(segment.rows for segment in group) <= rows_max:
+            ranges.append(KeyRange(tuple(group), None, None, sum(s.rows for s in group)))
+        else:
+            ranges += _cut(target, group, workshop, rows_max)
+    return kept, ranges
+
+
+def _cut(target: Target, group: Sequence[Segment], workshop: Workshop, rows_max: int) -> list[KeyRange]:
+    step = max(min(_SAMPLE_STEP, rows_max // 4), 1)
+    name = column_name(target.index.key[0])
+    sql = (
+        f"SELECT {name}, count(*) FROM read_parquet($files) "  # noqa: S608 - named by id
+        f"WHERE file_row_number % {step} = 0 AND {name} IS NOT NULL GROUP BY {name} ORDER BY {name}"
+    )
+    with workshop.sorter() as sorter:
+        samples = sorter.fetch(sql, Scan(sql, {"files": workshop.warehouse.paths(group)}))
+    return [KeyRange(tuple(group), low, high, rows) for low, high, rows in cut_points(samples, step, rows_max)]
+
+
+def cut_points(samples: Iterable[tuple[Any, ...]], step: int, rows_max: int) -> list[tuple[Any, Any, int]]:
+    """Ranges of about `rows_max` rows, from values in order, each with how many times it was met: each time stands for
+    `step` rows. All rows with one value are in one range, however many they are.
+
+    >>> cut_points([("a", 1), ("b", 3), ("c", 1)], 10, 20)
+    [(None, 'b', 10), ('b', 'c', 30), ('c', None, 10)]
+    """
+    ranges: list[tuple[Any, Any, int]] = []
+    low, rows = None, 0
+    for value, count in samples:
+        if rows and rows + count * step > rows_max:
+            ranges.append((low, value, rows))
+            low, rows = value, 0
+        rows += count * step
+    return [*ranges, (low, None, max(rows, 1))]
+
+
+def merge_range(target: Target, part: KeyRange, workshop: Workshop) -> list[Segment]:
+    first = target.table.column_by_id[target.index.key[0]]
+    name, type_ = column_name(first.id), first.type.duckdb
+    parameters: dict[str, object] = {"files": workshop.warehouse.paths(part.segments)}
+    conditions = []
+    if part.high is not None:
+        conditions.append(f"{name} < CAST($high AS {type_})")
+        parameters["high"] = _parameter(part.high)
+    if part.low is not None:
+        # NULL comes last.
+        beyond = f" OR {name} IS NULL" if part.high is None else ""
+        conditions.append(f"({name} >= CAST($low AS {type_}){beyond})")
+        parameters["low"] = _parameter(part.low)
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    names = ", ".join(column_name(c) for c, _ in target.shape.columns)
+    sql = f"SELECT {names} FROM read_parquet($files){where}"  # noqa: S608 - named by id
+    with workshop.sorter() as sorter:
+        segments = sorter.sort_query(sql, parameters, _even(target, part.rows), target.distinct)
+    workshop.warehouse.remember(segments)
+    return segments
+
+
+def _parameter(value: Any) -> object:
+    """DuckDB takes moments with a zone from Python only as text."""
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _even(target: Target, rows: int) -> SegmentShape:
+    """Segments of the same size, rather than a small one at the end of each range."""
+    shape = target.shape
+    count = -(-rows // shape.rows_max)
+    # What a range has is known about; a little more than expected is no reason for another file.
+    return replace(shape, rows_max=min(shape.rows_max, int(rows / count * 1.1) + 1))
+
+
+def total(runs: Iterable[Run]) -> Tally:
+    return sum((run.tally for run in runs), Tally(0, 0))
+
+
+def tally_segments(target: Target, segments: Sequence[Segment], workshop: Workshop) -> Tally:
+    """Read back from the files."""
+    if not segments:
+        return Tally(0, 0)
+    names = ", ".join(column_name(c) for c, _ in target.shape.columns)
+    sql = f"SELECT {names} FROM read_parquet($files)"  # noqa: S608 - named by id
+    with workshop.sorter() as sorter:
+        return tally_of(sorter, target, Scan(sql, {"files": workshop.warehouse.paths(segments)}))

@@ -1,0 +1,53 @@
+"""What the kernels work with: files, a place to spill to, new segments, and a way to hear that they are to stop.
+
+**Invariant:** work is cut between steps, before every file that is written, and inside DuckDB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import duckdb
+
+from seachange.model.ids import SegmentId
+from seachange.pipeline.rebuild import Translate
+from seachange.storage.segment_writer import Reserve
+from seachange.storage.sorter import Sorter
+from seachange.storage.warehouse import Warehouse
+
+
+class Interrupts(Protocol):
+    def check(self) -> None:
+        """Raises if the work is to stop."""
+
+    def reaching(self, running: Sorter) -> AbstractContextManager[None]:
+        """An interrupt ends the query that this one runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """`translate` makes the client's error of DuckDB's."""
+
+    warehouse: Warehouse
+    spill: Path
+    reserve: Reserve
+    interrupts: Interrupts
+    translate: Translate
+
+    @contextmanager
+    def sorter(self) -> Iterator[Sorter]:
+        """Every query of it can be interrupted."""
+        with Sorter(self.warehouse.files, self.spill, self.take) as sorter, self.interrupts.reaching(sorter):
+            try:
+                yield sorter
+            except duckdb.Error as problem:
+                self.interrupts.check()
+                raise self.translate(problem) from problem
+
+    def take(self, count: int) -> Sequence[SegmentId]:
+        self.interrupts.check()
+        return self.reserve(count)
