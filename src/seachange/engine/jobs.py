@@ -19,8 +19,8 @@ from seachange.changer.runner import Runner
 from seachange.engine.changes import NodeChanges
 from seachange.engine.epoch import EpochState
 from seachange.engine.interrupts import Interrupts
+from seachange.engine.local_pipeline import local_pipeline
 from seachange.engine.nodeparts import NodeParts
-from seachange.engine.snapshot_pipeline import SnapshotPipeline
 from seachange.model.jobs import JobId, JobRecord, JobRequest, JobStatus
 
 CurrentEpoch = Callable[[], EpochState]
@@ -98,7 +98,7 @@ class JobDesk:
         changes = NodeChanges(self._parts, epoch)
         clock = self._parts.clock
         drain = Drain(changes, clock, conditions.pause, conditions.drain_timeout_ms, conditions.lock_timeout_ms)
-        pipeline = SnapshotPipeline(self._parts, epoch, conditions.interrupts)
+        pipeline = local_pipeline(self._parts, epoch, conditions.interrupts)
         return Runner(changes, pipeline, drain, clock, conditions.pause, conditions.told)
 
     # The worker.
