@@ -105,10 +105,37 @@ def test_constraints_are_renamed(db):
 
 
 @pytest.mark.parametrize(
+    ("sql", "sqlstate"),
+    [
+        ("alter table t add constraint k check (a > %s)", "23514"),
+        ("alter table t add constraint k foreign key (a) references p (id)", "23503"),
+        ("create unique index k on t (a)", "23505"),
+        ("alter table t alter a set not null", "23502"),
+    ],
+)
+def test_a_constraint_is_shown_to_hold_for_the_rows_that_are_there(db, sql, sqlstate):
+    """The row that violates it is named, and nothing is left of the change; without the row it is carried out."""
+    run(db, "create table p (id int primary key)")
+    run(db, "insert into p values (1), (2)")
+    run(db, "create table t (id int primary key, a int)")
+    run(db, "insert into t values (1, 1), (2, 2)")
+    bad = {"23514": "7, 0", "23503": "7, 7", "23505": "7, 2", "23502": "7, null"}[sqlstate]
+    run(db, f"insert into t values ({bad})")
+    statement = sql.replace("%s", "0")
+    with pytest.raises(Error, match=r"7|\(a\)=\(2\)") as caught:
+        run(db, statement)
+    assert caught.value.sqlstate == sqlstate
+    run(db, f"insert into t values ({bad.replace('7,', '8,')})")
+    run(db, "delete from t where id > 2")
+    run(db, statement)
+    with pytest.raises(Error) as caught:
+        run(db, f"insert into t values ({bad})")
+    assert caught.value.sqlstate == sqlstate
+
+
+@pytest.mark.parametrize(
     "sql",
     [
-        "alter table t add check (a > 0)",
-        "alter table t alter a set not null",
         "alter table t alter a type text",
         "alter table t alter primary key using columns (a)",
         "create sequence s",
@@ -134,4 +161,4 @@ def test_a_constraint_that_is_not_valid_proves_nothing(db):
     run(db, "alter table t add check (a is not null) not valid")
     with pytest.raises(Error) as caught:
         run(db, "alter table t alter column a set not null")
-    assert caught.value.sqlstate == "0A000"
+    assert caught.value.sqlstate == "23502"

@@ -17,6 +17,10 @@ from seachange.pipeline.local import LocalPipeline
 from seachange.sql.duck_errors import translate_error
 
 
+# Statements do not write to a primary index that is being built yet: what they wrote meanwhile would be lost.
+REBUILDS = False
+
+
 def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts) -> LocalPipeline:
     @contextmanager
     def hold(at: Seq) -> Iterator[None]:
@@ -27,5 +31,5 @@ def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts) 
             epoch.registry.leave(ticket)
 
     return LocalPipeline(
-        parts.catalog, epoch.epoch, parts.warehouse, parts.data / "tmp", hold, interrupts, translate_error
+        parts.catalog, epoch.epoch, parts.warehouse, parts.data / "tmp", hold, interrupts, translate_error, REBUILDS
     )

@@ -39,6 +39,8 @@ class LocalPipeline:
     hold: Hold
     interrupts: Interrupts
     translate: Translate
+    # Whether whoever writes rows keeps a new primary index up to date while it is built.
+    rebuilds: bool = True
     sizes: Sizes = Sizes()  # noqa: RUF009 - a value
     # What was built as of a sequence and is not attached yet: other indexes may be made from it.
     _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
@@ -75,6 +77,12 @@ class LocalPipeline:
     def _subject(self, op: BackfillIndexes, at: Seq) -> tuple[Source, list[Target]]:
         sources = self._sources(at)
         table = self._table(sources, op.table_id)
+        coming = table.next_primary
+        if not self.rebuilds and coming is not None and coming.id in (op.source_id, *op.index_ids):
+            raise errors.FeatureNotSupported(
+                feature=f"writing the rows of {table.name} anew",
+                instead="Create another table and INSERT INTO it ... SELECT from this one.",
+            )
         through = seen_through(table, op.source_id)
         if through.primary.id != op.source_id:
             raise errors.Bug(detail=f"index {op.source_id} of {table.name} is to be read, and is not a primary one")
