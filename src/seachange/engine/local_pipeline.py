@@ -16,7 +16,6 @@ from seachange.model.ids import Seq
 from seachange.pipeline.local import LocalPipeline
 from seachange.sql.duck_errors import translate_error
 
-
 # Statements do not write to a primary index that is being built yet: what they wrote meanwhile would be lost.
 REBUILDS = False
 
