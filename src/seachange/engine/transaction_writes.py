@@ -125,6 +125,9 @@ class TransactionWrites(TransactionReads):
         )
         return taken
 
+    def check(self, table: Table, rows: Sequence[Row]) -> None:
+        self._writer(self._write_plan(table)).check(rows)
+
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         writer = self._writer(self._write_plan(table))
         writer.check(rows)

@@ -103,6 +103,9 @@ class TransactionPort(Protocol):
     def each(self, items: Iterable[T]) -> Iterator[T]:
         """The items, until the statement is told to end."""
 
+    def check(self, table: Table, rows: Sequence[Row]) -> None:
+        """Raises on a row that breaks a CHECK constraint, whether it is to be written or not."""
+
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """Adds rows; the hidden rowid is filled in where it is None. UniqueViolation, NotNullViolation."""
 

@@ -80,7 +80,9 @@ class Upsert:
         self.parameters = (max(argument_count(given), in_template),)
 
     def run(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]) -> Outcome:
+        # As in PostgreSQL, of rows that are in the way of nothing and of those that are.
         self._check_required(rows)
+        port.check(self._table, rows)
         keyed = self._keyed(port, rows)
         existing = self._existing(port, duck, rows, keyed)
         outcome = Outcome()
