@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from seachange.errors import Error
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import ColumnId
-from seachange.planner.one_step import ids_needed, plan_statement
 from seachange.sql.parse import parse_script
+from tests.planner.one_step.statement import ids_needed, plan_statement
 from tests.planner.random_changes import BASE, TABLE_STATEMENTS, make_statement
 from tests.planner.world import World
 

@@ -12,7 +12,7 @@ from seachange.model.statements import (
     KeyDefinition,
 )
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
-from seachange.planner.one_step import Plan, ids_needed, plan_statement
+from tests.planner.one_step.statement import Plan, ids_needed, plan_statement
 
 INTEGER = SqlType(Kind.INTEGER)
 NAME = RelationName(None, "t")

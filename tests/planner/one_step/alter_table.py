@@ -30,8 +30,8 @@ from seachange.model.statements import (
 )
 from seachange.model.types import SqlType, widens
 from seachange.model.values import format_canonical
-from seachange.planner.constraint import References, add_rules, constraint_names
-from seachange.planner.create_table import build_column, build_index, check_column_names
+from tests.planner.one_step.constraint import References, add_rules, constraint_names
+from tests.planner.one_step.create_table import build_column, build_index, check_column_names
 
 
 class Draft:

@@ -26,11 +26,11 @@ from seachange.model.statements import (
     DropTable,
     KeyDefinition,
 )
-from seachange.planner.alter_table import Draft, apply_action
-from seachange.planner.constraint import References, add_rules, new_parents
-from seachange.planner.create_table import build_table
 from seachange.planner.names import choose_name
-from seachange.planner.simple import refuse_complex
+from tests.planner.one_step.alter_table import Draft, apply_action
+from tests.planner.one_step.constraint import References, add_rules, new_parents
+from tests.planner.one_step.create_table import build_table
+from tests.planner.one_step.simple import refuse_complex
 
 DEFAULT_SCHEMA = "public"
 Tables = Mapping[tuple[str, str], Table]

@@ -22,7 +22,7 @@ from seachange.model.statements import (
     RenameColumn,
 )
 from seachange.model.types import BIGINT, TEXT
-from tests.planner.statements import INTEGER, NAME, Schema, schema_with_table
+from tests.planner.one_step.schema import INTEGER, NAME, Schema, schema_with_table
 
 CHILD = RelationName(None, "child")
 POSITIVE = CheckDefinition(("", " > 0"), ("a",))

@@ -26,7 +26,7 @@ from seachange.model.statements import (
 )
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.planner.names import NAME_BYTES_MAX, choose_name
-from tests.planner.statements import INTEGER, NAME, Schema, create, schema_with_table
+from tests.planner.one_step.schema import INTEGER, NAME, Schema, create, schema_with_table
 
 
 def test_create_table():

@@ -22,7 +22,7 @@ from seachange.model.statements import (
     SetNotNull,
 )
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
-from tests.planner.statements import NAME, schema_with_table
+from tests.planner.one_step.schema import NAME, schema_with_table
 
 NAMES = st.sampled_from(["id", "a", "b", "c", "d", "e"])
 TYPES = st.sampled_from([SqlType(Kind.SMALLINT), SqlType(Kind.INTEGER), BIGINT, TEXT, SqlType(Kind.REAL)])
