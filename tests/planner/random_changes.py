@@ -65,6 +65,17 @@ ACTIONS = (
     "validate constraint {n}",
     "alter primary key using columns ({c})",
     "alter primary key using columns ({c}, {k})",
+    "add column if not exists {w} {y}",
+    "add column {w} mood not null default 'happy'",
+    "add column {w} bigint generated always as identity unique",
+    "drop column if exists {c}",
+    "alter column {c} type {y} using {k}::{y}",
+    "alter column {c} set default random()",
+    "alter column {c} drop expression if exists",
+    "add constraint {l} unique nulls not distinct ({c})",
+    "add constraint {l} check ({c} > {k})",
+    "add constraint {l} foreign key ({c}, {k}) references {u} ({c}, {k}) on update cascade",
+    "drop constraint if exists {n}",
 )
 TABLE_STATEMENTS = (
     "alter table {t} rename to {r}",
@@ -120,6 +131,20 @@ OBJECT_STATEMENTS = (
     "grant select on {t} to someone with grant option",
     "revoke select on {t} from someone",
     "alter table {t} owner to someone",
+    "alter table if exists {t} rename column {c} to {w}",
+    "alter index {i} rename to {r}",
+    "alter sequence {s} rename to {r}",
+    "alter type mood rename to {r}",
+    "alter type mood rename value 'calm' to 'happy'",
+    "alter type mood drop value 'sad'",
+    "comment on index {i} is 'w'",
+    "create index on {t} (lower({c}::text), {k}) include (id)",
+    "create unique index if not exists {r} on {t} ({c}) where {k} > 0",
+    "truncate {t} cascade",
+    "drop table if exists {t}, {u} cascade",
+    "drop index if exists {i}, j cascade",
+    "undrop table z.w",
+    "alter table z.w set schema public",
 )
 STATEMENTS = TABLE_STATEMENTS + OBJECT_STATEMENTS
 TYPES = ("int", "bigint", "smallint", "text")

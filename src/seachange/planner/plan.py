@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from seachange import errors
 from seachange.model.descriptor import Table
-from seachange.model.elements import descriptor_of
+from seachange.model.elements import Namespace, descriptor_of
 from seachange.model.ids import IndexId, TableId
 from seachange.model.ops import FALLIBLE, Op
 from seachange.model.statements import DdlStatement
@@ -68,7 +68,24 @@ def plan_statements(
         except errors.Error as error:
             raise _refuse_together(catalog, change) from error
         graph = build_graph(change.targets, CURRENT, change.skips)
+    _refuse_early_names(graph)
     return Plan(change, graph, build_stages(graph, Phase.PRE_COMMIT, unfenced_at_first(change.targets)), notices)
+
+
+def _refuse_early_names(graph: Graph) -> None:
+    """A sequence or type that comes with a hidden column has its name long before the publication, which is when names
+    and schemas of others change."""
+    if not any(node.step.op in FALLIBLE for node in graph.nodes):
+        return
+    for number, node in enumerate(graph.nodes):
+        element = graph.targets[node.target].element
+        needed = [graph.nodes[dependency.first] for dependency in graph.required[number]]
+        if isinstance(element, Namespace) and node.step.revertible and any(not n.step.revertible for n in needed):
+            raise errors.FeatureNotSupported(
+                feature=f"a new column that needs {element.kind} {element.schema}.{element.name}, whose schema or name "
+                "is to be had only when the same transaction is done,",
+                instead="Commit first what makes the schema, or sets the name free.",
+            )
 
 
 def _refuse_together(catalog: Catalog, change: Change) -> errors.Error:

@@ -206,3 +206,26 @@ def test_what_needs_an_empty_table_says_so_when_it_would_have_to_wait():
     sizes = {id_: size for id_, size in world.catalog.sizes.items() if id_ == world.find("t").id}
     world.catalog = type(world.catalog)(world.catalog.descriptors, sizes)
     assert world.code("alter table t add column e int not null; alter table u add unique (d)") == "0A000"
+
+
+# Sequences and types of hidden columns.
+
+
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        ("comment on table t is ''", "create schema z; alter table t add column e serial; alter table t set schema z"),
+        (
+            "comment on table t is ''",
+            "create schema z; create type z.mood as enum ('a'); alter table t add column e z.mood, add unique (a)",
+        ),
+        ("create sequence t_e_seq", "drop sequence t_e_seq; alter table t add column e serial"),
+    ],
+)
+def test_what_a_hidden_column_needs_has_its_name_from_the_beginning(before, change):
+    world = World(T, before)
+    assert world.code(change) == "0A000"
+    for text in change.split("; "):
+        world.run(text)
+    table = world.find("t", "z" if "set schema" in change else "public")
+    assert "e" in table.column_by_name
