@@ -15,6 +15,7 @@ from seachange.model.ids import TableId
 from seachange.model.statements import Begin, Commit, DdlExplanation, DdlStatement
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.explain.form import explain_plan
+from seachange.planner.explain.names import one_line, quote
 from seachange.planner.explain.stages import summary
 from seachange.planner.plan import Plan, plan_statements
 from seachange.sql.ddl.check import verify_checks
@@ -35,7 +36,7 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
     plan, catalog, remarks = _with_rows(plan, catalog, statements)
     notices = [f"Notice: {notice}" for notice in plan.notices]
     comment = _COMMENTS.get(form, "")
-    return [*(comment + line for line in (*notices, *remarks)), *explain_plan(plan, catalog, form)]
+    return [*(comment + one_line(line) for line in (*notices, *remarks)), *explain_plan(plan, catalog, form)]
 
 
 def _read(text: str) -> list[DdlStatement]:
@@ -75,7 +76,7 @@ def _with_rows(plan: Plan, catalog: Catalog, statements: Sequence[DdlStatement])
     if not plan.change.empty:
         return plan, catalog, []
     tables = [table for table in catalog.descriptors.values() if table.id in plan.change.empty]
-    empty = " and ".join(sorted(table.name for table in tables))
+    empty = " and ".join(sorted(quote(table.name) for table in tables))
     now = f"As long as {empty} has no rows: {summary(plan, catalog)}."
     ids = _made_up_ids([table for table in catalog.descriptors.values() if isinstance(table, Table)])
     sizes = {id_: catalog.sizes[id_] for id_ in plan.change.sources if id_ not in plan.change.empty}

@@ -184,8 +184,12 @@ def quote(name: str) -> str:
     """
     if _PLAIN.fullmatch(name):
         return name
-    shown = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in name)
-    return '"' + shown.replace('"', '""') + '"'
+    return '"' + one_line(name).replace('"', '""') + '"'
+
+
+def one_line(text: str) -> str:
+    """Characters that would break the line as their numbers."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def _unnamed(place: Place) -> str:
