@@ -74,3 +74,11 @@ def test_files_in_order_are_not_sorted_again(tmp_path: Any) -> None:
     assert len(chain) >= 2
     assert all(a.segment.key_max < b.segment.key_min for a, b in pairwise(chain))
     assert len(chain) + len(rest.files) == 4
+
+
+def test_the_last_key_of_a_file_is_compared_with_the_first_of_the_next(tmp_path: Any) -> None:
+    parts: Any = [(True, [(1.0, "x")], []), (True, [(1.0, "x"), (2.0, "x")], []), (True, [(2.0, "x")], [])]
+    world, source = index_world(tmp_path, parts, True)
+    chain, rest = split_chain(source)
+    assert (len(chain), len(rest.files)) == (3, 0)
+    assert find_duplicates(source, world.workshop) == (2, (1.0, "x"))

@@ -1,0 +1,166 @@
+"""The local pipeline over real databases, on both catalogs: another node goes on, and whoever is told stops."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from seachange import errors
+from seachange.engine.interrupts import Interrupts
+from seachange.engine.local_pipeline import local_pipeline
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.model.descriptor import Index, Table
+from seachange.model.ids import ColumnId, IndexId, Seq
+from seachange.model.ops import BackfillIndexes
+from seachange.model.states import State
+from seachange.model.work import Built, UnitDone
+from seachange.pipeline.backfill import Sizes
+from seachange.pipeline.local import LocalPipeline
+from tests.engine.database import bulk, create, insert, rows
+from tests.support.nodes import Place
+
+SIZES = Sizes(unit_rows=40, range_rows=30)
+
+
+@pytest.fixture
+def node(place: Place) -> Iterator[Node]:
+    node = open_quietly(place, "one")
+    yield node
+    node.close()
+
+
+def open_quietly(where: Place, name: str) -> Node:
+    node = open_node(where.data, where.catalog, name=name)
+    node.keeper.paused = True
+    return node
+
+
+def pipeline(node: Node, interrupts: Interrupts | None = None) -> LocalPipeline:
+    made = local_pipeline(node.parts, node.epoch, interrupts or Interrupts())
+    return replace(made, sizes=SIZES, rebuilds=True)
+
+
+def prepare(node: Node) -> tuple[BackfillIndexes, Seq]:
+    """Rows in files and in the catalog, some of them changed and deleted since, and an index to be built."""
+    table = create(node)
+    for start in (0, 50, 100):
+        bulk(node, *((i, f"v{i * 37 % 101:03}", i % 7) for i in range(start, start + 50)))
+    insert(node, *((i, f"v{i}", None) for i in range(200, 220)))
+    txn = node.begin()
+    found = txn.table(None, "t")
+    old = [(i, f"v{i * 37 % 101:03}", i % 7) for i in (3, 70, 120)]
+    txn.delete(found, old[:1])
+    txn.update(found, old[1:], [(i, "changed", n) for i, _, n in old[1:]])
+    index_id = IndexId(txn.allocate_ids(1)[0])
+    coming = Index(index_id, "by_v", (ColumnId(2),), state=State.WRITE_ONLY, include=(ColumnId(3),))
+    txn.publish(found, replace(found, version=found.version + 1, secondary=(coming,)))
+    at = txn.commit()
+    assert at is not None
+    insert(node, (999, "later", 1))
+    return BackfillIndexes(table.id, table.primary.id, (index_id,)), at
+
+
+def entries(node: Node, built: Built) -> list[tuple[Any, ...]]:
+    tables = [pq.read_table(node.parts.warehouse.path(member.segment)) for member in built.members]
+    return [row for table in tables for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
+
+
+def expected(node: Node, at: Seq) -> list[tuple[Any, ...]]:
+    return sorted(((v, id_, n) for id_, v, n in rows(node, as_of=at)), key=lambda row: row[:2])
+
+
+def test_another_node_goes_on_where_the_first_has_stopped(node: Node, place: Place) -> None:
+    op, at = prepare(node)
+    units: list[UnitDone] = []
+
+    class Stop(Exception):
+        pass
+
+    def stop_after_two(unit: UnitDone) -> None:
+        units.append(unit)
+        if len(units) == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        pipeline(node).backfill(op, at, (), stop_after_two)
+    other = open_quietly(place, "two")
+    try:
+        again: list[UnitDone] = []
+        (built,) = pipeline(other).backfill(op, at, units, again.append)
+        assert {unit.unit for unit in units}.isdisjoint(unit.unit for unit in again)
+        assert entries(other, built) == expected(other, at)
+        assert sum(unit.rows for unit in (*units, *again)) == len(expected(other, at))
+    finally:
+        other.close()
+
+
+def test_the_rows_are_counted(node: Node) -> None:
+    op, at = prepare(node)
+    assert abs(pipeline(node).rows(op.table_id, at) - 169) <= 6
+    assert pipeline(node).rows(IndexId(10**6), at) == 0  # type: ignore[arg-type]
+
+
+def test_work_that_is_interrupted_leaves_no_file(node: Node) -> None:
+    op, at = prepare(node)
+    before = set(node.parts.files.names())
+    interrupts = Interrupts()
+    kept: list[UnitDone] = []
+
+    def interrupt(unit: UnitDone) -> None:
+        kept.append(unit)
+        interrupts.set()
+
+    with pytest.raises(errors.QueryCanceled):
+        pipeline(node, interrupts).backfill(op, at, (), interrupt)
+    assert len(kept) == 1
+    written = {node.parts.warehouse.name(id_) for unit in kept for id_ in unit.files}
+    assert set(node.parts.files.names()) - before == written
+
+
+def test_what_is_read_is_held(node: Node) -> None:
+    op, at = prepare(node)
+    marks: list[int] = []
+
+    def look(unit: UnitDone) -> None:
+        insert(node, (2_000 + len(marks), "x", 1))
+        marks.append(node.epoch.registry.marks().low)
+
+    pipeline(node).backfill(op, at, (), look)
+    assert marks
+    assert max(marks) <= at
+    assert node.epoch.registry.marks().low > at
+
+
+def test_a_source_that_is_not_complete_is_not_read(node: Node) -> None:
+    op, at = prepare(node)
+    wrong = BackfillIndexes(op.table_id, op.index_ids[0], op.index_ids)
+    with pytest.raises(errors.Bug, match="not a primary one"):
+        pipeline(node).backfill(wrong, at, (), lambda _: None)
+
+
+def test_a_new_primary_index_and_one_made_from_it(node: Node) -> None:
+    """Both are built before either is attached; the second ends in the new key."""
+    _, at = prepare(node)
+    txn = node.begin()
+    table = txn.table(None, "t")
+    ids = txn.allocate_ids(2)
+    primary = Index(IndexId(ids[0]), "t_new", (ColumnId(2), ColumnId(1)), True, state=State.WRITE_ONLY)
+    second = Index(IndexId(ids[1]), "by_n", (ColumnId(3),), state=State.WRITE_ONLY)
+    changed: Table = replace(
+        table, version=table.version + 1, next_primary=primary, secondary=(*table.secondary, second)
+    )
+    txn.publish(table, changed)
+    at = txn.commit() or at
+    work = pipeline(node)
+    (built,) = work.backfill(BackfillIndexes(table.id, table.primary.id, (primary.id,)), at, (), lambda _: None)
+    wanted = sorted((v, id_, n) for id_, v, n in rows(node, as_of=at))
+    assert sorted(entries(node, built)) == sorted(wanted)
+    (made,) = work.backfill(BackfillIndexes(table.id, primary.id, (second.id,)), at, (), lambda _: None)
+    by_n = sorted(
+        ((n, v, id_) for v, id_, n in wanted),
+        key=lambda e: (e[0] is None, *e) if e[0] is not None else (True, 0, *e[1:]),
+    )
+    assert entries(node, made) == by_n
