@@ -279,6 +279,11 @@ class CharacterNotInRepertoire(DataError):
     message = "a text value cannot contain the character with code 0"
 
 
+class UnpairedSurrogate(DataError):
+    sqlstate = "22021"
+    message = "a text value cannot contain one half of a surrogate pair, which is no character"
+
+
 class BadCopyFormat(DataError):
     sqlstate = "22P04"
     message = "line {line}: {detail}"

@@ -79,3 +79,50 @@ def test_no_file_is_a_table(session, tmp_path, text):
     with pytest.raises(errors.Error) as caught:
         session.execute(text.replace("{}", str(file)))
     assert caught.value.sqlstate in ("42P01", "0A000")
+
+
+# Holes in generated text are marked by NUL, gaps by a character with code 1: neither may come out of an escape.
+MARKS = [
+    "select E'\\x000\\x00' from t",
+    "select E'\\u00000\\u0000' from t",
+    "select E'\\0000\\000', * from t",
+    "select U&'\\00000\\0000', * from t",
+    "select U&'!00000!0000' uescape '!', * from t",
+    "select * from t where b = E'\\x000\\x00'",
+    "create table c (a text check (a <> E'\\x000\\x00'))",
+]
+
+
+@pytest.mark.parametrize("text", MARKS)
+def test_no_escape_forges_the_place_of_a_scan(session, text):
+    session.execute("create table if not exists t (id int primary key, \"' || getenv('SECRET') || '\" int, b text)")
+    with pytest.raises((errors.CharacterNotInRepertoire, errors.SyntaxProblem)):
+        session.execute(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create table c (a text, b text, check (b <> E'\"\\x01c0\\x01\"'))",
+        "create table c (a text, b text, check (b <> U&'\"\\0001c0\\0001\"'))",
+        "create table c (a text default E'\"\\x01s0\\x01\"' || 'a')",
+    ],
+)
+def test_no_escape_forges_a_gap(session, text):
+    with pytest.raises(errors.SyntaxProblem):
+        session.execute(text)
+
+
+def test_a_literal_that_looks_like_a_gap_is_a_literal(session):
+    session.execute("create table gaps (id int primary key, b text)")
+    session.execute("create index on gaps (lower(b))")
+    session.execute("insert into gaps values (1, '\"\x010\x01\"')")
+    assert session.execute("select id from gaps where lower(b) = '\"\x010\x01\"'").rows == [(1,)]
+    assert session.execute("select id from gaps where lower(b) || '\"\x019\x01\"' = 'x'").rows == []
+
+
+@pytest.mark.parametrize("text", ["select '\ud800'", "select \ud800", "select U&'\\d800'"])
+def test_half_of_a_surrogate_pair_is_no_text(session, text):
+    with pytest.raises(errors.Error) as caught:
+        session.execute(text)
+    assert caught.value.sqlstate == "22021"

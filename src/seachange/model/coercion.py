@@ -179,13 +179,23 @@ def _to_decimal(type_: SqlType, value: Any) -> Decimal:
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
+def check_characters(text: str) -> None:
+    """Raises on what is no text: it can neither be stored nor handed to an engine."""
+    if "\x00" in text:
+        raise errors.CharacterNotInRepertoire()
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise errors.UnpairedSurrogate() from None
+
+
 def _text(type_: SqlType, zone: dt.tzinfo) -> Coercer:
     length = type_.length
 
     def convert(value: Any) -> str:
         text = value if type(value) is str else _to_text(type_, value, zone)
-        if "\x00" in text:
-            raise errors.CharacterNotInRepertoire()
+        check_characters(text)
         if length and len(text) > length:
             if text[length:].strip(" "):
                 raise errors.StringTooLong(type=type_)

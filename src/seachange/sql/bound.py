@@ -11,7 +11,7 @@ from sqlglot import exp
 from seachange.model.constraint import column_reference
 from seachange.model.descriptor import Column, Table
 
-# Stands in generated text around the number of a column; no statement can contain it.
+# Stands in generated text around the number of a column.
 _GAP = "\x01"
 _GAPS = re.compile(f'"{_GAP}([0-9]+){_GAP}"')
 # What has no value of one row alone.
@@ -53,6 +53,9 @@ def read_form(node: exp.Expr, is_condition: bool = False) -> tuple[str, Form] | 
     if is_condition:
         text = sqlglot.parse_one(text, dialect="duckdb").sql("duckdb", identify=True)
     parts = _GAPS.split(text)
+    if len(parts) // 2 != len(names):
+        # A literal contains what looks like a gap.
+        return None
     return qualifiers.pop(), Form(tuple(parts[0::2]), tuple(names[int(number)] for number in parts[1::2]))
 
 

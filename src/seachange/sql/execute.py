@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from seachange import errors
+from seachange.model.coercion import check_characters
 from seachange.model.statements import DdlStatement, Explain
 from seachange.model.timezone import session_zone
 from seachange.sql.ddl.tags import command_tag
@@ -60,8 +61,7 @@ def prepare(text: str) -> tuple[Prepared, ...]:
 
 
 def _prepare(text: str) -> tuple[Prepared, ...]:
-    if "\x00" in text:
-        raise errors.CharacterNotInRepertoire()
+    check_characters(text)
     parsed = parse_script(text)
     # Only a statement that stands alone is ever called by its text.
     return tuple(Prepared(one, text.strip().rstrip("; \n") if len(parsed) == 1 else "") for one in parsed)

@@ -22,6 +22,8 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # DuckDB takes a table name that looks like a path for a file, should a WITH query of that name be out of its sight.
 _PATH_LIKE = re.compile(r"[./\\:*?]")
 _DUCKDB = DuckDB()
+# Marks places in generated text, so it may not come out of an escape.
+_NUL = "\x00"
 
 # Refused arguments of constructs that are otherwise allowed, with the name of the feature.
 _REFUSED_ARGS: dict[type[exp.Expr], dict[str, str]] = {
@@ -54,7 +56,20 @@ def check_tree(tree: exp.Expr) -> None:
         _check_node(node)
 
 
+def text_of(node: exp.Expr) -> str:
+    """The text that a node of its own holds, as it will be generated: with its escapes resolved."""
+    text = node.args.get("this")
+    if isinstance(node, exp.UnicodeString):
+        try:
+            return node.sql("duckdb")
+        except (ValueError, OverflowError):
+            raise errors.UnpairedSurrogate() from None
+    return text if isinstance(text, str) else ""
+
+
 def _check_node(node: exp.Expr) -> None:
+    if _NUL in text_of(node):
+        raise errors.CharacterNotInRepertoire()
     if isinstance(node, exp.Func):
         _check_function(node)
     elif not isinstance(node, exp.Condition) and type(node).__name__ not in STRUCTURE:

@@ -26,7 +26,8 @@ from seachange.sql.seek import DEMANDS, Demand, note_demands
 from seachange.sql.tree import INCOMPLETE
 from seachange.storage.duck import SUM_MACRO
 
-# Stands in generated text where a scan goes; no statement can contain it, since text has no NUL.
+# Stands in generated text where a scan goes; no statement can contain it, since the guard lets no NUL pass, nor an
+# escape that stands for one.
 _HOLE = "\x00"
 # Values that the session knows: the parameters that stand for them, and what is the same for all sessions.
 _SESSION_VALUES: dict[type[exp.Expr], str] = {

@@ -13,7 +13,7 @@ from seachange.model.statements import ColumnType, ExpressionDefinition, UserTyp
 from seachange.sql.ddl.names import read_relation
 from seachange.sql.ddl.volatility import ORDER, most_volatile
 from seachange.sql.functions import TABLE_FUNCTIONS
-from seachange.sql.guard import function_name
+from seachange.sql.guard import function_name, text_of
 from seachange.sql.target import folded
 from seachange.sql.template import compile_template
 from seachange.sql.tokens import Reader, split_script
@@ -49,11 +49,12 @@ TRANSFORM = Use("transform expressions", columns=True, volatility=Volatility.VOL
 def compile_expression(text: str, use: Use, target: ColumnType | None = None) -> ExpressionDefinition:
     """`target` is the type of the column that the value is for: it is cast to that in any case, so the expression need
     not end in such a cast, which DuckDB could not do if somebody created the type."""
-    if _CONTROL.search(text):
-        raise errors.SyntaxProblem(detail=f"control characters are not allowed in {use.name}")
     try:
         # The root is replaced like any other node, since there is always one above it.
         select = exp.Select(expressions=[_without_cast(_parse(text, use), target)])
+        # Looked for in the tree: an escape may stand for such a character.
+        if any(_CONTROL.search(text_of(node)) for node in select.walk()):
+            raise errors.SyntaxProblem(detail=f"control characters are not allowed in {use.name}")
         _refuse_constructs(select.expressions[0], use)
         volatility = _check_volatility(select.expressions[0], use)
         sequences = _cut_sequences(select)
