@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sql": ("seachange.cli.sql", "run SQL in an embedded session"),
     "worker": ("seachange.cli.worker", "run the jobs of a database"),
     "check": ("seachange.cli.check", "check that data and schema are consistent"),
+    "verify": ("seachange.cli.verify", "check the protocol of schema changes itself"),
 }
 
 # What a shell reports for a program that ended by SIGINT or SIGPIPE.

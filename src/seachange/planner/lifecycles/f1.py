@@ -37,7 +37,8 @@ UNIQUE_INDEX = Lifecycle(
         Step(Status.VALIDATED, OpType.VALIDATION, fenced=True),
         Step(Status.PUBLIC, fenced=True),
     ),
-    drop=_DOWN,
+    # Others still rely on it, while anybody still shows it.
+    drop=(Step(Status.ENFORCED, fenced=True), *_DOWN),
 )
 CONSTRAINT = Lifecycle(
     add=(

@@ -1,0 +1,64 @@
+"""Explores all scenarios of a protocol, in two processes, and says what was found.
+
+**Invariant:** what is reported depends on nothing but the arguments: scenarios are reported in a fixed order, whichever
+is done first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing import Pool
+
+from seachange.planner.stages import PlanningError
+from seachange.verify.model.explore import Result, explore
+from seachange.verify.model.mutants import Mutant, shown_by
+from seachange.verify.model.program import Parse
+from seachange.verify.model.scenario import Protocol, Scenario, Size, build_model
+from seachange.verify.model.scenarios import mutants_of, scenarios_of
+
+PROCESSES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Without a result: the planner finds no plan without the safeguard that was taken away."""
+
+    scenario: str
+    result: Result | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    scenario: str
+    protocol: Protocol
+    size: Size
+    broken: tuple[str, ...]
+    parse: Parse
+
+
+def check_protocol(protocol: Protocol, size: Size, broken: tuple[str, ...], parse: Parse) -> Iterator[Finding]:
+    """In the order of the scenarios, but first the one that shows what is broken; after a problem there are no more."""
+    first = shown_by(tuple(mutants_of(protocol)[name] for name in broken))
+    scenarios = sorted(scenarios_of(protocol, size), key=lambda scenario: scenario.name != first)
+    tasks = [_Task(scenario.name, protocol, size, broken, parse) for scenario in scenarios]
+    # Leaving the pool ends its processes, whatever they are at.
+    with Pool(PROCESSES) as pool:
+        for finding in pool.imap(_run, tasks):
+            yield finding
+            if finding.result is not None and finding.result.problem is not None:
+                return
+
+
+def check_scenario(scenario: Scenario, protocol: Protocol, mutants: tuple[Mutant, ...], parse: Parse) -> Finding:
+    try:
+        model = build_model(scenario, protocol, mutants, parse)
+    except PlanningError:
+        return Finding(scenario.name, None)
+    return Finding(scenario.name, explore(model))
+
+
+def _run(task: _Task) -> Finding:
+    scenario = next(s for s in scenarios_of(task.protocol, task.size) if s.name == task.scenario)
+    mutants = tuple(mutants_of(task.protocol)[name] for name in task.broken)
+    return check_scenario(scenario, task.protocol, mutants, task.parse)

@@ -1,0 +1,73 @@
+"""Visits every state that a model can reach, breadth first, so that the first problem found has a shortest trace.
+
+**Invariant:** successors come in an order that depends on nothing but the state, so a trace is the same in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+State = tuple[Any, ...]
+# What happened, for whoever tells the trace: the name of the step and what it needs to be told.
+Label = tuple[Any, ...]
+
+
+class Model(Protocol):
+    """States are flat tuples of small integers and tuples, made canonical by the model itself."""
+
+    @property
+    def initial(self) -> State: ...
+
+    def successors(self, state: State) -> Iterable[tuple[Label, State]]: ...
+
+    def problem(self, state: State) -> str | None:
+        """What is wrong in the state, in words."""
+
+    def tell(self, trace: list[tuple[State, Label, State]]) -> list[str]:
+        """The steps of a trace, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """`complete`: every reachable state was visited. A problem comes with the steps that lead to it."""
+
+    states: int
+    steps: int
+    depth: int
+    complete: bool = True
+    problem: str | None = None
+    trace: tuple[str, ...] = ()
+
+
+def explore(model: Model, states_max: int = 5_000_000) -> Result:
+    initial = model.initial
+    parents: dict[State, tuple[State, Label] | None] = {initial: None}
+    layer = [initial]
+    steps = depth = 0
+    while layer:
+        following: list[State] = []
+        for state in layer:
+            problem = model.problem(state)
+            if problem is not None:
+                trace = tuple(model.tell(_path(parents, state)))
+                return Result(len(parents), steps, depth, False, problem, trace)
+            for label, successor in model.successors(state):
+                steps += 1
+                if successor not in parents:
+                    parents[successor] = (state, label)
+                    following.append(successor)
+        if len(parents) > states_max:
+            return Result(len(parents), steps, depth, complete=False)
+        layer = following
+        depth += bool(layer)
+    return Result(len(parents), steps, depth)
+
+
+def _path(parents: dict[State, tuple[State, Label] | None], state: State) -> list[tuple[State, Label, State]]:
+    path: list[tuple[State, Label, State]] = []
+    while (link := parents[state]) is not None:
+        path.append((link[0], link[1], state))
+        state = link[0]
+    return path[::-1]

@@ -1,0 +1,197 @@
+"""The mutants: what is taken away from the protocol to show that it is needed.
+
+A mutant edits the lifecycles that the planner plans with where the safeguard is an entry of theirs, and names a switch
+of the models where it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from seachange.model import elements
+from seachange.model.elements import Element
+from seachange.model.targets import Status
+from seachange.planner.lifecycles.lifecycle import Lifecycle, Step
+from seachange.planner.rules.rule import COLUMN_PARTS, INDEXES, Kinds
+from seachange.verify.model.switches import Switch, Switches
+
+
+class Effect(StrEnum):
+    LEAVE_OUT = "the status is left out"
+    UNFENCE = "the step to it waits for nobody"
+    REVERTIBLE = "the step to it may come before work that can fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Of the lifecycles of these kinds."""
+
+    kinds: Kinds
+    status: Status
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """`without` is what no longer holds, and `shows` the scenario in which that does harm."""
+
+    name: str
+    without: str
+    shows: str
+    edits: tuple[Edit, ...] = ()
+    switch: Switch | None = None
+
+
+_KEYS: Kinds = (elements.ForeignKey, elements.ForeignKeyParent)
+_ENFORCED: Kinds = (elements.UniqueIndex, elements.CheckConstraint, elements.ColumnNotNull)
+_COLUMN: Kinds = (elements.Column, elements.ColumnNotNull, *COLUMN_PARTS)
+_STORED: Kinds = (elements.Column, elements.SecondaryIndex, elements.UniqueIndex)
+
+_INDEX, _UNIQUE = "create an index", "create a unique index"
+_COLUMN_ADDED = "add a column, change its default, drop it"
+
+_EDITED = (
+    Mutant(
+        "skip-write-only",
+        "an index is maintained by everybody before it is built",
+        _INDEX,
+        (Edit(INDEXES, Status.WRITE_ONLY, Effect.LEAVE_OUT),),
+    ),
+    Mutant(
+        "skip-enforced",
+        "a constraint is checked by everybody before the rows are looked at",
+        _UNIQUE,
+        (Edit(_ENFORCED, Status.ENFORCED, Effect.LEAVE_OUT),),
+    ),
+    Mutant(
+        "skip-key-share",
+        "children leave the keys of their parents before anybody relies on them",
+        "add a foreign key",
+        (Edit(_KEYS, Status.WRITE_ONLY, Effect.LEAVE_OUT),),
+    ),
+    Mutant(
+        "early-backfill",
+        "an index is built from the rows as of a raise",
+        _INDEX,
+        (Edit(INDEXES, Status.BACKFILLED, Effect.UNFENCE),),
+    ),
+    Mutant(
+        "gc-before-fence",
+        "data is deleted when no writer can add to it any more",
+        _INDEX,
+        (Edit((elements.IndexData,), Status.ABSENT, Effect.UNFENCE),),
+    ),
+    Mutant(
+        "early-drop",
+        "a drop is published when nothing is left that can fail",
+        "drop a column beside a change that can fail",
+        (Edit(_COLUMN, Status.ABSENT, Effect.REVERTIBLE),),
+    ),
+)
+_SWITCHED: tuple[tuple[Switch, str, str], ...] = (
+    (Switch.UNDECLARED_KEYS, "writers of a unique index leave their keys before they check", _UNIQUE),
+    (Switch.NO_DRAIN_NO_REFIT, "a commit below min_version is waited for, or derived again", _INDEX),
+    (Switch.NO_FENCE, "a commit of a stale epoch or below min_version is not accepted as it is", _INDEX),
+    (Switch.DISTANCE_FENCE, "the fence is min_version, not the distance from the newest version", _INDEX),
+    (Switch.BLIND_INGEST, "a tombstone hides what the generation below it holds", _INDEX),
+    (
+        Switch.COMPACT_WITHOUT_BASE,
+        "an index without a generation is not compacted",
+        "create an index, two rows, compaction",
+    ),
+    (Switch.GC_BY_FOLD, "a superseded generation goes when nobody is below the swap", "create an index, compaction"),
+    (Switch.CACHED_SCHEMA, "a transaction plans with the schema of its snapshot", _COLUMN_ADDED),
+    (Switch.LATE_REGISTER, "a transaction is registered before it reads the head", "drop an index"),
+    (Switch.NULL_FILL, "a rewrite fills a missing column with its frozen value", _COLUMN_ADDED),
+    (Switch.ZOMBIE_COORDINATOR, "a worker that lost its job is refused", "create an index, workers are stopped"),
+    (Switch.REFIT_FORGETS_KEYS, "a commit that is derived again keeps the keys of its first plan", "truncate a table"),
+    (
+        Switch.NO_PUBLICATION_FENCE,
+        "a publication fences writers who rely on what it replaces",
+        "change the primary key that children refer to",
+    ),
+    (
+        Switch.TRUSTED_START,
+        "what a change finds half way is drained and fenced before it is relied on",
+        "add a CHECK, validate it later",
+    ),
+    (Switch.NO_LOWER_BOUND, "deltas at or below the base of a generation are not read", _INDEX),
+)
+
+MUTANTS: dict[str, Mutant] = {
+    mutant.name: mutant
+    for mutant in (
+        *_EDITED,
+        *(Mutant(switch.value, without, shows, switch=switch) for switch, without, shows in _SWITCHED),
+    )
+}
+# Safeguards of which either is enough for what the scenario shows: only without both does it do harm there.
+PAIRS: dict[tuple[str, ...], str] = {(Switch.CACHED_SCHEMA.value, Switch.NO_LOWER_BOUND.value): _INDEX}
+SPARE = frozenset({Switch.NO_LOWER_BOUND.value})
+
+CLASSIC_MUTANTS: dict[str, Mutant] = {
+    mutant.name: mutant
+    for mutant in (
+        Mutant(
+            "skip-delete-only",
+            "entries are removed by everybody before anybody writes one",
+            _INDEX,
+            (Edit(_STORED, Status.DELETE_ONLY, Effect.LEAVE_OUT),),
+        ),
+        Mutant(
+            "skip-write-only",
+            "an element is maintained by everybody before it is filled",
+            _INDEX,
+            (Edit(_STORED, Status.WRITE_ONLY, Effect.LEAVE_OUT),),
+        ),
+        Mutant(
+            "skip-enforced",
+            "a constraint is checked by everybody before the rows are looked at",
+            _UNIQUE,
+            (Edit(_ENFORCED, Status.ENFORCED, Effect.LEAVE_OUT),),
+        ),
+        Mutant(
+            Switch.NO_DRAIN_NO_REFIT.value,
+            "there are never more than two versions at a time",
+            _INDEX,
+            switch=Switch.NO_DRAIN_NO_REFIT,
+        ),
+    )
+}
+
+
+def switches_of(mutants: Iterable[Mutant]) -> Switches:
+    return frozenset(mutant.switch for mutant in mutants if mutant.switch is not None)
+
+
+def edit_lifecycles(
+    lifecycles: Mapping[type[Element], Lifecycle], mutants: Iterable[Mutant]
+) -> dict[type[Element], Lifecycle]:
+    edited = dict(lifecycles)
+    for mutant in mutants:
+        for edit in mutant.edits:
+            for kind in edit.kinds:
+                edited[kind] = _edited(edited[kind], edit)
+    return edited
+
+
+def _edited(lifecycle: Lifecycle, edit: Edit) -> Lifecycle:
+    return Lifecycle(add=_steps(lifecycle.add, edit), drop=_steps(lifecycle.drop, edit))
+
+
+def _steps(steps: tuple[Step, ...], edit: Edit) -> tuple[Step, ...]:
+    match edit.effect:
+        case Effect.LEAVE_OUT:
+            return tuple(step for step in steps if step.to is not edit.status)
+        case Effect.UNFENCE:
+            return tuple(replace(step, fenced=False) if step.to is edit.status else step for step in steps)
+        case Effect.REVERTIBLE:
+            return tuple(replace(step, revertible=True) if step.to is edit.status else step for step in steps)
+
+
+def shown_by(mutants: tuple[Mutant, ...]) -> str | None:
+    """The scenario that is looked at first without these safeguards."""
+    names = tuple(mutant.name for mutant in mutants)
+    return PAIRS.get(names) or next((mutant.shows for mutant in mutants), None)

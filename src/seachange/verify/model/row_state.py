@@ -1,0 +1,185 @@
+"""The states of the model of rows, and their canonical form.
+
+**Invariant:** two states have one canonical form only if nobody can ever tell them apart: what is dropped is read by no
+transaction, no step of the job and no compaction.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seachange.verify.model.entries import NONE, Generation
+from seachange.verify.model.explore import State
+from seachange.verify.model.program import Act, Program
+from seachange.verify.model.ranks import Events, rank_events
+from seachange.verify.model.shape import Kind, Shape
+from seachange.verify.model.switches import Switch, Switches
+
+# The places of a state. Cells are the deltas of each entry of each index: (sequence, stored or NONE, whether its key
+# was left); open transactions are (snapshot, version planned with, one of the flags below); a compaction under way is
+# (index, sequence up to which it folds, base that it has seen).
+ROW, CELLS, GENERATIONS, POSITION, VERSION, LOWEST, AT, RECORDED, OPEN, FOLDING, HEAD, ZOMBIE = range(12)
+LIVE, EXPIRED, UNREGISTERED = range(3)
+
+# In place of what was stored where only the key that was left counts.
+UNREAD = -2
+_EXACT = frozenset({Switch.NO_LOWER_BOUND, Switch.COMPACT_WITHOUT_BASE, Switch.BLIND_INGEST})
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """`rows` are the values at the start, by key; values are 0, 1, ...; `bad`: the last one breaks the rules.
+    `pauses`: nodes are stopped past the end of their epoch; `workers`: one of the job is stopped and comes back."""
+
+    rows: tuple[int, ...] = (0,)
+    values: int = 2
+    bad: bool = False
+    nodes: int = 2
+    compaction: bool = False
+    pauses: bool = False
+    workers: bool = False
+
+    @property
+    def bad_value(self) -> int:
+        return self.values - 1 if self.bad else NONE
+
+
+class Canon:
+    def __init__(self, program: Program, shape: Shape, keeps_dead: bool, switches: Switches) -> None:
+        self._kinds, self._views = shape.kinds, shape.views * 2
+        self._keeps_dead = keeps_dead
+        # Without these safeguards, what lies below a base is still read.
+        self._is_exact = bool(switches & _EXACT)
+        self._reads_r = [program.reads_snapshot(p) for p in range(len(program.instructions))]
+        self.collected = [tuple(n for i in ids if (n := shape.number(i)) is not None) for ids in program.collected()]
+        self.over = _is_over(program)
+
+    def changed(self, state: State, changes: dict[int, Any]) -> State:
+        parts = list(state)
+        for place, value in changes.items():
+            parts[place] = value
+        return self.normal(*parts)
+
+    def normal(
+        self,
+        rows: tuple[Events, ...],
+        cells: tuple[tuple[Events, ...], ...],
+        generations: tuple[tuple[Generation, ...], ...],
+        position: int,
+        version: int,
+        lowest: int,
+        at: int,
+        recorded: int,
+        transactions: tuple[tuple[int, int, int], ...],
+        compaction: tuple[int, ...],
+        head: int,
+        zombie: int,
+    ) -> State:
+        if not self._reads_r[position]:
+            at = NONE
+        looks = {head}
+        looks.update(t[0] for t in transactions)
+        oldest = min(looks)
+        pipeline = set()
+        if at != NONE:
+            pipeline.add(at)
+        if compaction:
+            pipeline.add(compaction[1])
+        if any(len(held) > 1 for held in generations):
+            generations = tuple(_needed(held, looks, pipeline) for held in generations)
+        points = sorted(looks | pipeline | {q for held in generations for g in held for q in g[:2]})
+        lowest_rank = bisect_left(points, min(looks | pipeline))
+        dead = self._dead(position, version, transactions)
+        new_cells: list[tuple[Events, ...]] = []
+        for number, entries in enumerate(cells):
+            if number in dead:
+                new_cells.append(((),) * len(entries))
+                continue
+            held = generations[number]
+            base = held[0][0] if held else at if at != NONE else head
+            if self._is_exact or number in self.collected[position]:
+                base = NONE
+            floor = base if self._kinds[number] is Kind.PLAIN else min(base, oldest)
+            new_cells.append(tuple(_ranked_cell(e, points, floor, base) if e else () for e in entries))
+        return (
+            tuple(_ranked_row(events, points, lowest_rank) for events in rows),
+            tuple(new_cells),
+            tuple(
+                ()
+                if number in dead
+                else tuple((bisect_left(points, g[0]), bisect_left(points, g[1]), g[2]) for g in held)
+                for number, held in enumerate(generations)
+            ),
+            position,
+            version,
+            lowest,
+            bisect_left(points, at) if at != NONE else NONE,
+            recorded,
+            tuple(sorted((bisect_left(points, t[0]), t[1], t[2]) for t in transactions)),
+            (
+                compaction[0],
+                bisect_left(points, compaction[1]),
+                bisect_left(points, compaction[2]) if compaction[2] != NONE else NONE,
+            )
+            if compaction
+            else (),
+            bisect_left(points, head),
+            zombie,
+        )
+
+    def _dead(self, position: int, version: int, transactions: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
+        """Indexes that nobody reads, now or later, and whose data is still to be collected."""
+        if self._keeps_dead or not self.over[position] or self.collected[position]:
+            return ()
+        readers = {n for t in transactions for n in self._views[t[1]].reads} | set(self._views[version].reads)
+        known = set(self._views[version].writes)
+        for transaction in transactions:
+            known |= set(self._views[transaction[1]].writes)
+        return tuple(n for n in range(len(self._kinds)) if n not in readers and n not in known)
+
+
+def _ranked_row(events: Events, points: Sequence[int], lowest: int) -> Events:
+    out = rank_events(events, points, lowest)
+    if out and out[0][0] <= lowest:
+        # Seen by everybody, so it does not matter since when; a row that nobody ever saw is none.
+        out = out[1:] if out[0][1] == NONE else ((0, out[0][1]), *out[1:])
+    return out
+
+
+def _ranked_cell(events: Events, points: Sequence[int], floor: int, base: int) -> Events:
+    """What is at or below the floor is gone; between it and the base only the key that was left counts."""
+    out: list[tuple[Any, ...]] = []
+    for sequence, stored, left in events:
+        if sequence > floor:
+            rank = bisect_left(points, sequence)
+            event = (rank, stored if sequence > base else UNREAD, left)
+            if out and out[-1][0] == rank:
+                out[-1] = event
+            else:
+                out.append(event)
+    return tuple(out)
+
+
+def _needed(held: tuple[Generation, ...], looks: set[int], pipeline: set[int]) -> tuple[Generation, ...]:
+    if len(held) < 2:
+        return held
+    chosen = {held[-1]}
+    chosen.update(g for s in looks for g in [g for g in held if g[1] <= s][-1:])
+    chosen.update(g for s in pipeline for g in [g for g in held if g[0] <= s][-1:])
+    return tuple(g for g in held if g in chosen)
+
+
+def _is_over(program: Program) -> list[bool]:
+    """By position: whether no version that is still to come gives an index or a rule anything to do that the one
+    before did not; and the present one has nothing to do with what is to be collected."""
+    over = []
+    for position in range(len(program.instructions)):
+        path = [i for _, i in program.path(position)]
+        over.append(
+            not any(i.act in (Act.PUBLISH, Act.BACKFILL, Act.VALIDATE) for i in path)
+            and any(i.act is Act.COLLECT for i in path)
+        )
+    return over

@@ -1,0 +1,105 @@
+"""What a scenario is: changes to a small database, and the model that looks at what they are about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from seachange.model.elements import Element
+from seachange.planner.lifecycles.f1 import F1_LIFECYCLES
+from seachange.planner.rules.release import CURRENT, Release
+from seachange.verify.model.classic import ClassicModel, ClassicScope
+from seachange.verify.model.explore import Model
+from seachange.verify.model.layouts import LayoutModel, LayoutScope
+from seachange.verify.model.mutants import Mutant, edit_lifecycles, switches_of
+from seachange.verify.model.program import Parse, Program, compile_program
+from seachange.verify.model.references import ReferenceModel, ReferenceScope
+from seachange.verify.model.row_state import Scope
+from seachange.verify.model.rows import RowModel
+from seachange.verify.model.switches import Switches
+
+
+class Protocol(StrEnum):
+    SEACHANGE = "seachange"
+    F1 = "f1"
+
+
+class Size(StrEnum):
+    """Which scenarios are explored: those that take no time, all, and all with more nodes and rows."""
+
+    SMALL = "small"
+    DEFAULT = "default"
+    LARGE = "large"
+
+
+_SIZES = tuple(Size)
+
+
+@dataclass(frozen=True, slots=True)
+class RowFocus:
+    """The table and the column that the model of rows looks at."""
+
+    scope: Scope = field(default_factory=Scope)
+    table: str = "t"
+    column: str = "a"
+
+    def build(self, program: Program, switches: Switches) -> Model:
+        return RowModel(program, self.table, self.column, self.scope, switches)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceFocus:
+    scope: ReferenceScope = field(default_factory=ReferenceScope)
+
+    def build(self, program: Program, switches: Switches) -> Model:
+        return ReferenceModel(program, self.scope, switches)
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutFocus:
+    scope: LayoutScope = field(default_factory=LayoutScope)
+    column: str = "c"
+
+    def build(self, program: Program, switches: Switches) -> Model:
+        return LayoutModel(program, self.column, self.scope, switches)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicFocus:
+    element: type[Element]
+    scope: ClassicScope = field(default_factory=ClassicScope)
+
+    def build(self, program: Program, switches: Switches) -> Model:
+        return ClassicModel(program, self.element, self.scope, switches)
+
+
+Focus = RowFocus | ReferenceFocus | LayoutFocus | ClassicFocus
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """`changes` are made one after the other to what `setup` made. `size` is the smallest in which it is explored."""
+
+    name: str
+    setup: str
+    changes: tuple[str, ...]
+    focus: Focus
+    size: Size = Size.SMALL
+    has_rows: bool = True
+
+    def is_part_of(self, size: Size) -> bool:
+        return _SIZES.index(self.size) <= _SIZES.index(size)
+
+
+def build_model(scenario: Scenario, protocol: Protocol, mutants: tuple[Mutant, ...], parse: Parse) -> Model:
+    release = _release(protocol, mutants)
+    switches = switches_of(mutants)
+    program = compile_program(parse, scenario.setup, scenario.changes, release, scenario.has_rows, switches)
+    return scenario.focus.build(program, switches)
+
+
+def _release(protocol: Protocol, mutants: tuple[Mutant, ...]) -> Release:
+    if protocol is Protocol.SEACHANGE and not any(mutant.edits for mutant in mutants):
+        return CURRENT
+    classic = F1_LIFECYCLES if protocol is Protocol.F1 else {}
+    return replace(CURRENT, lifecycles=edit_lifecycles({**CURRENT.lifecycles, **classic}, mutants))

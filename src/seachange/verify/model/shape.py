@@ -1,0 +1,125 @@
+"""What the model of rows knows of a program: the indexes and constraints over one column, by number, and what each
+version lets a writer and a reader do with them, all taken from the table of states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from seachange.model import elements
+from seachange.model.elements import AnyIndex, Element
+from seachange.model.ids import IndexId, TableId
+from seachange.model.states import BEHAVIOUR, Behaviour, Checking, State
+from seachange.verify.model.program import Program
+
+# In place of the number of a primary index that is there in every version: the rows themselves.
+ROWS = -2
+
+
+class Kind(IntEnum):
+    """How the entries of an index are told apart: by the row, by its value, or by both."""
+
+    PRIMARY = 0
+    PRIMARY_BY_VALUE = 1
+    PLAIN = 2
+    UNIQUE = 3
+
+
+RowRule = elements.CheckConstraint | elements.ColumnNotNull | elements.ConvertedColumn
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One version. `primary` is the index through which rows are found; a row that breaks a rule is refused, or
+    recorded. The others are numbers of indexes."""
+
+    reads: tuple[int, ...]
+    removes: tuple[int, ...]
+    writes: tuple[int, ...]
+    checks: tuple[int, ...]
+    primary: int
+    refuses: bool
+    records: bool
+    # Whether readers may rely on no row breaking a rule.
+    promises: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    table_id: TableId
+    indexes: tuple[AnyIndex, ...]
+    kinds: tuple[Kind, ...]
+    rules: tuple[RowRule, ...]
+    views: tuple[View, ...]
+
+    def number(self, index_id: IndexId) -> int | None:
+        return next((n for n, index in enumerate(self.indexes) if index.index_id == index_id), None)
+
+    @property
+    def unique(self) -> tuple[int, ...]:
+        return tuple(n for n, kind in enumerate(self.kinds) if kind is Kind.UNIQUE)
+
+
+def shape_of(program: Program, table: str, column: str) -> Shape:
+    everything = program.elements
+    table_id = _table_named(everything, table)
+    columns = {
+        e.column_id
+        for e in everything
+        if isinstance(e, elements.ColumnName) and e.table_id == table_id and e.name == column
+    }
+    indexes: list[AnyIndex] = []
+    kinds: list[Kind] = []
+    rules: list[RowRule] = []
+    for element in everything:
+        if getattr(element, "table_id", None) != table_id:
+            continue
+        match element:
+            case elements.PrimaryIndex():
+                if all(program.state(n, element) is State.PUBLIC for n in range(len(program.versions))):
+                    continue
+                indexes.append(element)
+                kinds.append(Kind.PRIMARY_BY_VALUE if set(element.key) <= columns else Kind.PRIMARY)
+            case elements.SecondaryIndex() | elements.UniqueIndex() if set(element.key) <= columns:
+                indexes.append(element)
+                kinds.append(Kind.UNIQUE if isinstance(element, elements.UniqueIndex) else Kind.PLAIN)
+            case elements.CheckConstraint() if set(element.column_ids) & columns:
+                rules.append(element)
+            case elements.ColumnNotNull() | elements.ConvertedColumn() if element.column_id in columns:
+                rules.append(element)
+    shape = Shape(table_id, tuple(indexes), tuple(kinds), tuple(rules), ())
+    views = tuple(_view(shape, program, number) for number in range(len(program.versions)))
+    return replace(shape, views=views)
+
+
+def _table_named(everything: list[Element], name: str) -> TableId:
+    return next(TableId(e.descriptor_id) for e in everything if isinstance(e, elements.Namespace) and e.name == name)
+
+
+def _view(shape: Shape, program: Program, version: int) -> View:
+    def numbers(field: str) -> tuple[int, ...]:
+        return tuple(
+            n for n, index in enumerate(shape.indexes) if getattr(BEHAVIOUR[program.state(version, index)], field)
+        )
+
+    states = [BEHAVIOUR[program.state(version, index)] for index in shape.indexes]
+    rules = [BEHAVIOUR[program.state(version, rule)] for rule in shape.rules]
+    return View(
+        reads=numbers("reads"),
+        removes=numbers("removes"),
+        writes=numbers("writes"),
+        checks=tuple(
+            n for n, b in enumerate(states) if b.checks is Checking.REFUSED and shape.kinds[n] is not Kind.PLAIN
+        ),
+        primary=_primary(shape, states),
+        refuses=any(b.checks is Checking.REFUSED for b in rules),
+        records=any(b.checks is Checking.RECORDED for b in rules),
+        promises=any(b.reads for b in rules),
+    )
+
+
+def _primary(shape: Shape, states: list[Behaviour]) -> int:
+    numbers = [n for n, kind in enumerate(shape.kinds) if kind <= Kind.PRIMARY_BY_VALUE]
+    if not numbers:
+        return ROWS
+    return next((n for n in numbers if states[n].reads), -1)

@@ -1,0 +1,41 @@
+"""The safeguards that a model can be run without: each is a line of code somewhere, not an entry of a table."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Switch(StrEnum):
+    # Writers that do not check a unique key do not say which ones they write either.
+    UNDECLARED_KEYS = "undeclared-keys"
+    # Commits below min_version are refused at once: nobody waits for them, and nobody derives them again.
+    NO_DRAIN_NO_REFIT = "no-drain-no-refit"
+    # Neither epoch nor min_version is looked at.
+    NO_FENCE = "no-fence"
+    # A commit may be one version behind, whatever min_version says.
+    DISTANCE_FENCE = "distance-fence"
+    # Tombstones do not hide what a generation holds.
+    BLIND_INGEST = "blind-ingest"
+    # Deltas at or below the base of a generation are read with it.
+    NO_LOWER_BOUND = "no-lower-bound"
+    # An index whose backfill is under way is compacted.
+    COMPACT_WITHOUT_BASE = "compact-without-base"
+    # A superseded generation goes when nobody reads below what it was folded up to.
+    GC_BY_FOLD = "gc-by-fold"
+    # A node plans with any version that it has seen, not with that of the snapshot.
+    CACHED_SCHEMA = "cached-schema"
+    # A transaction reads the head first and is registered afterwards.
+    LATE_REGISTER = "late-register"
+    # A rewrite fills columns that a row lacks with NULL.
+    NULL_FILL = "null-fill"
+    # A worker that lost its job goes on with it.
+    ZOMBIE_COORDINATOR = "zombie-coordinator"
+    # A commit that is derived again gives up the keys by which its first plan would have conflicted.
+    REFIT_FORGETS_KEYS = "refit-forgets-keys"
+    # A publication that takes for granted what writers below it do not know does not fence them.
+    NO_PUBLICATION_FENCE = "no-publication-fence"
+    # What a change finds half way is taken to be known to every writer.
+    TRUSTED_START = "trusted-start"
+
+
+Switches = frozenset[Switch]

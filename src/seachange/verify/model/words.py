@@ -1,0 +1,181 @@
+"""Traces in plain words: who did what, with which version of the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from seachange.model import elements
+from seachange.model.elements import Element
+from seachange.model.states import State as SchemaState
+from seachange.verify.model.explore import Label, State
+from seachange.verify.model.program import Act, Instruction, Program
+
+Trace = list[tuple[State, Label, State]]
+
+_VALUES = "abcdefgh"
+
+
+def say_value(value: int, bad: int = -1) -> str:
+    if value < 0:
+        return "nothing"
+    return "a value that breaks the rule" if value == bad else repr(_VALUES[value])
+
+
+class Speaker:
+    """Names of versions, elements and steps of the job."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._elements = program.elements
+        self._named = [e for e in self._elements if _is_told(e) and len(set(self._states(e))) > 1]
+
+    def _states(self, element: Element) -> list[SchemaState]:
+        return [self._program.state(n, element) for n in range(len(self._program.versions))]
+
+    def element(self, element: Element) -> str:
+        match element:
+            case elements.PrimaryIndex() | elements.SecondaryIndex() | elements.UniqueIndex():
+                kind = {elements.PrimaryIndex: "primary index", elements.UniqueIndex: "unique index"}
+                return f"{kind.get(type(element), 'index')} {self._index_name(element)}"
+            case elements.Column() | elements.ConvertedColumn():
+                kind = {elements.ConvertedColumn: "converted column"}
+                return f"{kind.get(type(element), 'column')} {self._column_name(element.table_id, element.column_id)}"
+            case elements.ColumnNotNull():
+                return f"NOT NULL of {self._column_name(element.table_id, element.column_id)}"
+            case elements.ColumnDefault():
+                return f"default {element.expression}"
+            case elements.CheckConstraint():
+                return "the CHECK"
+            case elements.ForeignKey():
+                return f"the foreign key (to index {element.parent_index_id})"
+            case _:
+                return type(element).__name__.lower()
+
+    def _index_name(self, index: elements.AnyIndex) -> str:
+        found = [e for e in self._elements if isinstance(e, elements.IndexName) and e.index_id == index.index_id]
+        return f"{found[0].name} ({index.index_id})" if found else str(index.index_id)
+
+    def _column_name(self, table_id: int, column_id: int) -> str:
+        for e in self._elements:
+            if isinstance(e, elements.ColumnName) and (e.table_id, e.column_id) == (table_id, column_id):
+                return e.name
+        return str(column_id)
+
+    def version(self, number: int) -> str:
+        """A version of a zombie is told as what it was meant to be."""
+        number %= len(self._program.versions)
+        states = self._program.versions[number]
+        told = [f"{self.element(e)} {self._program.state(number, e)}" for e in self._named if e in states]
+        gone = [f"{self.element(e)} {SchemaState.ABSENT}" for e in self._named if e not in states]
+        return f"version {number} ({', '.join([*told, *gone])})"
+
+    def step(self, position: int) -> str:
+        instruction = self._program.instructions[position]
+        return f"the job {_STEPS[instruction.act](self, instruction)}"
+
+    def failed(self, position: int) -> str:
+        act = self._program.instructions[position].act
+        what = {Act.BACKFILL: "backfill", Act.VALIDATE: "validation"}.get(act, "publication")
+        return f"the job's {what} finds a row that does not allow the change: it is taken back"
+
+
+_STEPS: dict[Act, Callable[[Speaker, Instruction], str]] = {
+    Act.RAISE: lambda s, i: f"raises min_version to version {i.version}; R is the sequence of the raise",
+    Act.SNAPSHOT: lambda s, i: "takes the head as R, without a raise",
+    Act.PUBLISH: lambda s, i: (
+        f"publishes {s.version(i.version)}" + (", and raises min_version to it" if i.tables else "")
+    ),
+    Act.BACKFILL: lambda s, i: "reads the rows at R and attaches what it has built",
+    Act.VALIDATE: lambda s, i: "looks at the rows at R and finds nothing wrong",
+    Act.COLLECT: lambda s, i: "deletes the data of what was dropped",
+    Act.END: lambda s, i: "is over",
+}
+_TOLD = (
+    elements.Table,
+    elements.Column,
+    elements.ConvertedColumn,
+    elements.ColumnNotNull,
+    elements.ColumnDefault,
+    elements.PrimaryIndex,
+    elements.SecondaryIndex,
+    elements.UniqueIndex,
+    elements.CheckConstraint,
+    elements.ForeignKey,
+)
+
+
+def _is_told(element: Element) -> bool:
+    return isinstance(element, _TOLD)
+
+
+# Steps of a transaction: their second field is its place among those that are open.
+_BY_TRANSACTION = frozenset({"commit", "write", "register", "expire", "stale", "refused"})
+_STAYS = frozenset({"register", "expire"})
+
+
+def tell_steps(trace: Trace, transactions_at: int, say: Callable[[Label, str], str]) -> list[str]:
+    """`say` tells a step, given the name of the transaction that takes it. Places change from state to state, since
+    states are canonical; names do not."""
+    names: list[str] = []
+    count = 0
+    lines: list[str] = []
+    for before, label, after in trace:
+        who = ""
+        if label[0] == "begin":
+            count += 1
+            who = f"T{count}"
+            names = _moved(names, who, before[transactions_at], after[transactions_at], None)
+        elif label[0] in _BY_TRANSACTION:
+            who = names[label[1]]
+            rest = names[: label[1]] + names[label[1] + 1 :]
+            if label[0] in _STAYS:
+                names = _moved(rest, who, before[transactions_at], after[transactions_at], label[1])
+            else:
+                names = rest
+        lines.append(say(label, who))
+    return lines
+
+
+def _moved(
+    rest: list[str], who: str, before: Sequence[tuple[int, ...]], after: Sequence[tuple[int, ...]], slot: int | None
+) -> list[str]:
+    """Where the transaction is now: the others are as they were, but for the ranks of their snapshots."""
+    others = [t[1:] for n, t in enumerate(before) if n != slot]
+    for place in range(len(after) - 1, -1, -1):
+        if [t[1:] for n, t in enumerate(after) if n != place] == others:
+            return [*rest[:place], who, *rest[place:]]
+    raise AssertionError((before, after))
+
+
+def say_common(speaker: Speaker, label: Label, who: str) -> str:
+    """What happens in all models alike."""
+    match label[0]:
+        case "begin":
+            late = "; it is not registered yet" if label[2] else ""
+            return f"{who} begins at the head and plans with {speaker.version(label[1])}{late}"
+        case "register":
+            return f"{who} is registered in its node"
+        case "expire":
+            return f"the node of {who} is stopped; its epoch ends"
+        case "stale":
+            return f"{who} goes on and commits; it is refused, since its epoch has ended"
+        case "refused":
+            return f"{who} commits; it is refused, since its version is below min_version"
+        case "cancel":
+            return "the change is cancelled"
+        case "stop":
+            return "the job's worker is stopped; another takes the job over"
+        case "turned away":
+            return "the first worker wakes up and goes on; it is refused, since the job is not where it was"
+        case "zombie":
+            return f"the first worker wakes up and goes on: {speaker.step(label[1])}"
+        case "failed" | "recorded":
+            return speaker.failed(label[1])
+        case "job":
+            return speaker.step(label[1])
+        case _:
+            raise AssertionError(label)
+
+
+def say_refit(planned: int, used: int) -> str:
+    return f", derived again with version {used}" if planned != used else ""
