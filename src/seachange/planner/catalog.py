@@ -49,7 +49,8 @@ def apply_ops(catalog: Catalog, ops: Iterable[Op]) -> Catalog:
     dropped = list(catalog.dropped)
     for id_, mutations in changes.items():
         before = descriptors.pop(id_, None)
-        after = change_descriptor(before, mutations)
+        kept = next((table for table in reversed(dropped) if table.id == id_), None) if before is None else None
+        after = change_descriptor(before, mutations, kept)
         if after is not None:
             descriptors[id_] = after
         elif isinstance(before, Table):
@@ -58,13 +59,16 @@ def apply_ops(catalog: Catalog, ops: Iterable[Op]) -> Catalog:
     return Catalog(descriptors, catalog.sizes, tuple(table for table in dropped if table.id not in descriptors))
 
 
-def change_descriptor(before: Descriptor | None, mutations: Iterable[SetState]) -> Descriptor | None:
+def change_descriptor(
+    before: Descriptor | None, mutations: Iterable[SetState], kept: Table | None = None
+) -> Descriptor | None:
     """The next version of one descriptor. Changes are made to what it is now, so that a change under way and a comment
-    made meanwhile do not undo each other."""
+    made meanwhile do not undo each other. `kept` is the last version of a table that comes back: its layouts, in which
+    its files were written, and the ids that it has used up come back too."""
     parts: dict[Element, State] = decompose(before) if before is not None else {}
     for mutation in mutations:
         # Taken out first: the element that is put in may know more, of which comparisons know nothing.
         parts.pop(mutation.element, None)
         if mutation.state is not State.ABSENT:
             parts[mutation.element] = mutation.state
-    return compose(before, parts)
+    return compose(before if before is not None else kept, parts)

@@ -1,5 +1,7 @@
 """UNDROP TABLE: what the table refers to may have changed meanwhile."""
 
+import pytest
+
 from seachange.model.states import State
 from tests.planner.builders.world import World
 
@@ -55,3 +57,43 @@ def test_a_table_comes_back_once():
     world.run("undrop table t")
     world.run("alter table t rename to s")
     assert world.code("undrop table t") == "42P01"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "alter table t add column e int not null",
+        "alter table t add unique (a)",
+        "create index on t (a)",
+        "truncate t",
+        "alter type mood drop value 'a'",
+    ],
+)
+def test_rows_that_come_back_cannot_be_looked_at_before(change):
+    world = World(
+        "create type mood as enum ('a')", "create table t (id int primary key, a int, m mood)", "drop table t"
+    )
+    assert world.code(f"undrop table t; {change}") == "0A000"
+
+
+def test_what_needs_no_rows_can_be_done_at_once():
+    world = World("create table t (id int primary key)", "drop table t")
+    world.run(
+        "undrop table t; alter table t rename to s; comment on table s is 'back'; create view v as select * from s"
+    )
+    assert set(world.names) == {"s", "v"}
+    world.run("drop table s cascade; create table n (a int)")
+    assert not world.plan("undrop table s; drop table s").stages
+
+
+def test_ids_and_layouts_come_back():
+    """Files are in the layouts of the past, and an id that was used means a column that is in them."""
+    world = World("create table t (id int primary key, a int, b int)", "alter table t drop column b")
+    before = world.find("t")
+    world.run("drop table t")
+    world.run("undrop table t")
+    assert world.find("t").version == before.version + 1
+    world.run("alter table t add column c int")
+    table = world.find("t")
+    assert table.layouts[: len(before.layouts)] == before.layouts
+    assert [(c.id, c.name) for c in table.columns] == [(1, "id"), (2, "a"), (4, "c")]

@@ -74,6 +74,8 @@ class Draft:
         self.empty: set[TableId] = set()
         # Tables that the change leaves without rows.
         self.emptied: set[TableId] = set()
+        # Tables that come back with rows, which nobody can read before the change is published.
+        self.undropped: set[TableId] = set()
         # Tables whose foreign keys look their parents up in another index than before.
         self.repointed: set[TableId] = set()
         # Elements that are met by all rows already, and why.
@@ -184,12 +186,20 @@ class Draft:
 
     def has_no_rows(self, table_id: TableId) -> bool:
         """Whether nothing has to be built or validated; the plan then relies on it."""
+        self.refuse_unseen_rows(table_id)
         if self.is_new(table_id) or table_id in self.emptied:
             return True
         if self.catalog.is_empty(table_id):
             self.empty.add(table_id)
             return True
         return False
+
+    def refuse_unseen_rows(self, table_id: TableId) -> None:
+        if table_id in self.undropped:
+            raise errors.FeatureNotSupported(
+                feature=f"changing table {self.name_of(table_id)} in the transaction that brings it back",
+                instead="Commit UNDROP TABLE first.",
+            )
 
     def select(self, kind: type[E], **fields: Any) -> list[E]:
         """The elements of a kind that agree in all of these fields, in the order in which they came."""
@@ -293,7 +303,8 @@ class Draft:
 
     def _take(self, id_: DescriptorId, field: str) -> int:
         """The next id that a descriptor has to give, under that field of it."""
-        descriptor = self.catalog.descriptors.get(id_)
+        kept = (table for table in reversed(self.catalog.dropped) if table.id == id_)
+        descriptor = self.catalog.descriptors.get(id_) or next(kept, None)
         following = getattr(descriptor, field) if descriptor is not None else 1
         taken = self._next.get((id_, field), following)
         self._next[id_, field] = taken + 1

@@ -27,6 +27,7 @@ _IMPLIED = "the key of index {name} is unique already"
 
 def create_index(draft: Draft, statement: CreateIndex) -> None:
     table_id = draft.table(statement.table)
+    draft.refuse_unseen_rows(table_id)
     schema = draft.schema_named(table_id)
     taken = draft.relations_in(schema)
     if statement.name is not None and statement.name in taken:

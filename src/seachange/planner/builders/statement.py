@@ -67,6 +67,7 @@ def _alter_table(draft: Draft, statement: AlterTable) -> None:
             found = find_object(draft, ObjectKind.TABLE, statement.table, statement.if_exists)
             for action in actions if found is not None else ():
                 assert found is not None
+                draft.refuse_unseen_rows(found.id)
                 _ACTIONS[type(action)](draft, found.id, action)
 
 

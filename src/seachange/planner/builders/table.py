@@ -99,6 +99,7 @@ _PROOFS = (
 
 
 def _empty_indexes(draft: Draft, table_id: TableId) -> None:
+    draft.refuse_unseen_rows(table_id)
     if draft.is_new(table_id):
         return
     draft.emptied.add(table_id)

@@ -25,6 +25,7 @@ def undrop_table(draft: Draft, statement: UndropTable) -> None:
     table = _find_kept(draft, schema, statement)
     refuse_taken(draft, ObjectKind.TABLE, schema, statement.table.name)
     draft.load_all()
+    draft.undropped.add(table.id)
     parts = decompose(at_rest(table))
     for element, state in parts.items():
         match element:
