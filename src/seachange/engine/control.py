@@ -54,7 +54,7 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
         raise errors.InFailedTransaction()
     match statement:
         case Begin():
-            session.begin(statement.isolation, statement.read_only)
+            _begin(session, statement)
             return Result("BEGIN")
         case Commit() | Rollback():
             return _finish(session, isinstance(statement, Commit))
@@ -82,6 +82,14 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
             return _run_cursor(session, statement, values)
         case _:
             raise errors.Bug(detail=f"{statement} is not a session statement")
+
+
+def _begin(session: SessionState, statement: Begin) -> None:
+    is_open = session.status is not Status.IDLE
+    session.begin(statement.isolation, statement.read_only)
+    if is_open:
+        # As in PostgreSQL: it begins nothing, but its modes hold. A driver may have opened the block on its own.
+        _set_transaction(session, SetTransaction(statement.isolation, statement.read_only))
 
 
 def _finish(session: SessionState, commit: bool) -> Result:
