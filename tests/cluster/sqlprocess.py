@@ -2,6 +2,8 @@
 outcome."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +22,7 @@ TAKE = "SELECT id FROM job ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED"
 class SqlProcess:
     """Used as a context: it is killed at the end if it did not end by itself."""
 
-    def __init__(self, place: Place, expiry_ms: int = 10_000) -> None:
+    def __init__(self, place: Place, expiry_ms: int = 10_000, fault: str | None = None) -> None:
         command = [
             sys.executable,
             "-m",
@@ -29,8 +31,9 @@ class SqlProcess:
             place.catalog or "",
             str(expiry_ms),
         ]
+        env = {**os.environ, "SEACHANGE_FAULT": fault} if fault is not None else None
         self._process = subprocess.Popen(
-            command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=env
         )
 
     def __enter__(self) -> "SqlProcess":
@@ -55,6 +58,13 @@ class SqlProcess:
     def run(self, text: str) -> Any:
         self.send(text)
         return self.hear()
+
+    def wait(self) -> int:
+        """How it ended: by itself, or by a fault."""
+        return self._process.wait(60)
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
 
     def kill(self) -> None:
         self._process.kill()

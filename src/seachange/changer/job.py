@@ -46,14 +46,15 @@ class StageDone:
 class Job:
     """`at` is the raise that backfills and validations read as of; `units` what of the present stage is done, with the
     number of its op. `rows_total` is what all its work reads, `rows_before` what was read in stages that are done, and
-    `rows_done` in the present one. `seen` is the commit that wrote the record; `errors_met` counts attempts that failed
-    since the last step."""
+    `rows_done` in the present one. `passed`: something was published that is not taken back. `seen` is the commit that
+    wrote the record; `errors_met` counts attempts that failed since the last step."""
 
     id: JobId
     statement: str
     change: Change
     progress: Progress
     phase: Phase
+    passed: bool = False
     status: JobStatus = JobStatus.RUNNING
     at: Seq | None = None
     rows_total: int = 0
@@ -78,7 +79,7 @@ class Job:
 
     @property
     def can_be_canceled(self) -> bool:
-        return self.phase is not Phase.NON_REVERTIBLE and not self.is_reverting and not self.is_finished
+        return not (self.passed or self.is_reverting or self.is_finished)
 
     @property
     def descriptors(self) -> tuple[DescriptorId, ...]:

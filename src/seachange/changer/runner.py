@@ -179,6 +179,7 @@ class Runner:
         mutations = [op for op in plan.ops(stage) if isinstance(op, SetState)]
         fenced = job.change.fenced if stage.is_publication and not job.is_reverting else frozenset()
         after = self._after(job, plan, stage, began_us)
+        after = replace(after, passed=job.passed or (stage.is_publication and not job.is_reverting))
         what = "published" if stage.is_publication else "moved on"
         seq = self._changes.publish(mutations, fenced, job_change(after, f"{what}: {len(mutations)} elements"))
         reach("job.published")

@@ -49,7 +49,8 @@ class NodeChanges:
         return self._parts.catalog.job(job_id)
 
     def head(self) -> Seq:
-        return self._epoch.catch_up()
+        with self._epoch.noticing_end():
+            return self._epoch.catch_up()
 
     def publish(self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange) -> Seq:
         shut = set(fenced)
@@ -92,7 +93,7 @@ class NodeChanges:
 
     def _commit(self, build: Callable[[CommitRequest], CommitRequest], job: JobChange) -> Seq:
         for _ in range(ATTEMPTS_MAX):
-            head = self._epoch.catch_up()
+            head = self.head()
             blank = CommitRequest(CommitId(self._parts.entropy.token(16)), validated=head, oldest=head, jobs=(job,))
             outcome = self._epoch.committer.submit(Submission(build(blank)))
             match outcome:
@@ -129,7 +130,7 @@ class NodeChanges:
         if now_us - self._looked_us >= _EXPIRY_LOOK_US:
             self._looked_us = now_us
             self._parts.catalog.expire_nodes()
-            self._epoch.catch_up()
+            self.head()
 
 
 def _change(id_: DescriptorId, before: Table | None, mutations: Sequence[SetState]) -> DescriptorChange | None:

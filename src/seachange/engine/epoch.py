@@ -39,9 +39,9 @@ class EpochState:
         name: str,
         expiry_ms: int,
         clock: Clock,
-        passed: Callable[[], None],
+        tell: Callable[[], None],
     ) -> None:
-        """`passed` is called when the writers' mark can be raised and somebody may wait for it."""
+        """`tell` is called when somebody may wait to hear of the marks."""
         self.catalog = catalog
         self.epoch: Epoch = catalog.register_node(name, expiry_ms)
         self.lock = threading.RLock()
@@ -52,7 +52,7 @@ class EpochState:
         self.schemas = SchemaHistory(self._schema_at(self.applied))
         self.conflicts = ConflictMap()
         self.images = Images(catalog, self.epoch, warehouse)
-        self.registry = Registry(self.applied, passed)
+        self.registry = Registry(self.applied, tell)
         self.locks = LockTable(self.epoch)
         self.shared = SharedLocks(catalog, self.epoch, self.locks, clock)
         self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)

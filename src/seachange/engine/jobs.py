@@ -92,7 +92,12 @@ class JobDesk:
         runner = self._runner(epoch, conditions)
         if record.epoch != epoch.epoch or job.status in (JobStatus.PAUSED, JobStatus.PENDING):
             job = runner.take(job)
-        return runner.run(job)
+        try:
+            return runner.run(job)
+        except Lost as lost:
+            # So that the next attempt is not made under the same epoch.
+            epoch.ended = epoch.ended or isinstance(lost.__cause__, errors.StaleNode)
+            raise
 
     def _runner(self, epoch: EpochState, conditions: Conditions) -> Runner:
         changes = NodeChanges(self._parts, epoch)

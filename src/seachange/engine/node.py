@@ -57,7 +57,7 @@ class Node:
             thread.start()
         self.keeper = Keeper(parts, retention_us)
         self.keeper.start(lambda: self._epoch)
-        self.jobs = JobDesk(parts, lambda: self._epoch)
+        self.jobs = JobDesk(parts, self._live_epoch)
         self.jobs.start()
 
     @property
@@ -101,6 +101,12 @@ class Node:
             if self._epoch is stale and not self._stopped.is_set():
                 self._epoch = self._register()
                 stale.locks.end()
+
+    def _live_epoch(self) -> EpochState:
+        """A new one, if it is known that the last has ended."""
+        if self._epoch.ended:
+            self._renew(self._epoch)
+        return self._epoch
 
     @property
     def _beat_seconds(self) -> float:

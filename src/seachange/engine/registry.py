@@ -4,8 +4,8 @@
 that of any that may write. A transaction is entered with the current mark as its bound *before* it reads the head, so
 that none slips in below a published mark.
 
-**Invariant:** as soon as the writers' mark can pass the newest publication of a descriptor, `passed` is called: whoever
-waits for the writers of older versions is told at once, not with the next heartbeat.
+**Invariant:** when a publication of a descriptor was applied, and again as soon as the writers' mark can pass it,
+`tell` is called: whoever waits for the writers of older versions hears at once who they are, and that there are none.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _nobody_waits() -> None:
 
 
 class Registry:
-    def __init__(self, head: Seq, passed: Callable[[], None] = _nobody_waits) -> None:
+    def __init__(self, head: Seq, tell: Callable[[], None] = _nobody_waits) -> None:
         self._lock = threading.Lock()
         self._tickets = count()
         self._bounds: dict[int, Seq] = {}
@@ -54,7 +54,8 @@ class Registry:
         self._write_mark = head
         # The newest publication of a descriptor.
         self._published = Seq(0)
-        self._passed = passed
+        self._is_news = False
+        self._tell = tell
 
     def enter(self, writer: Writer | None = None) -> int:
         """Registers a transaction that is about to read the head; its bound is the mark as it stands."""
@@ -76,30 +77,32 @@ class Registry:
         """The transaction now reads at `snapshot`."""
         with self._lock:
             self._bounds[ticket] = snapshot
-            has_passed = self._has_passed()
-        if has_passed:
-            self._passed()
+            tells = self._has_passed()
+        if tells:
+            self._tell()
 
     def leave(self, ticket: int) -> None:
         with self._lock:
             self._bounds.pop(ticket, None)
             self._writers.pop(ticket, None)
-            has_passed = self._has_passed()
-        if has_passed:
-            self._passed()
+            tells = self._has_passed()
+        if tells:
+            self._tell()
 
     def advance(self, head: Seq) -> None:
         """The node has applied the log up to `head`: later transactions start at or above it."""
         with self._lock:
             self._head = max(self._head, head)
-            has_passed = self._has_passed()
-        if has_passed:
-            self._passed()
+            tells = self._is_news or self._has_passed()
+            self._is_news = False
+        if tells:
+            self._tell()
 
     def note_publication(self, seq: Seq) -> None:
         """A descriptor was published, whose older versions somebody may wait for."""
         with self._lock:
             self._published = max(self._published, seq)
+            self._is_news = True
 
     def _has_passed(self) -> bool:
         return self._write_mark < self._published <= self._lowest(self._writers)

@@ -73,9 +73,9 @@ class TransactionWrites(TransactionReads):
         if before is not None and after is not None:
             self.buffer.convert(self.parts.write_plan(before), self.parts.write_plan(after))
 
-    def launch(self, statement: str, change: Change, progress: Progress, phase: Phase) -> JobId:
+    def launch(self, statement: str, change: Change, progress: Progress, phase: Phase, passed: bool) -> JobId:
         """The rest of a change becomes a job when this transaction commits."""
-        job = Job(self.parts.catalog.new_job_id(), statement, change, progress, phase)
+        job = Job(self.parts.catalog.new_job_id(), statement, change, progress, phase, passed)
         self.jobs.append(job_change(job, f"began: {statement}"))
         return job.id
 

@@ -43,8 +43,8 @@ class TransactionPort(Protocol):
 
     def unfinished_jobs(self) -> tuple[JobRecord, ...]: ...
 
-    def launch(self, statement: str, change: Change, progress: Progress, phase: Phase) -> JobId:
-        """The rest of a change becomes a job when the transaction commits."""
+    def launch(self, statement: str, change: Change, progress: Progress, phase: Phase, passed: bool) -> JobId:
+        """The rest of a change becomes a job when the transaction commits; `passed`: it cannot be taken back then."""
 
     def table(self, schema: str | None, name: str) -> Table:
         """The table as of the statement's snapshot (with the transaction's own changes); UndefinedTable if none."""

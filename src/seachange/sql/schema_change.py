@@ -92,7 +92,8 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     if needs_job or port.asks_for_job:
         rest = [stage.phase for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
         progress = progress_after(plan.graph, at_once)
-        port.launch(text, plan.change, progress, rest[0] if rest else Phase.NON_REVERTIBLE)
+        passed = any(stage.is_publication for stage in at_once)
+        port.launch(text, plan.change, progress, rest[0] if rest else Phase.NON_REVERTIBLE, passed)
     if not needs_job:
         port.fence(plan.change.fenced)
     notices.extend(plan.notices)

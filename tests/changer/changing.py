@@ -1,0 +1,77 @@
+"""A table that is changed, and how a test runs the jobs that follow."""
+
+import threading
+from typing import Any
+
+from seachange.changer.job import Job
+from seachange.engine.interrupts import Interrupts
+from seachange.engine.jobs import Conditions
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.engine.session import Session
+from seachange.model.jobs import JobId, JobStatus
+from seachange.verify.consistency import inspect
+from tests.support.nodes import Place
+
+UNIQUE = "create unique index concurrently item_code on item (code)"
+# Every category has several rows.
+BROKEN = "create unique index concurrently item_category on item (category)"
+ROWS = 500
+
+
+def prepare(place: Place) -> None:
+    node = open_node(place.data, place.catalog)
+    session = Session(node)
+    session.execute("create table item (id int primary key, code text, category int)")
+    session.execute(f"insert into item select i, 'c' || i, i % 7 from generate_series(1, {ROWS}) g(i)")
+    session.execute("create table other (id int primary key, code text)")
+    session.execute("insert into other select i, 'c' || i from generate_series(1, 50) g(i)")
+    session.close()
+    node.close()
+
+
+def begin(node: Node, statement: str) -> JobId:
+    """Runs a statement that leaves its job to others."""
+    session = Session(node)
+    session.execute("set seachange.concurrently = 'async'")
+    ((job_id,),) = session.execute(statement).rows
+    session.close()
+    return JobId(job_id)
+
+
+def run(node: Node, job_id: JobId, drain_ms: int = 200) -> Job:
+    """Goes on with a job to its end, or to a pause, in this thread."""
+    never = threading.Event()
+
+    def pause(seconds: float) -> None:
+        never.wait(seconds)
+
+    conditions = Conditions(pause, Interrupts(), lambda job: None, drain_ms)
+    with node.jobs.holding(job_id):
+        return node.jobs.run(job_id, conditions)
+
+
+def indexes(node: Node) -> dict[str, str]:
+    """The indexes of the table, with their states."""
+    node.epoch.catch_up()
+    table = node.epoch.schemas.newest.by_name["public", "item"]
+    return {index.name: index.state.value for index in table.indexes}
+
+
+def ask(node: Node, sql: str) -> list[tuple[Any, ...]]:
+    session = Session(node)
+    try:
+        return list(session.execute(sql).rows)
+    finally:
+        session.close()
+
+
+def judge(node: Node, job_id: int, status: JobStatus, name: str = "item_code") -> None:
+    """The job has ended so, its index is there or not, the data is in order, and nothing is left behind."""
+    record = node.parts.catalog.job(JobId(job_id))
+    assert record is not None
+    assert record.status is status
+    expected = {"item_pkey": "PUBLIC", **({name: "PUBLIC"} if status is JobStatus.SUCCEEDED else {})}
+    assert indexes(node) == expected
+    assert not inspect(node).anomalies
+    assert ask(node, "select count(*) from item where code = 'c7'") == [(1,)]

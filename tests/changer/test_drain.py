@@ -1,0 +1,101 @@
+"""Drains: whom a change waits for, for how long, and who says so."""
+
+import signal
+import threading
+
+import pytest
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.session import Session
+from seachange.model.jobs import JobId, JobStatus
+from tests.changer.changing import UNIQUE, ask, begin, judge, run
+from tests.cluster.sqlprocess import SqlProcess
+from tests.support.nodes import Place
+from tests.support.workers import wait_until
+
+PATIENT_MS = 60_000
+
+
+def test_the_change_waits_for_an_open_transaction_of_another_process(node: Node, shop: Place):
+    with SqlProcess(shop) as process:
+        process.run("begin")
+        process.run("insert into item values (1001, 'new', 1)")
+        job_id = begin(node, UNIQUE)
+        running = threading.Thread(target=lambda: run(node, job_id, PATIENT_MS))
+        running.start()
+        shown = f"select waiting_for from seachange.jobs where id = {job_id}"
+        ((waiting,),) = wait_until(lambda: [r for r in ask(node, shown) if r[0]], "the change to say whom it waits for")
+        assert "session 1" in waiting
+        assert running.is_alive()
+        # As soon as it ends, not with the next heartbeat of that node, which is seconds away.
+        assert process.run("commit") == []
+        running.join(1.5)
+        assert not running.is_alive()
+    judge(node, job_id, JobStatus.SUCCEEDED)
+    assert ask(node, "select count(*) from item where code = 'new'") == [(1,)]
+
+
+def test_readers_and_idle_nodes_are_not_waited_for(node: Node, shop: Place):
+    with SqlProcess(shop) as process, SqlProcess(shop) as idle:
+        idle.run("select 1")
+        process.run("begin read only")
+        process.run("select count(*) from item")
+        job_id = begin(node, UNIQUE)
+        assert run(node, job_id, PATIENT_MS).status is JobStatus.SUCCEEDED
+        assert process.run("select count(*) from item") == [[500]]
+
+
+def test_patience_ends(node: Node, shop: Place):
+    with SqlProcess(shop) as process:
+        process.run("begin")
+        process.run("update item set category = 1 where id = 1")
+        job_id = begin(node, UNIQUE)
+        assert run(node, job_id, 100).status is JobStatus.SUCCEEDED
+        events = [event for (event,) in ask(node, "select event from seachange.events")]
+        assert any(event.startswith("no longer waits for node") for event in events)
+        # What was planned before the change is not committed as it is.
+        assert process.run("commit") in ([], "40001")
+    judge(node, job_id, JobStatus.SUCCEEDED)
+
+
+def test_lock_timeout_takes_the_change_back(node: Node, shop: Place):
+    session = Session(node)
+    session.execute("set lock_timeout = '100ms'")
+    with SqlProcess(shop) as process:
+        process.run("begin")
+        process.run("update item set category = 1 where id = 1")
+        with pytest.raises(errors.Error) as caught:
+            session.execute("create unique index item_code on item (code)")
+        assert caught.value.sqlstate == "55P03"
+        process.run("rollback")
+    session.close()
+    judge(node, 1, JobStatus.FAILED)
+
+
+def test_a_statement_that_is_canceled_takes_its_change_back(node: Node, shop: Place):
+    session = Session(node)
+    session.execute("set seachange.drain_timeout = '60s'")
+    session.execute("set statement_timeout = '300ms'")
+    with SqlProcess(shop) as process:
+        process.run("begin")
+        process.run("update item set category = 1 where id = 1")
+        with pytest.raises(errors.Error) as caught:
+            session.execute("create unique index item_code on item (code)")
+        assert caught.value.sqlstate == "57014"
+        process.run("rollback")
+    session.close()
+    judge(node, 1, JobStatus.CANCELED)
+
+
+def test_a_node_that_sleeps_past_its_expiry_is_not_waited_for_and_loses_nothing(node: Node, shop: Place):
+    with SqlProcess(shop, expiry_ms=500) as process:
+        process.run("begin")
+        process.run("insert into item values (2001, 'c7', 1)")
+        process.signal(signal.SIGSTOP)
+        job_id = begin(node, UNIQUE)
+        assert run(node, job_id, PATIENT_MS).status is JobStatus.SUCCEEDED
+        process.signal(signal.SIGCONT)
+        # It would have been a duplicate.
+        assert process.run("commit") in ("40001", "23505")
+    judge(node, JobId(job_id), JobStatus.SUCCEEDED)

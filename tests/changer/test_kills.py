@@ -1,0 +1,55 @@
+"""The process that runs a job is killed at every point of it; another node goes on from the record."""
+
+import signal
+
+import pytest
+
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.model.jobs import JobStatus
+from seachange.runtime.faults import POINTS
+from tests.changer.changing import BROKEN, UNIQUE, judge
+from tests.cluster.sqlprocess import SqlProcess
+from tests.support.nodes import Place
+from tests.support.workers import wait_until
+
+EXPIRY_MS = 500
+JOB_POINTS = [point for point in POINTS if point.startswith("job.") and point != "job.taken"]
+# Points that a change passes more than once.
+LATER = ["job.drained:2", "job.raised:2", "job.published:2"]
+STATEMENTS = {"job.reverting": BROKEN}
+
+
+@pytest.mark.parametrize("fault", [*JOB_POINTS, *LATER])
+def test_another_node_goes_on(shop: Place, fault: str):
+    statement = STATEMENTS.get(fault, UNIQUE)
+    with SqlProcess(shop, EXPIRY_MS, fault) as process:
+        process.send(statement)
+        assert process.wait() == -signal.SIGKILL, "the fault point was not reached"
+    node = open_node(shop.data, shop.catalog, name="survivor", expiry_ms=2_000)
+    try:
+        wait_until(lambda: _is_over(node), "the survivor to finish the job")
+        status = JobStatus.FAILED if statement == BROKEN else JobStatus.SUCCEEDED
+        judge(node, 1, status, "item_category" if statement == BROKEN else "item_code")
+    finally:
+        node.close()
+
+
+def _is_over(node: Node) -> bool:
+    node.parts.catalog.expire_nodes()
+    return not node.parts.catalog.jobs(unfinished=True)
+
+
+def test_the_one_that_takes_over_is_killed_too(shop: Place):
+    with SqlProcess(shop, EXPIRY_MS, "job.raised") as process:
+        process.send(UNIQUE)
+        assert process.wait() == -signal.SIGKILL
+    with SqlProcess(shop, EXPIRY_MS, "job.taken") as process:
+        process.send("select 1")
+        assert process.wait() == -signal.SIGKILL
+    node = open_node(shop.data, shop.catalog, name="survivor", expiry_ms=2_000)
+    try:
+        wait_until(lambda: _is_over(node), "the survivor to finish the job")
+        judge(node, 1, JobStatus.SUCCEEDED)
+    finally:
+        node.close()
