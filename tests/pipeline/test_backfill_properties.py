@@ -1,5 +1,6 @@
 """Whatever the rows are and wherever they lie, a backfill gives the entries that an oracle gives."""
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -7,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from seachange import errors
 from seachange.model.descriptor import Column, Index
 from seachange.model.expression import Expression
-from seachange.model.ids import ColumnId, IndexId
+from seachange.model.ids import ColumnId, IndexId, SegmentId
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.model.work import UnitDone
 from seachange.pipeline.backfill import Sizes, backfill
@@ -177,3 +179,19 @@ def test_units_of_other_rows_are_not_taken(tmp_path: Any) -> None:
     world.add_file(rows)
     (built,) = backfill(world.source, targets, world.workshop, units, lambda _: None, SIZES)
     assert_generation(world, targets[0], built, rows)
+
+
+def test_a_unit_is_cut_before_its_next_file(tmp_path: Any) -> None:
+    world, _ = two_files(tmp_path)
+    reserved: list[SegmentId] = []
+
+    def reserve(count: int) -> list[SegmentId]:
+        reserved.extend(world.store.reserve(count))
+        world.interrupts.set()
+        return reserved[-count:]
+
+    units: list[UnitDone] = []
+    with pytest.raises(errors.QueryCanceled):
+        backfill(world.source, world.targets(), replace(world.workshop, reserve=reserve), (), units.append, SIZES)
+    assert len(reserved) == 1
+    assert not units
