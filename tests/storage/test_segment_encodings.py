@@ -2,12 +2,13 @@
 
 import random
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from seachange.model.ids import SegmentId
-from seachange.model.types import BIGINT, TEXT
+from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.storage.encodings import choose_encodings
 from seachange.storage.row_groups import Columns, RowGroupCache
 from tests.storage.samples import TYPES, Store, some_values, table_of
@@ -99,3 +100,14 @@ def test_open_readers_are_bounded(tmp_path):
     assert store.reader(shape, segments[-1]) is readers[-1]
     assert store.reader(shape, segments[0]) is not readers[0]
     assert readers[0].find((1,)) == (1, (1, "t"))
+
+
+def test_no_row_with_nan_is_skipped(tmp_path):
+    """The statistics of a file leave NaN out, which is above every number."""
+    store = Store(tmp_path)
+    shape = store.shape([BIGINT, SqlType(Kind.DOUBLE), SqlType(Kind.REAL)], [0])
+    (segment,) = store.write(shape, [(1, 0.0, 0.0), (2, float("nan"), float("nan")), (3, 1.0, None)])
+    path = store.warehouse.path(segment)
+    for condition in ("c2 > 5", "c2 = CAST('nan' AS DOUBLE)", "c3 > 5"):
+        found = duckdb.execute(f"SELECT c1 FROM read_parquet('{path}') WHERE {condition}").fetchall()
+        assert found == [(2,)], condition
