@@ -17,6 +17,9 @@ from seachange.sql.placeholders import isolate_parameters
 
 
 class _Dialect(Postgres):
+    # 1_000 is a number, and not 1 under the name _000.
+    NUMBERS_CAN_BE_UNDERSCORE_SEPARATED = True
+
     class Tokenizer(Postgres.Tokenizer):
         # sqlglot keeps the rest of SHOW, RESET and the like as one string; we read it ourselves.
         COMMANDS: ClassVar[set[TokenType]] = set()
