@@ -15,7 +15,7 @@ from seachange.verify.model.entries import NONE, Generation
 from seachange.verify.model.explore import State
 from seachange.verify.model.program import Act, Program
 from seachange.verify.model.ranks import Events, rank_events
-from seachange.verify.model.shape import Kind, Shape
+from seachange.verify.model.shape import Kind, Shape, View
 from seachange.verify.model.switches import Switch, Switches
 
 # The places of a state. Cells are the deltas of each entry of each index: (sequence, stored or NONE, whether its key
@@ -23,6 +23,8 @@ from seachange.verify.model.switches import Switch, Switches
 # (index, sequence up to which it folds, base that it has seen).
 ROW, CELLS, GENERATIONS, POSITION, VERSION, LOWEST, AT, RECORDED, OPEN, FOLDING, HEAD, ZOMBIE = range(12)
 LIVE, EXPIRED, UNREGISTERED = range(3)
+
+_CLEANING = frozenset({Act.RAISE, Act.COLLECT, Act.END})
 
 # In place of what was stored where only the key that was left counts.
 UNREAD = -2
@@ -55,7 +57,7 @@ class Canon:
         self._is_exact = bool(switches & _EXACT)
         self._reads_r = [program.reads_snapshot(p) for p in range(len(program.instructions))]
         self.collected = [tuple(n for i in ids if (n := shape.number(i)) is not None) for ids in program.collected()]
-        self.over = _is_over(program)
+        self.over = _is_over(program, shape.views)
 
     def changed(self, state: State, changes: dict[int, Any]) -> State:
         parts = list(state)
@@ -172,14 +174,13 @@ def _needed(held: tuple[Generation, ...], looks: set[int], pipeline: set[int]) -
     return tuple(g for g in held if g in chosen)
 
 
-def _is_over(program: Program) -> list[bool]:
-    """By position: whether no version that is still to come gives an index or a rule anything to do that the one
-    before did not; and the present one has nothing to do with what is to be collected."""
+def _is_over(program: Program, views: Sequence[View]) -> list[bool]:
+    """By position: whether there is nothing left to do but to collect what is gone, and nothing has come that was not
+    there at first. Whoever begins now knows nothing of the change, and writes above all that anybody still reads."""
     over = []
-    for position in range(len(program.instructions)):
-        path = [i for _, i in program.path(position)]
-        over.append(
-            not any(i.act in (Act.PUBLISH, Act.BACKFILL, Act.VALIDATE) for i in path)
-            and any(i.act is Act.COLLECT for i in path)
-        )
+    for position, here in enumerate(program.instructions):
+        left = {i.act for _, i in program.path(position)}
+        view = views[here.version]
+        nothing_new = {*view.writes} <= {*views[0].reads} and (views[0].refuses or not view.refuses)
+        over.append(Act.COLLECT in left and left <= _CLEANING and nothing_new)
     return over

@@ -148,6 +148,13 @@ SCENARIOS: tuple[Scenario, ...] = (
         RowFocus(replace(_TWO, nodes=1)),
     ),
     Scenario(
+        "change the primary key to one that is proven",
+        "create table t (id int primary key, a int not null unique)",
+        ("alter table t alter primary key using columns (a)",),
+        RowFocus(_TWO),
+        Size.DEFAULT,
+    ),
+    Scenario(
         "change the primary key, two nodes",
         "create table t (id int primary key, a int not null)",
         ("alter table t alter primary key using columns (a)",),
