@@ -11,15 +11,15 @@ import pytest
 from seachange import errors
 from seachange.engine.node import Node
 from seachange.model.descriptor import Index, Table
-from seachange.model.ids import CommitId, IndexId, SegmentId, Seq
+from seachange.model.ids import ColumnId, CommitId, IndexId, SegmentId, Seq
 from seachange.model.log import CommitRequest, Committed, GenerationChange
 from seachange.model.segments import GenerationMember, InlineBatch, Op, Segment
-from seachange.model.states import State
 from seachange.storage.arrow import schema_of
 from seachange.storage.batches import BatchCodec
 from seachange.storage.segment_writer import SegmentShape, SegmentWriter
 from seachange.verify.anomalies import Anomaly, Item, Kind
 from seachange.verify.consistency import check, inspect
+from tests.engine.changing import attach, new_index, with_index
 from tests.engine.database import add_column, bulk, create, insert, rows
 
 INDEXES = [("t_v_key", (2,), True), ("t_n_idx", (3,), False)]
@@ -146,14 +146,15 @@ def test_a_row_without_its_entries(node: Node, table: Table):
     assert {a.index for a in found} == {"t_v_key", "t_n_idx"}
 
 
-def test_an_incomplete_index_may_lack_entries_but_not_have_too_many(node: Node, table: Table):
-    txn = node.begin()
-    building = tuple(replace(index, state=State.WRITE_ONLY) for index in table.secondary)
-    txn.publish(table, replace(table, version=2, secondary=building))
-    txn.commit()
-    force_rows(node, table, table.secondary[0], (Op.TOMBSTONE, ("v20", 20)))
+def test_an_index_is_compared_once_it_has_a_generation(node: Node, table: Table):
+    index = new_index(node, "t_later", [ColumnId(2)], unique=False)
+    table = with_index(node, table, index)
+    insert(node, (501, "late", 5))
+    force_rows(node, table, index, (Op.INSERT, ("v20", 999)))
     assert check(node) == []
-    force_rows(node, table, table.secondary[0], (Op.INSERT, ("v20", 999)))
+    attach(node, table, index, Seq(node.epoch.applied))
+    assert check(node) == []
+    force_rows(node, table, index, (Op.INSERT, ("v20", 999)))
     assert kinds(check(node)) == {Kind.ORPHAN_ENTRY}
 
 

@@ -15,10 +15,12 @@ import pyarrow as pa
 
 from seachange import errors
 from seachange.engine.buffer import IndexBuffer, StagedFile
+from seachange.engine.fill import filler_of
 from seachange.engine.segments import reserve, shape_of
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.engine.writes import duplicate_key
+from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column
 from seachange.model.ids import SegmentId
 from seachange.model.segments import Segment, SegmentKind
@@ -39,6 +41,8 @@ class BulkInsert:
         self._plan = plan
         self._is_new = is_new
         self._rows = 0
+        self._filler = filler_of(txn, plan)
+        self._required = {column for _, column in plan.required}
         # What the primary index got.
         self.segments: list[Segment] = []
 
@@ -56,6 +60,8 @@ class BulkInsert:
                 written.append((self._plan.primary, primary))
                 self._txn.parts.warehouse.remember(primary)
                 for plan in self._plan.entries[1:]:
+                    if not plan.behaviour.writes:
+                        continue
                     interrupts.check()
                     # One by one: what is written so far must be known when the next one fails.
                     written.append((plan, self._write_secondary(sorter, plan, primary)))
@@ -111,7 +117,7 @@ class BulkInsert:
     def _unique(self, plan: EntryPlan) -> Distinct | None:
         """Which of the first key columns must be unique within the load; None for none."""
         width = (plan.key_width if self._plan.rowid is None else 0) if plan.is_primary else plan.unique_width
-        if not width:
+        if not width or not plan.checks:
             return None
         columns = tuple(c for c, _ in plan.columns[:width])
         return Distinct(columns, lambda key: duplicate_key(self._plan.table, plan, key), plan.index.nulls_distinct)
@@ -133,25 +139,42 @@ class BulkInsert:
             columns = []
             for field in schema:
                 column = by_name[field.name]
-                array = batch.column(given[field.name]) if field.name in given else self._rowids(batch.num_rows)
-                self._check_nulls(column, array)
+                array = (
+                    batch.column(given[field.name]) if field.name in given else self._missing(column, batch.num_rows)
+                )
                 columns.append(array if array.type == field.type else array.cast(field.type))
+            columns = self._filled(schema, columns)
+            for field, array in zip(schema, columns, strict=True):
+                self._check_nulls(by_name[field.name], array)
             self._rows += batch.num_rows
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _missing(self, column: Column, count: int) -> pa.Array:
+        """What the load cannot have: the hidden key, and columns that are yet to come."""
+        if column.hidden:
+            return self._rowids(count)
+        value = constant_value(column.type, None if column.conversion or column.generated else column.default)
+        return pa.array([value] * count, arrow_type(column.type))
+
+    def _filled(self, schema: pa.Schema, columns: list[pa.Array]) -> list[pa.Array]:
+        if self._filler is None:
+            return columns
+        given = dict(zip(schema.names, columns, strict=True))
+        return list((given | self._filler.values(given, column_name, recorded=True)).values())
 
     def _rowids(self, count: int) -> pa.Array:
         first = self._txn.parts.rowids.take(self._txn.epoch.epoch, count)
         return pa.array(np.arange(first, first + count, dtype=np.int64))
 
     def _check_nulls(self, column: Column, array: pa.Array) -> None:
-        if not column.nullable and array.null_count:
+        if column in self._required and array.null_count:
             raise errors.NotNullViolation(column=column.name, relation=self._plan.table.name)
 
     # Secondary indexes and what is there already.
 
     def _write_secondary(self, sorter: Sorter, plan: EntryPlan, primary: list[Segment]) -> list[Segment]:
         segments = sorter.sort_query(
-            select_entries(self._plan.table, plan.index, "read_parquet($files)"),
+            select_entries(self._plan.table, plan.index, "read_parquet($files)", filled=True),
             {"files": self._txn.parts.warehouse.paths(primary)},
             self._shape(plan),
             self._unique(plan),

@@ -9,13 +9,14 @@ of a bulk change and any other write, lock or reference to one of its rows at mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from seachange import errors
 from seachange.engine.buffer import StagedFile
+from seachange.engine.fill import filler_of
 from seachange.engine.segments import reserve, shape_of
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.writeplan import EntryPlan, WritePlan
@@ -51,7 +52,10 @@ class BulkChange:
     def __init__(self, txn: TransactionState, plan: WritePlan, assigned: Sequence[Column] | None) -> None:
         self._txn = txn
         self._plan = plan
-        self._assigned = None if assigned is None else {column.id: column for column in assigned}
+        self._filler = filler_of(txn, plan)
+        self._given = list(assigned or ())
+        computed = self._filler.columns_from(self._given) if self._filler is not None else []
+        self._assigned = None if assigned is None else {column.id: column for column in (*self._given, *computed)}
         self._written: list[tuple[EntryPlan, list[Segment]]] = []
 
     @property
@@ -69,7 +73,7 @@ class BulkChange:
         spill = self._txn.parts.data / "tmp"
         with Sorter(self._txn.parts.files, spill, self._reserve) as sorter, interrupts.reaching(sorter):
             try:
-                count = sorter.hold(_HELD, rows.cast(self._schema()) if rows.schema != self._schema() else rows)
+                count = sorter.hold(_HELD, self._filled(rows))
                 self._check_nulls(sorter)
                 for plan in interrupts.each(self._plan.entries):
                     self._write(sorter, plan)
@@ -83,10 +87,33 @@ class BulkChange:
         reach("bulk.written")
         return count
 
-    def _schema(self) -> pa.Schema:
+    def _schema(self, assigned: Iterable[Column]) -> pa.Schema:
         table = self._plan.table
         old = [(old_name(c.id), arrow_type(c.type)) for c in table.columns]
-        return pa.schema([*old, *((new_name(c.id), arrow_type(c.type)) for c in (self._assigned or {}).values())])
+        return pa.schema([*old, *((new_name(c.id), arrow_type(c.type)) for c in assigned)])
+
+    def _filled(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """The stream with the values of computed columns, as they were and as they will be."""
+        given = self._schema(self._given)
+        rows = rows.cast(given) if rows.schema != given else rows
+        if self._filler is None:
+            return rows
+        whole = self._schema((self._assigned or {}).values())
+        return pa.RecordBatchReader.from_batches(whole, (self._fill(batch, whole) for batch in rows))
+
+    def _fill(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        assert self._filler is not None
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns |= self._filler.values(columns, old_name)
+        if self._assigned is not None:
+            new = self._filler.values(columns, self._held_in(columns), recorded=True)
+            columns |= {
+                new_name(c): new[self._held_in(columns)(c)] for c in self._assigned if new_name(c) not in columns
+            }
+        return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+    def _held_in(self, columns: Mapping[str, pa.Array]) -> Callable[[ColumnId], str]:
+        return lambda c: new_name(c) if new_name(c) in columns else old_name(c)
 
     def _reserve(self, count: int) -> Sequence[SegmentId]:
         return reserve(self._txn, count)
@@ -113,6 +140,9 @@ class BulkChange:
         stored = [c for c, _ in plan.columns]
         if not plan.is_primary and not self._changes(plan, stored):
             return
+        if not plan.behaviour.writes:
+            self._remove(sorter, plan, went)
+            return
         moves = self._changes(plan, key)
         unique = self._unique(plan) if moves else None
         self._sort(sorter, plan, self._entries(plan, stored, self._held), SegmentKind.DATA, unique)
@@ -138,9 +168,11 @@ class BulkChange:
         """Columns of the entries that an index has for the rows of the stream: as they were, or as they will be."""
         table = self._plan.table
         wanted = [table.column_by_id[c] for c in columns]
-        used = columns_read(table, plan.index, wanted) or [table.column_by_id[c] for c in table.primary.key]
+        used = columns_read(table, plan.index, wanted, filled=True) or [
+            table.column_by_id[c] for c in table.primary.key
+        ]
         rows = ", ".join(f"{held(c.id)} AS {column_name(c.id)}" for c in used)
-        return select_entries(table, plan.index, f"(SELECT {rows} FROM {_HELD})", wanted)  # noqa: S608 - named by id
+        return select_entries(table, plan.index, f"(SELECT {rows} FROM {_HELD})", wanted, filled=True)  # noqa: S608 - named by id
 
     def _held(self, column_id: ColumnId) -> str:
         return new_name(column_id) if column_id in (self._assigned or ()) else old_name(column_id)
@@ -148,7 +180,7 @@ class BulkChange:
     def _changes(self, plan: EntryPlan, columns: Sequence[ColumnId]) -> bool:
         """Whether these columns of an index's entries, or which rows have one, may be others afterwards."""
         wanted = [self._plan.table.column_by_id[c] for c in columns]
-        read = {column.id for column in columns_read(self._plan.table, plan.index, wanted)}
+        read = {column.id for column in columns_read(self._plan.table, plan.index, wanted, filled=True)}
         return not (self._assigned or {}).keys().isdisjoint(read)
 
     # Unique keys.
@@ -156,7 +188,7 @@ class BulkChange:
     def _unique(self, plan: EntryPlan) -> Distinct | None:
         width = plan.key_width if plan.is_primary else plan.unique_width
         columns = tuple(c for c, _ in plan.columns[:width])
-        if not columns or not self._changes(plan, columns):
+        if not columns or not plan.checks or not self._changes(plan, columns):
             return None
         return Distinct(columns, lambda key: duplicate_key(self._plan.table, plan, key), plan.index.nulls_distinct)
 
@@ -190,7 +222,7 @@ class BulkChange:
         """As of single rows: a row conflicts as such, a key that it gives up or takes conflicts by its value too."""
         found = [np.empty(0, np.int64)]
         index_id = plan.index.id
-        if plan.is_primary:
+        if plan.holds_rows:
             each = self._txn.client.interrupts.each
             encoded = [plan.codec.encode(key) for key in each(self._keys(plan, segment))]
             found.append(entry_hashes(index_id, encoded))

@@ -4,11 +4,11 @@ anti-join for each foreign key, one semi-join for each that refers to keys which
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from seachange.engine.bulk_change import BulkChange
-from seachange.engine.check import ENFORCED
 from seachange.engine.foreign_key import ForeignKeys, WritingTransaction
 from seachange.engine.keyview import KeyView, by_id, without
 from seachange.engine.writeplan import WritePlan
@@ -16,6 +16,7 @@ from seachange.model.constraint import Action, ForeignKey
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.scan import Scan
 from seachange.model.segments import Segment
+from seachange.model.states import REFUSING
 from seachange.storage.arrow import column_name
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.plan import Overlay, plan_scan, quote
@@ -29,7 +30,7 @@ def check_load(
         return
     load = Load(txn, plan.table, segments)
     if plan.checks is not None:
-        plan.checks.verify_scan(load.scan(plan.table.columns), txn.parts.duck, txn.client.interrupts)
+        plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
     for key in plan.table.foreign_keys:
         load.check(key, foreign_keys)
 
@@ -45,7 +46,7 @@ def check_change(
     table, changed = plan.table, {column.id for column in assigned or ()}
     load = Load(txn, table, change.segments)
     if plan.checks is not None and change.segments:
-        plan.checks.verify_scan(load.scan(table.columns), txn.parts.duck, txn.client.interrupts)
+        plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
     for key in table.foreign_keys:
         if change.segments and not changed.isdisjoint(key.columns):
             load.check(key, foreign_keys)
@@ -55,7 +56,7 @@ def check_change(
     )
     for child, key in references:
         index = table.index_by_id[key.parent_index]
-        if key.state in ENFORCED and (assigned is None or not changed.isdisjoint(index.key)):
+        if key.state in REFUSING and (assigned is None or not changed.isdisjoint(index.key)):
             Departure(txn, table, index, change.removed(index.id)).check(child, key, foreign_keys, assigned is None)
 
 
@@ -120,6 +121,9 @@ class Load:
         nothing = np.array([], dtype=np.int64)
         self._parts = SnapshotParts(tuple(FileSlice(segment, nothing) for segment in segments), ())
 
+    def scan_all(self) -> Scan:
+        return self.scan([replace(column, name=self._table.label(column)) for column in self._table.columns])
+
     def scan(self, columns: Sequence[Column]) -> Scan:
         table, warehouse = self._table, self._txn.parts.warehouse
         return plan_scan(table, table.primary, columns, self._parts, Overlay(), warehouse, "load")
@@ -129,7 +133,7 @@ class Load:
         wanted = self._keys(columns)
         parent = self._txn.table_by_id(key.parent)
         assert parent is not None, key
-        if foreign_keys.is_deferred(self._table, key):
+        if key.state not in REFUSING or foreign_keys.is_deferred(self._table, key):
             foreign_keys.require(self._table, key, self._view.run(wanted))
             return
         index = parent.index_by_id[key.parent_index]

@@ -17,7 +17,7 @@ from seachange.engine.interrupts import Interrupts
 from seachange.model.constraint import Check, column_reference
 from seachange.model.descriptor import Table
 from seachange.model.scan import Scan
-from seachange.model.states import State
+from seachange.model.states import REFUSING
 from seachange.sql.check_closure import Evaluate, Undecided, compile_check_expression
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.storage.arrow import schema_of
@@ -25,8 +25,6 @@ from seachange.storage.duck import Duck
 from seachange.storage.plan import quote
 
 Row = tuple[Any, ...]
-# In these states a constraint refuses rows.
-ENFORCED = frozenset({State.ENFORCED, State.PUBLIC})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +64,9 @@ class RowChecks:
         return [rows[position] for (position,) in sorted(found)]
 
     def verify_scan(self, scan: Scan, duck: Duck, interrupts: Interrupts) -> None:
-        """The same for the rows of a scan whose columns are all of the table's, in one query."""
+        """The same for the rows of a scan of all columns, named by their labels, in one query."""
         columns = self.table.columns
-        named = ", ".join(f"{quote(c.name)} AS {column_reference(c.id)}" for c in columns)
+        named = ", ".join(f"{quote(self.table.label(c))} AS {column_reference(c.id)}" for c in columns)
         failed = [f"({check.expression}) IS FALSE" for check, _ in self.rules]
         shown = ", ".join(column_reference(c.id) for c in columns)
         sql = (
@@ -83,14 +81,15 @@ class RowChecks:
 
 
 def compile_checks(table: Table) -> RowChecks | None:
-    if not table.checks:
+    enforced = [check for check in table.checks if check.state in REFUSING]
+    if not enforced:
         return None
     columns = {f"c{c.id}": (position, c.type) for position, c in enumerate(table.columns)}
-    rules = [(c, compile_check_expression(c.expression, columns)) for c in table.checks if c.state in ENFORCED]
+    rules = [(c, compile_check_expression(c.expression, columns)) for c in enforced]
     return RowChecks(table, tuple(rules))
 
 
 def violation(table: Table, check: Check, row: Row) -> errors.CheckViolation:
-    shown = [value for value, column in zip(row, table.columns, strict=True) if not column.hidden]
+    shown = [value for value, column in zip(row, table.columns, strict=False) if column in table.visible_columns]
     text = ", ".join("null" if value is None else str(value) for value in shown)
     return errors.CheckViolation(relation=table.name, constraint=check.name, row=text)

@@ -1,7 +1,8 @@
-"""What index entries need besides a row's own values: keys that are expressions, and whether the row is in an index.
+"""What index entries need besides a row's own values: columns that are computed, and whether the row is in an index.
 
-**Invariant:** a derived row has the values of virtual columns in their places, and after all columns, for each partial
-index in order, whether the row meets its predicate (True, or False or None). Deriving a row twice changes nothing.
+**Invariant:** a derived row has the values of converted, generated and virtual columns in their places, and after all
+columns, for each partial index in order, whether the row meets its predicate (True, or False or None). Deriving a row
+twice changes nothing.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from seachange import errors
 from seachange.model.coercion import coercer
-from seachange.model.descriptor import Index, Table
+from seachange.model.descriptor import Column, Index, Table
 from seachange.model.expression import Expression
+from seachange.model.ids import ColumnId
 from seachange.model.types import Kind, SqlType
 from seachange.sql.check_closure import Evaluate, Undecided, compile_value
 from seachange.sql.duck import DuckQuery, DuckSession
@@ -29,13 +32,15 @@ _BOOLEAN = SqlType(Kind.BOOLEAN)
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One value: where it goes in the row, and its Python form if it has one."""
+    """One value: where it goes in the row, and its Python form if it has one. The values of a `converted` column may
+    not exist: its change fails then, not the writer."""
 
     position: int
     expression: Expression
     type: SqlType
     evaluate: Evaluate | None
     coerce: Callable[[Any], Any]
+    converted: Column | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +48,49 @@ class Derivation:
     table: Table
     items: tuple[_Item, ...]
 
-    def derive(self, rows: Sequence[Row], duck: Duck) -> list[Row]:
+    @property
+    def fills(self) -> bool:
+        """Whether it computes columns that rows are stored with."""
+        width = len(self.table.columns)
+        return any(i.position < width and not self.table.columns[i.position].virtual for i in self.items)
+
+    def derive(self, rows: Sequence[Row], duck: Duck, failed: set[ColumnId] | None = None) -> list[Row]:
+        """`failed` is told of converted columns that a row has no value for."""
         width = len(self.table.columns)
         room = (None,) * (sum(item.position >= width for item in self.items))
         derived = [[*row[:width], *room] for row in rows]
         for item in self.items:
-            for values, value in zip(derived, self._values(item, rows, duck), strict=True):
-                values[item.position] = value
+            values = self._values(item, derived, duck, failed if failed is not None else set())
+            for place, value in zip(derived, values, strict=True):
+                place[item.position] = value
         return [tuple(values) for values in derived]
 
-    def _values(self, item: _Item, rows: Sequence[Row], duck: Duck) -> list[Any]:
+    def _values(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck, failed: set[ColumnId]) -> list[Any]:
+        if item.converted is None:
+            return self._computed(item, rows, duck)
+        column = item.converted
+        try:
+            values = self._computed(item, rows, duck)
+        except errors.Error:
+            values = []
+            for row in rows:
+                try:
+                    values += self._computed(item, [row], duck)
+                except errors.Error:
+                    failed.add(column.id)
+                    values.append(None)
+        if not column.nullable and None in values:
+            failed.add(column.id)
+        return values
+
+    def _computed(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck) -> list[Any]:
         values: list[Any] = [None] * len(rows)
         left: Sequence[int] = range(len(rows))
         if item.evaluate is not None:
             left = []
             for place, row in enumerate(rows):
                 try:
-                    values[place] = item.evaluate(row)
+                    values[place] = item.evaluate(tuple(row))
                 except Undecided:
                     left.append(place)
         if left:
@@ -68,29 +99,30 @@ class Derivation:
                 values[place] = item.coerce(value)
         return values
 
-    def _values_in_duckdb(self, item: _Item, rows: Sequence[Row], duck: Duck) -> list[Any]:
+    def _values_in_duckdb(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck) -> list[Any]:
         columns = [self.table.column_by_id[c] for c in item.expression.columns]
         schema = schema_of((c.id, c.type) for c in columns)
         positions = [self.table.columns.index(column) for column in columns]
         arrays = [pa.array([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
         given = pa.Table.from_arrays([*arrays, pa.array(range(len(rows)))], [*schema.names, "position"])
+        # The length of a text is for the conversion of single values to look at.
         sql = f"SELECT {as_value(item.expression, item.type)} FROM derived ORDER BY position"  # noqa: S608 - named by id
         with closing(DuckSession(duck.cursor(), {})) as session:
             return [value for (value,) in session.rows(DuckQuery(sql, {}, {"derived": given})).rows]
 
 
 def compile_derivation(table: Table) -> Derivation | None:
-    """None where rows are all that entries need."""
+    """None where rows are all that entries need. Each value may be made from those before it."""
     by_name = {f"c{c.id}": (position, c.type) for position, c in enumerate(table.columns)}
 
-    def item(position: int, expression: Expression, type_: SqlType) -> _Item:
-        return _Item(position, expression, type_, compile_value(expression.text, by_name, type_), coercer(type_))
+    def item(position: int, expression: Expression, type_: SqlType, converted: Column | None = None) -> _Item:
+        evaluate = compile_value(expression.text, by_name, type_)
+        return _Item(position, expression, type_, evaluate, coercer(type_), converted)
 
-    items = [
-        item(position, column.generated, column.type)
-        for position, column in enumerate(table.columns)
-        if column.virtual and column.generated is not None
-    ]
+    places = list(enumerate(table.columns))
+    items = [item(p, c.conversion, c.type, c) for p, c in places if c.conversion is not None]
+    items += [item(p, c.generated, c.type) for p, c in places if c.generated is not None and not c.virtual]
+    items += [item(p, c.generated, c.type) for p, c in places if c.generated is not None and c.virtual]
     items += [item(member_position(table, i), i.where, _BOOLEAN) for i in table.secondary if i.where is not None]
     return Derivation(table, tuple(items)) if items else None
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from seachange import errors
-from seachange.engine.check import ENFORCED
 from seachange.engine.deferral import ConstraintName, Deferral
 from seachange.engine.keyview import KeyView, ReadingTransaction
 from seachange.engine.writeplan import pick_columns
@@ -25,6 +24,7 @@ from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Table
 from seachange.model.ids import TableId
 from seachange.model.references import Reference
+from seachange.model.states import REFUSING, WRITTEN
 from seachange.storage.keys import Key, unique_hash
 
 Row = tuple[Any, ...]
@@ -34,6 +34,8 @@ class WritingTransaction(ReadingTransaction, Protocol):
     def table_by_id(self, table_id: TableId) -> Table | None: ...
 
     def references_to(self, table: Table) -> tuple[Reference, ...]: ...
+
+    def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]: ...
 
     def write_update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None: ...
 
@@ -63,17 +65,17 @@ class ForeignKeys:
 
     def inserted(self, table: Table, rows: Sequence[Row]) -> None:
         if table.foreign_keys:
-            self._refer(table, rows)
+            self._refer(table, self._txn.fill(table, rows))
             self._settle()
 
     def updated(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
         if table.foreign_keys or self._txn.references_to(table):
-            self._events.append(_Event(table, old, new))
+            self._events.append(self._event(table, old, new))
             self._settle()
 
     def deleted(self, table: Table, old: Sequence[Row]) -> None:
         if self._txn.references_to(table):
-            self._events.append(_Event(table, old, None))
+            self._events.append(self._event(table, old, None))
             self._settle()
 
     def left(self, child: Table, key: ForeignKey, keys: Iterable[Key], action: Action) -> None:
@@ -113,9 +115,13 @@ class ForeignKeys:
     def require(self, table: Table, key: ForeignKey, keys: Iterable[Key], left: bool = False) -> None:
         """These keys must be there, or nobody may refer to them, at the end of the statement or transaction; `left`:
         it is the parent that gave them up."""
-        if key.state in ENFORCED:
-            due = self.deferred if self.is_deferred(table, key) else self._due
-            due.setdefault((table.id, key.id), {}).update(dict.fromkeys(keys, left))
+        if key.state not in REFUSING:
+            # Whoever will check relies on the keys that were left before: the parent's, and those of its children.
+            if key.state in WRITTEN and not left:
+                self._share_present(key, set(keys))
+            return
+        due = self.deferred if self.is_deferred(table, key) else self._due
+        due.setdefault((table.id, key.id), {}).update(dict.fromkeys(keys, left))
 
     # Rows that others refer to.
 
@@ -128,7 +134,7 @@ class ForeignKeys:
         for child, key in self._txn.references_to(table):
             pick = pick_columns(table, table.index_by_id[key.parent_index].key)
             changes = _changed_keys(event, pick)
-            if changes and key.state in ENFORCED:
+            if changes and key.state in REFUSING:
                 action = key.on_delete if event.new is None else key.on_update
                 self._apply(action, child, key, changes)
 
@@ -148,11 +154,14 @@ class ForeignKeys:
         replaced = [self._replacement(action, child, key, changes[pick(row)]) for row in rows]
         if None in replaced:
             self._txn.write_delete(child, rows)
-            self._events.append(_Event(child, rows, None))
+            self._events.append(self._event(child, rows, None))
             return
         new = [_with_values(child, key, row, values) for row, values in zip(rows, replaced, strict=True) if values]
         self._txn.write_update(child, rows, new)
-        self._events.append(_Event(child, rows, new))
+        self._events.append(self._event(child, rows, new))
+
+    def _event(self, table: Table, old: Sequence[Row], new: Sequence[Row] | None) -> _Event:
+        return _Event(table, self._txn.fill(table, old), None if new is None else self._txn.fill(table, new))
 
     def _replacement(self, action: Action, child: Table, key: ForeignKey, now: Key | None) -> Key | None:
         """What a row that referred to a key refers to now; None if it goes with it."""
@@ -183,6 +192,12 @@ class ForeignKeys:
         if rows:
             value = pick_columns(child, key.columns)(rows[0])
             raise (self.still_referenced if keys[value] else self.missing_parent)(child, key, value)
+
+    def _share_present(self, key: ForeignKey, keys: set[Key]) -> None:
+        """What is not there cannot leave: such a row is found when all are validated."""
+        parent = self._parent(key)
+        missing = self._view.missing(parent, parent.index_by_id[key.parent_index], keys)
+        self.share(parent, key, keys.difference(missing))
 
     def share(self, parent: Table, key: ForeignKey, keys: Iterable[Key]) -> None:
         """The commit relies on these keys of the parent. Nobody else can change a table that it creates."""

@@ -53,7 +53,7 @@ class Images:
         shape = Shape(
             index_id=index.id,
             key_width=len(table.entry_key(index)),
-            prefix_width=len(index.key) if index.id != table.primary.id else 0,
+            prefix_width=0 if table.holds_rows(index) else len(index.key),
             columns=lambda layout_id: self._stored(index, layout_id),
             key=lambda: self._key(index),
         )
@@ -73,7 +73,7 @@ class Images:
 
     def learn(self, table: Table) -> None:
         """A newer version of a table: it may bring layouts that batches to come are written in."""
-        for index in table.indexes:
+        for index in table.maintained:
             if index.id in self._tables:
                 self._tables[index.id] = table
 

@@ -10,7 +10,6 @@ from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.condition import Above, Among, Below, Condition, Holds, IsNull, StartsWith
 from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId
-from seachange.model.states import State
 from seachange.sql.implied import implies
 from seachange.storage.keys import AFTER, FIRST_VALUE, NULL, KeyCodec, text_prefix
 
@@ -52,7 +51,7 @@ def choose_path(table: Table, plan: WritePlan, conditions: Sequence[Condition]) 
     for condition in conditions:
         if isinstance(condition, Above | Below | StartsWith):
             bounds.setdefault(condition.column, []).append(condition)
-    usable = [p for p in plan.entries if p.index.state is State.PUBLIC and implies(conditions, p.predicate, table)]
+    usable = [p for p in plan.entries if p.behaviour.reads and implies(conditions, p.predicate, table)]
     paths = [_path(table, p, among, bounds) for p in usable]
     return max((path for path in paths if path.columns), key=lambda path: path.rank, default=None)
 

@@ -85,7 +85,7 @@ class KeyView:
 
     def rows_with(self, table: Table, columns: Sequence[ColumnId], keys: Collection[Key]) -> list[Row]:
         """The rows of a table whose values in these columns are among the keys."""
-        plain = (i for i in table.indexes if table.is_plain(i))
+        plain = (i for i in table.readable if table.is_plain(i))
         index = next((i for i in plain if set(i.key) == set(columns) and len(i.key) == len(columns)), None)
         if index is not None and len(keys) <= LOOKUPS_MAX:
             order = [columns.index(c) for c in index.key]

@@ -98,8 +98,9 @@ def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> N
 
 
 def _add_hashes(draft: _Draft, plan: EntryPlan, op: Op, encoded: bytes, entry: Entry) -> None:
-    """An entry of the primary index conflicts as such; a secondary one through its row, and by its unique key."""
-    if plan.is_primary:
+    """An entry of the primary index conflicts as such; a secondary one through its row, and by its unique key. One of
+    the primary index to come does both: to whoever writes when it has come, the row is known by it alone."""
+    if plan.holds_rows:
         draft.writes[entry_hash(plan.index.id, encoded)] = entry.base
         if op is not Op.PUT:
             draft.writes[unique_hash(plan.index.id, encoded)] = entry.base

@@ -53,7 +53,7 @@ class TransactionReads(TransactionSchema):
         sought: frozenset[str] | None = None,
         conditions: Sequence[Condition] = (),
     ) -> Scan:
-        shown = [c for c in table.columns if hidden or not c.hidden]
+        shown = [replace(c, name=table.label(c)) for c in table.columns] if hidden else table.visible_columns
         wanted = [c for c in shown if columns is None or c.name.lower() in columns]
         # Files are sorted by the key: a condition on its first column skips most of a file, one on others little.
         first = table.column_by_id[table.entry_key(table.primary)[0]].name.lower()
@@ -180,6 +180,11 @@ class TransactionReads(TransactionSchema):
 
     def derive(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
         return self.parts.write_plan(table).derive(rows, self.parts.duck)
+
+    def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
+        """The rows with the values of columns that are computed."""
+        derivation = self.parts.write_plan(table).derivation
+        return rows if derivation is None or not derivation.fills else derivation.derive(rows, self.parts.duck)
 
     def entries(self, table: Table, index: Index, rows: Sequence[Row]) -> list[Row | None]:
         """The entry of each row in an index, as stored; None if it has none."""

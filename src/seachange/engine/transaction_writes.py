@@ -20,6 +20,7 @@ from seachange.engine.claims import Claim, claim_deletes, claim_inserts, claim_k
 from seachange.engine.client import Client
 from seachange.engine.deferral import Deferral
 from seachange.engine.epoch import EpochState
+from seachange.engine.fill import record_failures
 from seachange.engine.foreign_key import ForeignKeys
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.transaction_reads import TransactionReads
@@ -27,7 +28,7 @@ from seachange.engine.writeplan import WritePlan
 from seachange.engine.writes import RowWriter
 from seachange.model.constraint import Action
 from seachange.model.descriptor import Column, Table
-from seachange.model.ids import IndexId, KeyHash, Seq, TableId
+from seachange.model.ids import ColumnId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
@@ -130,8 +131,8 @@ class TransactionWrites(TransactionReads):
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         writer = self._writer(self._write_plan(table))
-        writer.check(rows)
-        derived = self.derive(table, rows)
+        derived = self._derive_new(writer.plan, rows)
+        writer.check(derived)
         if not self.pending.is_new(table):
             self._take(writer.plan, claim_inserts(writer.plan, self.each(derived)))
         rowid = writer.plan.rowid
@@ -154,8 +155,8 @@ class TransactionWrites(TransactionReads):
     def write_update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
         """Without looking at what refers to the rows or what they refer to."""
         writer = self._writer(self._write_plan(table))
+        old, new = self.derive(table, old), self._derive_new(writer.plan, new)
         writer.check(new)
-        old, new = self.derive(table, old), self.derive(table, new)
         if not self.pending.is_new(table):
             self._take(writer.plan, claim_updates(writer.plan, self.buffer, self.each(old), new))
         # Keys are freed before they are taken, so that a statement may shift or swap them.
@@ -193,7 +194,7 @@ class TransactionWrites(TransactionReads):
     def changes_in_bulk(self, table: Table, assigned: Sequence[Column] | None) -> bool:
         """Not where the transaction has written to the table already, or a change of a key goes on to other rows."""
         if any(
-            index.id in self.buffer.indexes and not self.buffer.indexes[index.id].is_empty for index in table.indexes
+            index.id in self.buffer.indexes and not self.buffer.indexes[index.id].is_empty for index in table.maintained
         ):
             return False
         changed = {column.id for column in assigned or ()}
@@ -222,6 +223,12 @@ class TransactionWrites(TransactionReads):
             if isinstance(problem, errors.UniqueViolation):
                 self.note_scan(table)
             raise
+
+    def _derive_new(self, plan: WritePlan, rows: Sequence[Row]) -> Sequence[Row]:
+        failed: set[ColumnId] = set()
+        derived = plan.derive(rows, self.parts.duck, failed)
+        record_failures(self, plan.table, failed)
+        return derived
 
     def _write_plan(self, table: Table) -> WritePlan:
         self._check_writable()

@@ -12,6 +12,7 @@ from seachange.engine.derive import Derivation, compile_derivation, member_posit
 from seachange.model.constraint import ForeignKey
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
+from seachange.model.states import BEHAVIOUR, REFUSING, Behaviour, Checking
 from seachange.sql.implied import PredicateTerm, read_predicate
 from seachange.storage.batches import BatchCodec
 from seachange.storage.duck import Duck
@@ -23,11 +24,14 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class EntryPlan:
-    """One index: which positions of a row it stores, and how its keys are encoded."""
+    """One index: which positions of a row it stores, how its keys are encoded, and what its state asks for.
+    `holds_rows`: it is the primary index, or the one that is to take its place."""
 
     table_id: TableId
     index: Index
     is_primary: bool
+    holds_rows: bool
+    behaviour: Behaviour
     layout_id: LayoutId
     columns: StoredColumns
     stored: Callable[[Row], Row]
@@ -43,6 +47,15 @@ class EntryPlan:
     def has_entry(self, row: Row) -> bool:
         """Whether a derived row is one that the index is about."""
         return self.member is None or row[self.member] is True
+
+    def will_have_entry(self, row: Row) -> bool:
+        """Whether the entry of a new version of a row is written."""
+        return self.behaviour.writes and self.has_entry(row)
+
+    @property
+    def checks(self) -> bool:
+        """Whether a key that another row has is refused. Before that state, writers only declare their keys."""
+        return self.behaviour.checks is Checking.REFUSED
 
     def unique_key(self, stored: Row) -> Key | None:
         """The unique key of an entry, None where NULLs make it distinct from every other."""
@@ -67,9 +80,9 @@ class WritePlan:
     # Foreign keys with the function that takes their key out of a row.
     foreign_keys: tuple[tuple[ForeignKey, Callable[[Row], Key]], ...]
 
-    def derive(self, rows: Sequence[Row], duck: Duck) -> Sequence[Row]:
-        """The rows with all that their entries are made from."""
-        return rows if self.derivation is None else self.derivation.derive(rows, duck)
+    def derive(self, rows: Sequence[Row], duck: Duck, failed: set[ColumnId] | None = None) -> Sequence[Row]:
+        """The rows with all that their entries are made from; `failed` is told of conversions that have no value."""
+        return rows if self.derivation is None else self.derivation.derive(rows, duck, failed)
 
     @property
     def primary(self) -> EntryPlan:
@@ -84,13 +97,18 @@ def compile_write_plan(table: Table) -> WritePlan:
     rowid = next((positions[c.id] for c in table.columns if c.hidden and c.id in table.primary.key), None)
     return WritePlan(
         table=table,
-        entries=tuple(_entry_plan(table, index, positions) for index in table.indexes),
-        required=tuple((positions[c.id], c) for c in table.columns if not c.nullable),
+        entries=tuple(_entry_plan(table, index, positions) for index in table.maintained),
+        required=tuple((positions[c.id], c) for c in table.columns if _is_required(c)),
         rowid=rowid,
         checks=compile_checks(table),
         derivation=compile_derivation(table),
         foreign_keys=tuple((key, pick_columns(table, key.columns)) for key in table.foreign_keys),
     )
+
+
+def _is_required(column: Column) -> bool:
+    """What a converted column lacks is on record, and the change is what fails."""
+    return not column.nullable and column.not_null in REFUSING and column.conversion is None
 
 
 def pick_columns(table: Table, columns: Sequence[ColumnId]) -> Callable[[Row], Key]:
@@ -104,11 +122,14 @@ def _entry_plan(table: Table, index: Index, positions: dict[Any, int]) -> EntryP
     columns = table.stored_columns(index, table.layout)
     types = dict(columns)
     key = table.entry_key(index)
-    unique = index.key if index.unique and not is_primary else ()
+    holds_rows = table.holds_rows(index)
+    unique = index.key if index.unique and not holds_rows else ()
     return EntryPlan(
         table_id=table.id,
         index=index,
         is_primary=is_primary,
+        holds_rows=holds_rows,
+        behaviour=BEHAVIOUR[index.state],
         layout_id=table.layout.id,
         columns=columns,
         stored=_pick(tuple(positions[c] for c, _ in columns)),

@@ -51,7 +51,7 @@ class RowWriter:
     def insert(self, row: Row) -> None:
         self._check_required(row)
         for plan in self.plan.entries:
-            if plan.has_entry(row):
+            if plan.will_have_entry(row):
                 self._add(plan, plan.stored(row))
 
     def moves(self, old: Row, new: Row) -> bool:
@@ -68,8 +68,12 @@ class RowWriter:
         self._check_required(new)
         for plan in self.plan.entries:
             stored = plan.stored(new)
-            if plan.has_entry(new) and (stored != plan.stored(old) or plan.is_primary):
+            if not plan.has_entry(new) or (stored == plan.stored(old) and not plan.is_primary):
+                continue
+            if plan.behaviour.writes:
                 self._replace(plan, stored)
+            else:
+                self._remove(plan, stored)
 
     def delete(self, old: Row) -> None:
         for plan in self.plan.entries:
@@ -99,7 +103,7 @@ class RowWriter:
             self._buffer.delete_staged(removed.file, removed.position)
             existed, base = True, removed.file.base
         unique = plan.unique_key(stored)
-        if unique is not None:
+        if unique is not None and plan.checks:
             self._check_unique(plan, buffer, unique, encoded)
         self._buffer.put(buffer, encoded, Entry(key, stored, existed, base))
 

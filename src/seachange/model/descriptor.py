@@ -13,7 +13,7 @@ from seachange.model.access import Access
 from seachange.model.constraint import Check, ForeignKey
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, LayoutId, TableId
-from seachange.model.states import State
+from seachange.model.states import BEHAVIOUR, READABLE, State
 from seachange.model.types import SqlType
 
 
@@ -55,7 +55,8 @@ class Index:
 
     `descending` names the key columns in descending order; `where` the rows that a partial index has entries for (None:
     all); `constraint` tells a UNIQUE or PRIMARY KEY constraint from a bare unique index. A key that is an expression
-    is a hidden virtual column."""
+    is a hidden virtual column. `source` is the primary index under construction that it is made from, whose key its
+    entries end in (None: the one that there is)."""
 
     id: IndexId
     name: str
@@ -67,6 +68,7 @@ class Index:
     where: Expression | None = None
     nulls_distinct: bool = True
     constraint: bool = False
+    source: IndexId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,17 @@ class Table:
     def indexes(self) -> tuple[Index, ...]:
         return (self.primary, *self.secondary)
 
+    @cached_property
+    def maintained(self) -> tuple[Index, ...]:
+        """The indexes that writers keep up to date, the primary one first."""
+        every = (*self.secondary, *((self.next_primary,) if self.next_primary is not None else ()))
+        return (self.primary, *(index for index in every if BEHAVIOUR[index.state].removes))
+
+    @cached_property
+    def readable(self) -> tuple[Index, ...]:
+        """The indexes that rows may be looked up in."""
+        return (self.primary, *(index for index in self.secondary if index.state in READABLE))
+
     @property
     def layout(self) -> Layout:
         """The layout in which rows are written now."""
@@ -110,6 +123,10 @@ class Table:
     @cached_property
     def visible_columns(self) -> tuple[Column, ...]:
         return tuple(c for c in self.columns if not c.hidden and c.state is State.PUBLIC)
+
+    def label(self, column: Column) -> str:
+        """The name of a column in a scan of all: one that is yet to come may bear the name of another."""
+        return column.name if column.state is State.PUBLIC else f"{column.name} (column {column.id})"
 
     @cached_property
     def virtual_columns(self) -> tuple[Column, ...]:
@@ -130,7 +147,16 @@ class Table:
 
     @cached_property
     def index_by_id(self) -> dict[IndexId, Index]:
-        return {index.id: index for index in self.indexes}
+        return {index.id: index for index in (*self.indexes, *self.maintained)}
+
+    def primary_of(self, index: Index) -> Index:
+        """The primary index whose key the entries of an index end in."""
+        coming = self.next_primary
+        return coming if coming is not None and coming.id in (index.id, index.source) else self.primary
+
+    def holds_rows(self, index: Index) -> bool:
+        """Whether an index stores all columns: the primary one, and the one that is to take its place."""
+        return self.primary_of(index).id == index.id
 
     def is_plain(self, index: Index) -> bool:
         """Whether an index has an entry for every row, under values of the row itself."""
@@ -138,15 +164,16 @@ class Table:
 
     def entry_key(self, index: Index) -> tuple[ColumnId, ...]:
         """The columns that identify an entry: the key, then what is left of the primary key."""
-        if index.id == self.primary.id:
+        primary = self.primary_of(index)
+        if index.id == primary.id:
             return index.key
-        return index.key + tuple(c for c in self.primary.key if c not in index.key)
+        return index.key + tuple(c for c in primary.key if c not in index.key)
 
     def stored_columns(self, index: Index, layout: Layout) -> tuple[tuple[ColumnId, SqlType], ...]:
         """The columns of a segment of `index` in `layout`, in storage order: the entry key first."""
         key = self.entry_key(index)
         types = {column.id: column.type for column in self.virtual_columns} | dict(layout.columns)
-        if index.id == self.primary.id:
+        if self.holds_rows(index):
             rest = tuple(c for c, _ in layout.columns if c not in key)
         else:
             rest = tuple(c for c in index.include if c in types and c not in key)

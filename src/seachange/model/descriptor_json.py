@@ -129,6 +129,7 @@ def _index(index: Index) -> dict[str, Any]:
         "where": _expression(index.where),
         "nulls_distinct": index.nulls_distinct,
         "constraint": index.constraint,
+        "source": index.source,
     }
 
 
@@ -144,4 +145,5 @@ def _read_index(body: dict[str, Any]) -> Index:
         where=_read_expression(body.get("where")),
         nulls_distinct=body.get("nulls_distinct", True),
         constraint=body.get("constraint", body["unique"]),
+        source=IndexId(body["source"]) if body.get("source") is not None else None,
     )

@@ -44,3 +44,10 @@ BEHAVIOUR: dict[State, Behaviour] = {
     State.VALIDATING: Behaviour(reads=False, removes=True, writes=True, checks=Checking.RECORDED),
     State.PUBLIC: Behaviour(reads=True, removes=True, writes=True, checks=Checking.REFUSED),
 }
+
+# The states in which a constraint refuses rows.
+REFUSING = frozenset(state for state, behaviour in BEHAVIOUR.items() if behaviour.checks is Checking.REFUSED)
+# The states in which statements may rely on an element.
+READABLE = frozenset(state for state, behaviour in BEHAVIOUR.items() if behaviour.reads)
+# The states in which writers leave what others will check or read.
+WRITTEN = frozenset(state for state, behaviour in BEHAVIOUR.items() if behaviour.writes)

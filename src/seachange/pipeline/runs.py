@@ -132,7 +132,7 @@ def build_runs(source: Source, unit: Unit, targets: Sequence[Target], workshop: 
 
 
 def _build_run(sorter: Sorter, target: Target) -> Run:
-    entries = select_entries(target.table, target.index, _ROWS)
+    entries = select_entries(target.table, target.index, _ROWS, filled=True)
     tally = tally_of(sorter, target, Scan(entries))
     segments = sorter.sort_query(entries, {}, target.shape, target.distinct) if tally.entries else []
     return Run(target.index.id, tally, tuple(segments))
@@ -141,7 +141,7 @@ def _build_run(sorter: Sorter, target: Target) -> Run:
 def _hold_rows(sorter: Sorter, source: Source, unit: Unit, targets: Sequence[Target], workshop: Workshop) -> None:
     """Expressions are evaluated once, so that what is volatile has one value in all that is made of it."""
     first, generated = computed_columns(source.table) if any(t.is_primary for t in targets) else ((), ())
-    read = [c for t in targets for c in columns_read(t.table, t.index, t.columns)]
+    read = [c for t in targets for c in columns_read(t.table, t.index, t.columns, filled=True)]
     read += [source.table.column_by_id[c] for item in (*first, *generated) for c in item.inputs]
     if first or generated:
         read += [source.table.column_by_id[c] for c in source.table.primary.key] + list(source.table.visible_columns)

@@ -71,9 +71,18 @@ def index_element(table: Table, index: Index) -> elements.AnyIndex:
         return elements.PrimaryIndex(table.id, index.id, index.key, index.descending)
     if index.unique:
         return elements.UniqueIndex(
-            table.id, index.id, index.key, index.include, index.descending, index.where, index.nulls_distinct
+            table.id,
+            index.id,
+            index.key,
+            index.include,
+            index.descending,
+            index.where,
+            index.nulls_distinct,
+            source_id=index.source,
         )
-    return elements.SecondaryIndex(table.id, index.id, index.key, index.include, index.descending, index.where)
+    return elements.SecondaryIndex(
+        table.id, index.id, index.key, index.include, index.descending, index.where, source_id=index.source
+    )
 
 
 def _decompose_index(table: Table, index: Index) -> Parts:
@@ -238,6 +247,8 @@ def _compose_indexes(
                     element.where,
                     element.nulls_distinct if isinstance(element, elements.UniqueIndex) else True,
                     id_ in constraints,
+                    # Once it is public, so is the index that it was made from.
+                    element.source_id if state is not State.PUBLIC else None,
                 )
             case _:
                 pass

@@ -41,7 +41,7 @@ def compile_old_rows(
         alias=exp.to_identifier(target.alias, quoted=True),
     )
     source.meta[WITH_HIDDEN] = True
-    columns = [exp.column(c.name, table=target.alias, quoted=True) for c in table.columns]
+    columns = [exp.column(table.label(c), table=target.alias, quoted=True) for c in table.columns]
     joins = [exp.Join(this=other.copy(), kind="CROSS") for other in others]
     query = exp.Select(expressions=[*columns, *asked], from_=exp.From(this=source), joins=joins)
     if where is not None:

@@ -91,7 +91,7 @@ def does_update(node: exp.OnConflict) -> bool:
 
 def _unique_indexes(table: Table) -> list[Index]:
     hidden = any(table.column_by_id[c].hidden for c in table.primary.key)
-    return [*([] if hidden else [table.primary]), *(index for index in table.secondary if index.unique)]
+    return [*([] if hidden else [table.primary]), *(index for index in table.readable[1:] if index.unique)]
 
 
 def _target_column(node: exp.Expr, table: Table) -> object:

@@ -21,7 +21,7 @@ from seachange.sql.parse import TreeStatement
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query, check_parameter_count, result_names
 from seachange.sql.result import Row
-from seachange.sql.target import find_column
+from seachange.sql.target import find_column, is_computed
 from seachange.storage.arrow import arrow_type
 
 # Up to here rows go through the transaction's buffer, above straight into segments.
@@ -80,8 +80,8 @@ class CopyIn:
         return tuple(values)
 
     def _whole_row(self, row: Row) -> Row:
-        given = dict(zip((column.name for column in self._columns), row, strict=True))
-        return tuple([given.get(c.name, None if c.hidden else _default(c)) for c in self._table.columns])
+        given = dict(zip((column.id for column in self._columns), row, strict=True))
+        return tuple([given.get(c.id, None if is_computed(c) else _default(c)) for c in self._table.columns])
 
     def _batches(self, first: list[Row], rest: Iterator[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         rows = first

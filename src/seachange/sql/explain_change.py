@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId
+from seachange.model.states import REFUSING
 from seachange.sql.plan import ChangeSource
 from seachange.sql.port import TransactionPort
+from seachange.sql.target import is_required
 
 
 def rows_in_words(source: ChangeSource) -> str:
@@ -22,23 +24,23 @@ def constraint_lines(source: ChangeSource, port: TransactionPort) -> Iterator[st
     table = source.table
     is_insert, is_delete = source.verb == "Insert", source.verb == "Delete"
     changed = {c.id for c in table.columns if is_insert or c in (source.assigned or ())}
-    required = [c.name for c in table.columns if not c.nullable and not c.hidden and c.id in changed]
+    required = [c.name for c in table.columns if is_required(c) and c.id in changed]
     if required:
         yield f"Checks NOT NULL: {', '.join(required)}"
     if not is_delete:
-        yield from (f"Checks {check.name}: CHECK" for check in table.checks)
+        yield from (f"Checks {check.name}: CHECK" for check in table.checks if check.state in REFUSING)
     for index in table.indexes:
         hidden = any(table.column_by_id[c].hidden for c in index.key)
-        if index.unique and not hidden and not changed.isdisjoint(index.key):
+        if index.unique and index.state in REFUSING and not hidden and not changed.isdisjoint(index.key):
             conflict = ", decides ON CONFLICT" if index.name in source.conflicts else ""
             yield f"Checks {index.name}: unique ({_names(table, index.key)}){conflict}"
     for key in table.foreign_keys:
-        if not changed.isdisjoint(key.columns):
+        if key.state in REFUSING and not changed.isdisjoint(key.columns):
             when = ", at COMMIT" if key.initially_deferred else ""
             yield f"Checks {key.name}: foreign key ({_names(table, key.columns)}){when}"
     for child, key in port.references_to(table):
         referred = table.index_by_id[key.parent_index].key
-        if is_delete or (not is_insert and not changed.isdisjoint(referred)):
+        if key.state in REFUSING and (is_delete or (not is_insert and not changed.isdisjoint(referred))):
             event, action = ("DELETE", key.on_delete) if is_delete else ("UPDATE", key.on_update)
             yield f"Looks at {child.name} for {key.name}: ON {event} {action.value}"
 

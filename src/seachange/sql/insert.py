@@ -27,7 +27,7 @@ from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
 from seachange.sql.returning import Returning
-from seachange.sql.target import Target, find_column, with_default
+from seachange.sql.target import Target, find_column, is_computed, with_default
 from seachange.sql.template import Template, compile_template
 from seachange.sql.upsert import Upsert
 
@@ -76,8 +76,9 @@ class InsertRows:
     def _compile_row(self, row: dict[str, Operand]) -> list[Cell]:
         cells: list[Cell] = []
         for column in self._table.columns:
-            fallback: Operand = NULL if column.hidden else DefaultValue()
-            operand = with_default(column, row.get(column.name, fallback))
+            fallback: Operand = NULL if is_computed(column) else DefaultValue()
+            named = row if column in self._table.visible_columns else {}
+            operand = with_default(column, named.get(column.name, fallback))
             coerce = coercer(column.type)
             match operand:
                 case Given(value):

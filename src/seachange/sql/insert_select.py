@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from seachange.model.descriptor import Table
+from seachange.model.defaults import constant_value
+from seachange.model.descriptor import Column, Table
 from seachange.sql.assignment import check_assignable, untyped_positions
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.insert import InsertEnding, check_width, insert_columns
@@ -19,7 +20,7 @@ from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
 from seachange.sql.skip import can_filter, without_conflicts
 from seachange.sql.stream import BATCH_ROWS, ROWS_MAX, ArrowStream, convert_default, convert_given
-from seachange.sql.target import Target
+from seachange.sql.target import Target, is_computed
 from seachange.sql.template import compile_template
 from seachange.storage.arrow import arrow_type
 
@@ -102,6 +103,11 @@ class _Insertion:
         return Result(f"INSERT 0 {len(rows)}", count=len(rows))
 
     def _rows(self, batch: pa.RecordBatch) -> Iterator[Row]:
-        by_name = dict(zip(batch.schema.names, (column.to_pylist() for column in batch.columns), strict=True))
-        nothing = [None] * batch.num_rows
-        return zip(*(by_name.get(c.name, nothing) for c in self._table.columns), strict=True)
+        visible = zip(self._table.visible_columns, batch.columns, strict=True)
+        given = {column.id: values.to_pylist() for column, values in visible}
+        return zip(*(given.get(c.id) or self._others(c, batch.num_rows) for c in self._table.columns), strict=True)
+
+    def _others(self, column: Column, count: int) -> list[Any]:
+        """A column that a statement cannot name."""
+        value = None if is_computed(column) else constant_value(column.type, column.default)
+        return [value] * count

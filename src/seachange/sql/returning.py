@@ -177,7 +177,7 @@ def rows_as_arrow(table: Table, rows: Sequence[Row]) -> pa.Table:
     arrays = [pa.array(range(len(rows)), pa.int64())]
     names = [ORDINAL]
     for position, column in enumerate(table.columns):
-        if column.name in table.column_by_name:
+        if column in table.visible_columns:
             arrays.append(pa.array([row[position] for row in rows], arrow_type(column.type)))
             names.append(column.name)
     return pa.Table.from_arrays(arrays, names=names)

@@ -9,6 +9,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
+from seachange.model.states import REFUSING
 from seachange.sql.operands import DefaultValue, Given, Operand
 from seachange.sql.port import TransactionPort
 from seachange.sql.system import is_system
@@ -56,6 +57,16 @@ def with_default(column: Column, operand: Operand) -> Operand:
     if not isinstance(operand, DefaultValue):
         return operand
     return Given(constant_value(column.type, column.default))
+
+
+def is_required(column: Column) -> bool:
+    """Whether a row without a value is refused."""
+    return not column.nullable and column.not_null in REFUSING and not is_computed(column)
+
+
+def is_computed(column: Column) -> bool:
+    """Whether the engine gives the column its values: the hidden key, what is made from other columns."""
+    return column.hidden or column.conversion is not None or column.generated is not None
 
 
 def refuse_clauses(tree: exp.Expr, clauses: dict[str, str]) -> None:

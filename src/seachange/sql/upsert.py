@@ -25,7 +25,7 @@ from seachange.sql.query import bind_query
 from seachange.sql.result import Row
 from seachange.sql.returning import ORDINAL, given_table, rows_as_arrow
 from seachange.sql.setters import Setter, compile_computed, compile_setter, read_assignments
-from seachange.sql.target import Target
+from seachange.sql.target import Target, is_required
 from seachange.sql.template import WITH_HIDDEN, Template, compile_template
 
 # Up to here conflicts are looked for one by one.
@@ -62,7 +62,9 @@ class Upsert:
 
     def _compile_update(self, node: exp.OnConflict, target: Target) -> None:
         # First the proposed row, which needs no computing, then what does.
-        asked: list[exp.Expr] = [exp.column(c.name, table=_EXCLUDED, quoted=True) for c in self._table.columns]
+        asked: list[exp.Expr] = [
+            exp.column(self._table.label(c), table=_EXCLUDED, quoted=True) for c in self._table.columns
+        ]
         width = len(asked)
         assignments = read_assignments(node.expressions, self._table)
         for column, value in assignments:
@@ -103,7 +105,7 @@ class Upsert:
 
     def _check_required(self, rows: Sequence[Row]) -> None:
         for position, column in enumerate(self._table.columns):
-            if not column.nullable and not column.hidden and any(row[position] is None for row in rows):
+            if is_required(column) and any(row[position] is None for row in rows):
                 raise errors.NotNullViolation(column=column.name, relation=self._table.name)
 
     # Looking for conflicts.
@@ -225,7 +227,7 @@ def _compile_join(arbiter: Arbiter, table: Table, target: Target) -> Template:
         alias=exp.to_identifier("present", quoted=True),
     )
     source.meta[WITH_HIDDEN] = True
-    columns = [exp.column(c.name, table="present", quoted=True) for c in table.columns]
+    columns = [exp.column(table.label(c), table="present", quoted=True) for c in table.columns]
     names = [table.columns[position].name for position in arbiter.positions]
     same = exp.and_(
         *(

@@ -1,8 +1,12 @@
-"""The entries that an index has for many rows, by DuckDB: with the keys that are expressions, without other rows."""
+"""The entries that an index has for many rows, by DuckDB: with values that are computed, without other rows.
+
+A column with a `conversion` is computed from the row that it is to be part of, whatever is stored: most rows were
+written before it came. So is a generated column, and a key that is an expression, which may read converted ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.expression import Expression
@@ -10,19 +14,59 @@ from seachange.model.types import SqlType
 from seachange.storage.arrow import column_name
 
 
-def select_entries(table: Table, index: Index, source: str, columns: Sequence[Column] | None = None) -> str:
-    """A query for the stored columns of the index, or some of them; `source` has the columns of rows, named by id."""
+def select_entries(
+    table: Table,
+    index: Index,
+    source: str,
+    columns: Sequence[Column] | None = None,
+    filled: bool = False,
+) -> str:
+    """A query for the stored columns of the index, or some of them; `source` has the columns of rows, named by id.
+    `filled`: with the values of converted and generated columns, as stored. What cannot be converted is NULL."""
     stored = [table.column_by_id[c] for c, _ in table.stored_columns(index, table.layout)]
-    names = ", ".join(_output(column) for column in (stored if columns is None else columns))
+    wanted = stored if columns is None else columns
+    if not filled:
+        source = _with_conversions(table, index, source, wanted)
+    names = ", ".join(_output(column, filled) for column in wanted)
     where = "" if index.where is None else f" WHERE {index.where.text}"
     return f"SELECT {names} FROM {source}{where}"  # noqa: S608 - names are made of column ids
 
 
-def columns_read(table: Table, index: Index, columns: Sequence[Column]) -> list[Column]:
+def columns_read(table: Table, index: Index, columns: Sequence[Column], filled: bool = False) -> list[Column]:
     """The columns of rows that these columns of the index, and the choice of rows, are made from."""
-    used = [index.where, *(column.generated for column in columns if column.virtual)]
-    computed = [table.column_by_id[c] for expression in used if expression is not None for c in expression.columns]
-    return list(dict.fromkeys([*(c for c in columns if not c.virtual), *computed]))
+    first = _direct(table, index, columns, filled)
+    if filled:
+        return first
+    found = [i for c in first for i in ([c] if c.conversion is None else _inputs(table, c.conversion))]
+    return list(dict.fromkeys(found))
+
+
+def _direct(table: Table, index: Index, columns: Sequence[Column], filled: bool = False) -> list[Column]:
+    """What the entries are made from once conversions are done."""
+    found = [i for c in columns for i in ([c] if _is_stored(c, filled) else _inputs(table, c.generated))]
+    return list(dict.fromkeys([*found, *_inputs(table, index.where)]))
+
+
+def _is_stored(column: Column, filled: bool) -> bool:
+    return column.generated is None or (filled and not column.virtual)
+
+
+def _inputs(table: Table, expression: Expression | None) -> Iterable[Column]:
+    return () if expression is None else (table.column_by_id[c] for c in expression.columns)
+
+
+def _with_conversions(table: Table, index: Index, source: str, columns: Sequence[Column]) -> str:
+    direct = _direct(table, index, columns)
+    converted = [c for c in direct if c.conversion is not None]
+    if not converted:
+        return source
+    plain = [c for c in direct if c.conversion is None]
+    names = [column_name(c.id) for c in plain]
+    for column in converted:
+        assert column.conversion is not None
+        value = as_assigned(column.conversion, column.type)
+        names.append(f"TRY({value}) AS {column_name(column.id)}")
+    return f"(SELECT {', '.join(names)} FROM {source})"  # noqa: S608 - names are made of column ids
 
 
 def as_value(expression: Expression, type_: SqlType) -> str:
@@ -30,7 +74,18 @@ def as_value(expression: Expression, type_: SqlType) -> str:
     return f"CAST({expression.text} AS {type_.duckdb})"
 
 
-def _output(column: Column) -> str:
-    if not column.virtual or column.generated is None:
+def as_assigned(expression: Expression, type_: SqlType) -> str:
+    """The same as an assignment converts it: what is too long is refused, spaces aside."""
+    value = as_value(expression, type_)
+    if not type_.length:
+        return value
+    return (
+        f"CASE WHEN length(rtrim({value}, ' ')) > {type_.length} THEN error('value too long for type {type_}') "
+        f"ELSE left({value}, {type_.length}) END"
+    )
+
+
+def _output(column: Column, filled: bool) -> str:
+    if _is_stored(column, filled) or column.generated is None:
         return column_name(column.id)
     return f"{as_value(column.generated, column.type)} AS {column_name(column.id)}"

@@ -20,7 +20,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from seachange.model.ids import IndexId, KeyHash
+from seachange.model.ids import ColumnId, IndexId, KeyHash, TableId
 from seachange.model.types import Kind, SqlType
 
 # The form of NULL; below it and at or above FIRST_VALUE is every value. AFTER follows all that continues a key.
@@ -150,6 +150,12 @@ def entry_hash(index_id: IndexId, encoded: bytes) -> KeyHash:
 def unique_hash(index_id: IndexId, encoded: bytes) -> KeyHash:
     """The conflict key of adding or removing a unique key, and of relying on its presence."""
     return _hash(b"u", index_id, encoded)
+
+
+def conversion_hash(table_id: TableId, column_id: ColumnId) -> KeyHash:
+    """What a commit relies on if a row of it has no value for a converted column, and its change writes at the end: of
+    the two at most one is committed."""
+    return _hash(b"c", IndexId(table_id), _pack_u64(column_id))
 
 
 def entry_hashes(index_id: IndexId, encoded: Iterable[bytes]) -> Hashes:

@@ -14,6 +14,7 @@ from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId
 from seachange.model.scan import Scan
 from seachange.model.segments import Segment
+from seachange.model.states import READABLE
 from seachange.storage.arrow import column_name
 from seachange.storage.branches import Branches, union
 from seachange.storage.image import FileSlice, SnapshotParts
@@ -92,7 +93,11 @@ def plan_columns(
 def _same(column: Column) -> str:
     """Keys of secondary indexes may be NULL."""
     name = column_name(column.id)
-    return f"s.{name} IS NOT DISTINCT FROM k.{name}" if column.nullable else f"s.{name} = k.{name}"
+    return (
+        f"s.{name} IS NOT DISTINCT FROM k.{name}"
+        if column.nullable or column.not_null not in READABLE
+        else f"s.{name} = k.{name}"
+    )
 
 
 def _count(rows: int, prefix: str) -> Scan:

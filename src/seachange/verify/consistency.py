@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 
 from seachange import errors
 from seachange.model.constraint import ForeignKey
-from seachange.model.descriptor import Table
+from seachange.model.descriptor import Index, Table
 from seachange.model.ids import IndexId
 from seachange.model.isolation import Isolation
 from seachange.model.segments import IndexContents
-from seachange.model.states import State
+from seachange.model.states import READABLE
 from seachange.storage.spill import sorting_connection
 from seachange.verify.anomalies import Anomaly, Coverage, Kind
 from seachange.verify.files import FATAL, check_files
@@ -30,7 +30,7 @@ from seachange.verify.rule_keys import RuleKeys
 from seachange.verify.rule_sets import RuleSets
 from seachange.verify.sampling import choose_ranges, stored_rows
 from seachange.verify.sets import SetComparison
-from seachange.verify.subject import COMPLETE, Subject
+from seachange.verify.subject import Subject
 
 KEYWISE_ROWS_MAX = 50_000
 
@@ -76,7 +76,7 @@ class TableCheck:
         self._rows_max = rows_max
         self._report = report
         self._primary = Subject(table, table.primary)
-        self._secondary = [Subject(table, i) for i in table.secondary if i.state is not State.ABSENT]
+        self._secondary = [Subject(table, i, self._is_complete(i)) for i in table.maintained[1:]]
         self._files = snapshot.parts.warehouse.files
 
     def run(self) -> None:
@@ -95,6 +95,10 @@ class TableCheck:
         with self._reporting(self._primary):
             self._compare_keys(references)
 
+    def _is_complete(self, index: Index) -> bool:
+        """An index that is being built has nothing to be compared with before it has its generation."""
+        return index.state in READABLE or self._read(index).generation is not None
+
     @property
     def _subjects(self) -> list[Subject]:
         return [self._primary, *self._secondary]
@@ -103,12 +107,15 @@ class TableCheck:
     def _references(self) -> list[tuple[ForeignKey, Subject]]:
         """The foreign keys that hold for every row, each with the rows that it refers to."""
         tables = {table.id: table for table in self._snapshot.tables()}
-        keys = [key for key in self._primary.table.foreign_keys if key.state in COMPLETE]
+        keys = [key for key in self._primary.table.foreign_keys if key.state in READABLE]
         return [(key, Subject(tables[key.parent], tables[key.parent].primary)) for key in keys]
 
     def _contents(self, subject: Subject) -> IndexContents:
+        return self._read(subject.index)
+
+    def _read(self, index: Index) -> IndexContents:
         catalog, epoch = self._snapshot.parts.catalog, self._snapshot.epoch.epoch
-        return catalog.index_contents(epoch, subject.index.id, self._snapshot.snapshot)
+        return catalog.index_contents(epoch, index.id, self._snapshot.snapshot)
 
     def _reference(self, subject: Subject, contents: IndexContents) -> tuple[Reference, bool]:
         """What the key rule says, and whether it says so of the whole index."""

@@ -12,7 +12,7 @@ from seachange.verify.anomalies import Anomaly, Kind
 from seachange.verify.port import Snapshot
 from seachange.verify.reference import Reference
 from seachange.verify.sets import ANOMALIES_MAX
-from seachange.verify.subject import COMPLETE, Subject
+from seachange.verify.subject import Subject
 
 Row = tuple[Any, ...]
 
@@ -34,7 +34,7 @@ class KeywiseComparison:
 
     def compare_rows_with_entries(self, primary: Subject, rows: Reference, subject: Subject) -> list[Anomaly]:
         """From rows to entries: each row's entry is found under its key, and alone under its unique key."""
-        if subject.index.state not in COMPLETE:
+        if not subject.complete:
             return []
         found: list[Anomaly] = []
         for entry in self._entries(primary, rows, subject):
@@ -44,6 +44,8 @@ class KeywiseComparison:
 
     def compare_entries_with_rows(self, subject: Subject, entries: Reference, primary: Subject) -> list[Anomaly]:
         """From entries to rows: each entry's row is found under its primary key, with the entry's values."""
+        if not subject.complete:
+            return []
         found: list[Anomaly] = []
         positions = [subject.columns.index(column) for column in primary.key]
         for entry in entries.live.values():

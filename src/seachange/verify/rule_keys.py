@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from seachange.model.constraint import ForeignKey
+from seachange.model.states import READABLE
 from seachange.verify.anomalies import Anomaly, Kind
 from seachange.verify.port import Snapshot
 from seachange.verify.reference import Reference
 from seachange.verify.sets import ANOMALIES_MAX
-from seachange.verify.subject import COMPLETE, Subject
+from seachange.verify.subject import Subject
 
 Row = tuple[Any, ...]
 _HOW = "looked at key by key"
@@ -24,7 +25,7 @@ class RuleKeys:
 
     def nulls(self) -> list[Anomaly]:
         columns = enumerate(self._primary.columns)
-        required = [(i, c) for i, c in columns if not c.nullable and c.state in COMPLETE]
+        required = [(i, c) for i, c in columns if not c.nullable and {c.state, c.not_null} <= READABLE]
         found = [
             self._anomaly(Kind.NULL_VALUE, row, column.name)
             for row in self._rows.live.values()
@@ -36,11 +37,12 @@ class RuleKeys:
     def broken_checks(self) -> list[Anomaly]:
         """By the form of the checks that single rows are checked with when they are written."""
         table = self._primary.table
-        if not table.checks:
+        public = {check.name for check in table.checks if check.state in READABLE}
+        if not public:
             return []
         back = [table.columns.index(column) for column in self._primary.columns]
         rows = self._primary.whole_rows(list(self._rows.live.values()))
-        broken = self._snapshot.broken_checks(table, rows)
+        broken = [(name, row) for name, row in self._snapshot.broken_checks(table, rows) if name in public]
         found = [self._anomaly(Kind.CHECK_BROKEN, tuple([row[p] for p in back]), name) for name, row in broken]
         return found[:ANOMALIES_MAX]
 

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.states import State
+from seachange.model.states import READABLE
 from seachange.storage.keys import KeyCodec
 from seachange.verify.anomalies import Anomaly, Kind
-
-# In these states an index holds every row, and a constraint holds for every row.
-COMPLETE = frozenset({State.ENFORCED, State.PUBLIC})
 
 
 @dataclass(frozen=True)
 class Subject:
+    """`complete`: the index has an entry for every row. It has once it has a generation, in whatever state; until then
+    only what was written since it came."""
+
     table: Table
     index: Index
+    complete: bool = True
 
     @property
     def is_primary(self) -> bool:
@@ -40,8 +41,8 @@ class Subject:
 
     @property
     def unique(self) -> tuple[Column, ...]:
-        """The columns of which no two rows may share the values."""
-        if not (self.is_primary or self.index.unique) or self.index.state not in COMPLETE:
+        """The columns of which no two rows may share the values: as long as it is only enforced, older ones may."""
+        if not (self.is_primary or self.index.unique) or self.index.state not in READABLE:
             return ()
         return tuple(self.table.column_by_id[c] for c in self.index.key)
 

@@ -1,0 +1,71 @@
+"""Columns whose values are computed, of many rows: those that are to take the place of others, and generated ones.
+
+**Invariant:** a row that has no value for a converted column is not refused. Its commit relies on a key which the
+change writes when it is published, so that of the two at most one is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import pyarrow as pa
+
+from seachange.engine.derive import Derivation
+from seachange.engine.transactionstate import TransactionState
+from seachange.engine.writeplan import WritePlan
+from seachange.model.descriptor import Column, Table
+from seachange.model.ids import ColumnId
+from seachange.storage.arrow import arrow_type
+from seachange.storage.keys import conversion_hash
+
+
+def record_failures(txn: TransactionState, table: Table, failed: Iterable[ColumnId]) -> None:
+    for column_id in failed:
+        txn.shares.setdefault(conversion_hash(table.id, column_id), txn.snapshot)
+
+
+class Filler:
+    def __init__(self, txn: TransactionState, plan: WritePlan, derivation: Derivation) -> None:
+        self._txn = txn
+        self._table = plan.table
+        self._derivation = derivation
+
+    @property
+    def _filled(self) -> list[Column]:
+        return [c for c in self._table.columns if c.conversion is not None or (c.generated and not c.virtual)]
+
+    def columns_from(self, changed: Collection[Column]) -> list[Column]:
+        """The columns whose values change with others."""
+        ids = {column.id for column in changed}
+        found: list[Column] = []
+        # A generated column may be made from a converted one.
+        for column in sorted(self._filled, key=lambda c: c.conversion is None):
+            expression = column.conversion or column.generated
+            if expression is not None and not ids.isdisjoint(expression.columns):
+                ids.add(column.id)
+                found.append(column)
+        return found
+
+    def values(
+        self, arrays: Mapping[str, pa.Array], name: Callable[[ColumnId], str], recorded: bool = False
+    ) -> dict[str, pa.Array]:
+        """The computed columns of rows that are given as arrays, each under its name; `recorded`: the rows are new."""
+        inputs = {c for e in self._filled for x in (e.conversion, e.generated) if x is not None for c in x.columns}
+        count = len(next(iter(arrays.values())))
+        nothing = [None] * count
+        given = [
+            arrays[name(c.id)].to_pylist() if c.id in inputs and name(c.id) in arrays else nothing
+            for c in self._table.columns
+        ]
+        failed: set[ColumnId] = set()
+        rows = self._derivation.derive(list(zip(*given, strict=True)), self._txn.parts.duck, failed)
+        if recorded:
+            record_failures(self._txn, self._table, failed)
+        places = {c.id: place for place, c in enumerate(self._table.columns)}
+        return {name(c.id): pa.array([r[places[c.id]] for r in rows], arrow_type(c.type)) for c in self._filled}
+
+
+def filler_of(txn: TransactionState, plan: WritePlan) -> Filler | None:
+    """None where no column is computed."""
+    derivation = plan.derivation
+    return Filler(txn, plan, derivation) if derivation is not None and derivation.fills else None
