@@ -83,6 +83,25 @@ class ForeignKeys:
         self._apply(action, child, key, dict.fromkeys(keys))
         self._settle()
 
+    def needs_action(
+        self, table: Table, child: Table, key: ForeignKey, pairs: Iterable[tuple[Row | None, Row | None]]
+    ) -> bool:
+        """Rows of `table` were replaced or deleted before the foreign key was enforced. Raises if one that referred to
+        them is left, unless something is to be done about it: then it says so."""
+        if key.state not in REFUSING:
+            return False
+        pick = pick_columns(table, table.index_by_id[key.parent_index].key)
+        found = list(pairs)
+        left = {k for old, _ in found if old is not None and None not in (k := pick(old))}
+        left -= {pick(new) for _, new in found if new is not None}
+        if not left:
+            return False
+        if {key.on_delete, key.on_update} <= {Action.NO_ACTION, Action.RESTRICT}:
+            self.require(child, key, left, left=True)
+            self._settle()
+            return False
+        return bool(self._view.rows_with(child, key.columns, left))
+
     def is_deferred(self, table: Table, key: ForeignKey) -> bool:
         return self.deferral.is_deferred(table, key)
 

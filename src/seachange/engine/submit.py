@@ -6,6 +6,7 @@ are written anew. The request is validated, submitted, and submitted again as lo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -40,6 +41,12 @@ from seachange.storage.keys import Hashes, entry_hash, unique_hash
 UNLISTED_ATTEMPTS = 3
 # Reads under conditions have no keys to list: after so many rounds on a table that never rests the commit is refused.
 ATTEMPTS_MAX = 100
+# So often a commit is made to fit a newer version of its tables.
+REFITS_MAX = 10
+
+
+# Gives the indexes that come in, and those that fall out.
+Refit = Callable[[], tuple[list[IndexId], list[IndexId]]]
 
 
 @dataclass(slots=True)
@@ -59,7 +66,8 @@ class _Draft:
     listed: list[tuple[Hashes, Seq]] = field(default_factory=list)
 
 
-def commit_transaction(txn: TransactionState) -> Seq | None:
+def commit_transaction(txn: TransactionState, refit: Refit) -> Seq | None:
+    """`refit` makes the buffer fit the newest versions of its tables."""
     draft = _Draft()
     try:
         for buffer in txn.buffer.indexes.values():
@@ -70,7 +78,7 @@ def commit_transaction(txn: TransactionState) -> Seq | None:
         draft.watched += txn.reads.indexes
         for key, base in txn.claims.writes.items():
             draft.writes[key] = min(base, draft.writes.get(key, base))
-        return _submit(txn, draft)
+        return _submit(txn, draft, refit)
     except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
         # Nobody knows whether the files are referred to: they stay intents of this epoch.
         raise
@@ -140,11 +148,11 @@ def _remaining(txn: TransactionState, file: StagedFile) -> list[Segment]:
     return rest
 
 
-def _submit(txn: TransactionState, draft: _Draft) -> Seq:
+def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
     staged = [file.base for b in txn.buffer.indexes.values() for file in (*b.staged, *b.removed)]
     oldest = min([*draft.writes.values(), *txn.shares.values(), *staged, txn.snapshot])
     validated = oldest
-    sent_back = count()
+    sent_back, fenced = count(), count()
     while True:
         # The last moment to hear of an interrupt: what is sent may be committed.
         txn.client.interrupts.check()
@@ -163,10 +171,25 @@ def _submit(txn: TransactionState, draft: _Draft) -> Seq:
                     _list_keys(txn, draft)
                     _list_reads(txn, draft)
                 txn.epoch.catch_up()
+            case Fenced() if next(fenced) < REFITS_MAX:
+                _adapt(txn, draft, *refit())
             case Locked(key=key, strength=strength) if txn.claims.waits:
                 txn.claims.wait_for(key, strength)
             case _:
                 raise refusal(outcome, txn)
+
+
+def _adapt(txn: TransactionState, draft: _Draft, added: list[IndexId], removed: list[IndexId]) -> None:
+    """To a newer version of the tables, which the buffer has been made to fit."""
+    gone = set(removed)
+    _abandon(txn, [segment for segment in draft.segments if segment.index_id in gone])
+    draft.segments = [segment for segment in draft.segments if segment.index_id not in gone]
+    draft.batches = [batch for batch in draft.batches if batch.index_id not in gone]
+    draft.local = [rows for rows in draft.local if rows.index_id not in gone]
+    draft.touched = [index_id for index_id in draft.touched if index_id not in gone]
+    draft.bulk = [index_id for index_id in draft.bulk if index_id not in gone]
+    for index_id in added:
+        _add_entries(txn, draft, txn.buffer.indexes[index_id])
 
 
 def _list_keys(txn: TransactionState, draft: _Draft) -> None:

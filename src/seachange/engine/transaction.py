@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from seachange import errors
 from seachange.engine.deferral import find_deferrable
+from seachange.engine.refit import Refit
 from seachange.engine.submit import commit_transaction
 from seachange.engine.system_views import Row, ask_job, system_rows
 from seachange.engine.transaction_writes import TransactionWrites
@@ -45,9 +46,12 @@ class Transaction(TransactionWrites):
             with self.epoch.noticing_end():
                 if self._foreign_keys.deferred:
                     self._settle_deferred()
-                return commit_transaction(self) if self.has_writes else None
+                return self._submit() if self.has_writes else None
         finally:
             self._close()
+
+    def _submit(self) -> Seq | None:
+        return commit_transaction(self, Refit(self, self.used, self._foreign_keys).run)
 
     def _settle_deferred(self) -> None:
         self.start_statement()

@@ -49,10 +49,8 @@ class RowWriter:
             self.plan.checks.verify(rows, self._duck, self._interrupts)
 
     def insert(self, row: Row) -> None:
-        self._check_required(row)
-        for plan in self.plan.entries:
-            if plan.will_have_entry(row):
-                self._add(plan, plan.stored(row))
+        self.check_required(row)
+        self.add_entries(self.plan.entries, row)
 
     def moves(self, old: Row, new: Row) -> bool:
         """Whether an update changes the key of any entry, so that the entry leaves its place for another, or changes
@@ -65,7 +63,7 @@ class RowWriter:
 
     def update(self, old: Row, new: Row) -> None:
         """Replaces a row whose entries stay where they are."""
-        self._check_required(new)
+        self.check_required(new)
         for plan in self.plan.entries:
             stored = plan.stored(new)
             if not plan.has_entry(new) or (stored == plan.stored(old) and not plan.is_primary):
@@ -76,11 +74,25 @@ class RowWriter:
                 self._remove(plan, stored)
 
     def delete(self, old: Row) -> None:
-        for plan in self.plan.entries:
-            if plan.has_entry(old):
-                self._remove(plan, plan.stored(old))
+        self.remove_entries(self.plan.entries, old)
 
-    def _check_required(self, row: Row) -> None:
+    def add_entries(self, plans: Sequence[EntryPlan], row: Row) -> None:
+        for plan in plans:
+            if plan.will_have_entry(row):
+                self._add(plan, plan.stored(row))
+
+    def remove_entries(self, plans: Sequence[EntryPlan], row: Row) -> None:
+        for plan in plans:
+            if plan.has_entry(row):
+                self._remove(plan, plan.stored(row))
+
+    def check_unique(self, plan: EntryPlan, stored: Row) -> None:
+        unique = plan.unique_key(stored)
+        if unique is not None:
+            encoded = plan.codec.encode(stored[: plan.key_width])
+            self._check_unique(plan, self._buffer.of(plan), unique, encoded)
+
+    def check_required(self, row: Row) -> None:
         for position, column in self.plan.required:
             if row[position] is None and position != self.plan.rowid:
                 raise errors.NotNullViolation(column=column.name, relation=self.plan.table.name)
