@@ -44,7 +44,7 @@ _TIMES: Final = """
 _LISTS: Final = """
     array array_append array_contains array_contains_all array_length array_position array_prepend
     array_remove array_size array_to_string cardinality explode exploding_generate_series generate_series
-    row struct unnest
+    row struct unnest all some
 """
 _JSON: Final = """
     json_extract json_extract_scalar jsonb_extract jsonb_extract_scalar json_array_length json_typeof

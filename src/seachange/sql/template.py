@@ -19,6 +19,7 @@ from seachange.sql.formatting import translate_formats
 from seachange.sql.guard import check_text, check_tree
 from seachange.sql.links import LINKS, PLACE, Link, note_links
 from seachange.sql.output import output_names
+from seachange.sql.quantified import translate_quantifiers
 from seachange.sql.reads import columns_read, columns_sought
 from seachange.sql.row_values import expand_rows
 from seachange.sql.scope import is_cte_reference
@@ -160,6 +161,7 @@ def _sum_integers(tree: exp.Expr) -> exp.Expr:
 _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     _unqualify,
     _plain_strings,
+    translate_quantifiers,
     expand_rows,
     _translate_casts,
     translate_formats,
