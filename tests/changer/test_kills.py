@@ -36,7 +36,6 @@ def test_another_node_goes_on(shop: Place, fault: str):
 
 
 def _is_over(node: Node) -> bool:
-    node.parts.catalog.expire_nodes()
     return not node.parts.catalog.jobs(unfinished=True)
 
 

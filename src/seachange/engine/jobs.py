@@ -151,6 +151,8 @@ class JobDesk:
         unfinished = self._parts.catalog.jobs(unfinished=True)
         if not unfinished:
             return []
+        # A process that was killed has its jobs until somebody ends its epoch.
+        self._parts.catalog.expire_nodes()
         live = {node.epoch for node in self._parts.catalog.nodes() if node.live}
         own = self._current().epoch
         with self._lock:
