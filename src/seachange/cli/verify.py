@@ -97,8 +97,11 @@ def _print_list(protocol: Protocol, size: Size) -> None:
     for scenario in scenarios_of(protocol, size):
         print(f"  {scenario.name}: {'; '.join(scenario.changes)}")
     print("\nto be broken, and what no longer holds then:")
-    for name, mutant in mutants_of(protocol).items():
-        spare = " (does no harm alone)" if name in SPARE and protocol is Protocol.SEACHANGE else ""
-        print(f"  {name}: {mutant.without}{spare}")
-    for pair in PAIRS if protocol is Protocol.SEACHANGE else ():
-        print(f"  {','.join(pair)}: either is enough without the other")
+    mutants = mutants_of(protocol)
+    pairs = PAIRS if protocol is Protocol.SEACHANGE else {}
+    for name, mutant in mutants.items():
+        if name not in SPARE:
+            print(f"  {name}: {mutant.without}")
+    for pair in pairs:
+        # One of them does no harm alone, and so is not listed alone.
+        print(f"  {','.join(pair)}: {'; '.join(mutants[name].without for name in pair)}")
