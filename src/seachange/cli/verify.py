@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="",
         help="take these safeguards away (--list names them)",
     )
-    parser.add_argument("--large", action="store_true", help="more nodes and rows; takes many minutes")
+    parser.add_argument("--large", action="store_true", help="more nodes and rows; takes some minutes")
     parser.add_argument("--list", action="store_true", help="list what is explored and what can be broken, and end")
 
 

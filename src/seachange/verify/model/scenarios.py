@@ -86,13 +86,6 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario("truncate a table, two rows", _UNIQUE, ("truncate t",), RowFocus(_TWO)),
     Scenario("create a unique index", _TABLE, (_CREATE_UNIQUE,), RowFocus(_TWO), Size.DEFAULT),
     Scenario(
-        "create a unique index, three nodes",
-        _TABLE,
-        (_CREATE_UNIQUE,),
-        RowFocus(replace(_TWO, nodes=3)),
-        Size.LARGE,
-    ),
-    Scenario(
         "create a unique index on an empty table",
         _TABLE,
         (_CREATE_UNIQUE,),
@@ -153,13 +146,6 @@ SCENARIOS: tuple[Scenario, ...] = (
         ("alter table t alter primary key using columns (a)",),
         RowFocus(_TWO),
         Size.DEFAULT,
-    ),
-    Scenario(
-        "change the primary key, two nodes",
-        "create table t (id int primary key, a int not null)",
-        ("alter table t alter primary key using columns (a)",),
-        RowFocus(_TWO),
-        Size.LARGE,
     ),
     Scenario(
         "change the primary key of a table with a unique index",
