@@ -24,14 +24,14 @@ from seachange.verify.consistency import check
 from tests.engine.changing import attach, fence, new_index, publish, with_index
 from tests.engine.database import arrow, create, insert, open_quiet, rows, scan
 
-KEYS = st.integers(0, 7)
-VALUES = st.sampled_from("abcdef")
-# A step of one of two writers, or of the change.
-STEPS = st.one_of(
-    st.tuples(st.integers(0, 1), st.sampled_from(["put", "delete", "load"]), KEYS, VALUES),
-    st.tuples(st.integers(0, 1), st.just("commit"), KEYS, VALUES),
-    st.tuples(st.just(-1), st.just("advance"), KEYS, VALUES),
-)
+KEYS = st.integers(0, 4)
+VALUES = st.sampled_from("abcd")
+STEP = st.tuples(st.sampled_from(["put", "delete", "load"]), KEYS, VALUES)
+# The steps of a change, and a while before and after.
+MOMENTS = 7
+# When a writer begins and writes, when it commits, and what it writes.
+CAREERS = st.tuples(st.integers(0, MOMENTS - 1), st.integers(0, MOMENTS - 1), st.lists(STEP, min_size=1, max_size=3))
+Career = tuple[int, int, list[tuple[str, int, str]]]
 
 
 @dataclass
@@ -56,6 +56,13 @@ class Writer:
                 self.txn.insert_arrow(table, arrow(table, [row]))
             case _:
                 pass
+
+    def write_all(self, steps: Sequence[tuple[str, int, str]]) -> None:
+        try:
+            for how, key, value in steps:
+                self.write(how, key, value)
+        except (errors.UniqueViolation, errors.SerializationFailure):
+            self.give_up()
 
     def commit(self) -> bool:
         """Whether what there was to commit was committed."""
@@ -93,6 +100,8 @@ class Change:
         self.table = table
         self.index = new_index(node, "t_v", [ColumnId(2)], unique=True)
         self.at: Seq | None = None
+        # The keys and values of rows when every writer knew that values are unique.
+        self.enforced_over: set[tuple[int, str]] = set()
         steps = [self._come, self._raise, self._attach, self._enforce, self._raise_again]
         self._steps = iter(steps)
 
@@ -118,6 +127,7 @@ class Change:
 
     def _raise_again(self) -> None:
         fence(self.node, self.table)
+        self.enforced_over = {(row[0], row[1]) for row in rows(self.node)}
 
     def finish(self) -> bool:
         """Validates, and publishes if the rows allow it."""
@@ -130,28 +140,30 @@ class Change:
         return False
 
 
-@given(st.lists(STEPS, max_size=24), st.booleans())
-@settings(max_examples=40, deadline=None)
-def test_an_index_that_is_being_built(steps: Sequence[tuple[int, str, int, str]], inline: bool):
+@given(st.lists(CAREERS, min_size=1, max_size=4), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_an_index_that_is_being_built(careers: Sequence[Career], inline: bool):
     with two_nodes() as (one, two):
         for node in (one, two):
             node.parts.inline_rows_max = 5_000 if inline else 0
         table = create(one)
         insert(one, (0, "a", 0), (1, "b", 1), (2, "c", 2))
         change = Change(one, table)
-        writers = [Writer(one), Writer(two)]
-        for who, what, key, value in steps:
-            if what == "advance":
-                change.advance()
-            elif what == "commit":
-                writers[who].commit()
-            else:
-                try:
-                    writers[who].write(what, key, value)
-                except (errors.UniqueViolation, errors.SerializationFailure):
-                    writers[who].give_up()
+        writers = [Writer((one, two)[number % 2]) for number in range(len(careers))]
+        for moment in range(MOMENTS):
+            for writer, (begins, _, steps) in zip(writers, careers, strict=True):
+                if begins == moment:
+                    writer.write_all(steps)
+            for writer, (_, lasts, _) in zip(writers, careers, strict=True):
+                if lasts == moment:
+                    writer.commit()
+            change.advance()
         for writer in writers:
             writer.commit()
+        # What is enforced may have been broken before, and is not broken any further.
+        after = [(row[0], row[1]) for row in rows(one)]
+        values = [value for _, value in after]
+        assert {(key, value) for key, value in after if values.count(value) > 1} <= change.enforced_over
         change.finish()
         assert check(one) == []
         assert check(two) == []

@@ -16,8 +16,8 @@ from seachange.model.ids import Seq
 from seachange.pipeline.local import LocalPipeline
 from seachange.sql.duck_errors import translate_error
 
-# Statements do not write to a primary index that is being built yet: what they wrote meanwhile would be lost.
-REBUILDS = False
+# A row that cannot be converted is on record in its commit (engine/fill.py), which no job looks at yet.
+CONVERTS = False
 
 
 def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts) -> LocalPipeline:
@@ -30,5 +30,5 @@ def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts) 
             epoch.registry.leave(ticket)
 
     return LocalPipeline(
-        parts.catalog, epoch.epoch, parts.warehouse, parts.data / "tmp", hold, interrupts, translate_error, REBUILDS
+        parts.catalog, epoch.epoch, parts.warehouse, parts.data / "tmp", hold, interrupts, translate_error, CONVERTS
     )

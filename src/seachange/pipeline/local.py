@@ -39,8 +39,8 @@ class LocalPipeline:
     hold: Hold
     interrupts: Interrupts
     translate: Translate
-    # Whether whoever writes rows keeps a new primary index up to date while it is built.
-    rebuilds: bool = True
+    # Whether a change notices that a row was written meanwhile which cannot be converted.
+    converts: bool = True
     sizes: Sizes = Sizes()  # noqa: RUF009 - a value
     # What was built as of a sequence and is not attached yet: other indexes may be made from it.
     _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
@@ -78,9 +78,10 @@ class LocalPipeline:
         sources = self._sources(at)
         table = self._table(sources, op.table_id)
         coming = table.next_primary
-        if not self.rebuilds and coming is not None and coming.id in (op.source_id, *op.index_ids):
+        converted = next((column.name for column in table.columns if column.conversion is not None), None)
+        if not self.converts and converted is not None and coming is not None:
             raise errors.FeatureNotSupported(
-                feature=f"writing the rows of {table.name} anew",
+                feature=f"converting column {converted} of {table.name}, which has rows,",
                 instead="Create another table and INSERT INTO it ... SELECT from this one.",
             )
         through = seen_through(table, op.source_id)
