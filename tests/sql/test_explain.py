@@ -5,7 +5,7 @@ import pytest
 from seachange import errors
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
-from seachange.model.statements import Begin, DdlExplanation, Explain
+from seachange.model.statements import Begin, DdlExplanation, DropTable, Explain
 from seachange.sql.parse import parse_script
 
 
@@ -127,10 +127,14 @@ def test_options(text, statement):
     assert parse_script(text) == (statement,)
 
 
-def test_ddl_is_explained_up_to_the_end_of_the_text():
-    first, second = parse_script("begin; explain (ddl) alter table t add a int; drop table 'x;' ; ")
+def test_ddl_is_explained_up_to_the_end_of_the_statement_or_block():
+    first, second, third = parse_script("begin; explain (ddl) alter table t add a int; drop table t; ")
     assert first == Begin()
-    assert second == Explain("alter table t add a int; drop table 'x;' ;", ddl=DdlExplanation.STAGES)
+    assert second == Explain("alter table t add a int", ddl=DdlExplanation.STAGES)
+    assert isinstance(third, DropTable)
+    block, last = parse_script('explain (ddl) begin; alter table t add a int; drop table "x;"; commit; drop table t')
+    assert block == Explain('begin; alter table t add a int; drop table "x;"; commit', ddl=DdlExplanation.STAGES)
+    assert isinstance(last, DropTable)
 
 
 @pytest.mark.parametrize("options", ["ddl, viz, deps", "ddl, analyze", "ddl, oops", "verbose, ddl"])
