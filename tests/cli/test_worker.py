@@ -29,7 +29,7 @@ def test_it_finishes_a_job_and_stops_cleanly(tmp_path: Path):
         assert process.wait() == -signal.SIGKILL
     with start(tmp_path) as worker:
         assert worker.stdout is not None
-        heard = []
+        heard: list[str] = []
         while not heard or "succeeded" not in heard[-1]:
             heard.append(worker.stdout.readline())
             assert heard[-1], heard
