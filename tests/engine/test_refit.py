@@ -1,12 +1,15 @@
 """A commit whose plan is older than its tables allow is made to fit, not refused."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from seachange import errors
 from seachange.engine.node import Node
+from seachange.engine.opening import open_node
 from seachange.engine.transaction import Transaction
 from seachange.model.constraint import Action, Check, ForeignKey
 from seachange.model.descriptor import Column, Table
@@ -37,6 +40,14 @@ WRITES: dict[str, tuple[Callable[[Transaction, Table], object], Sequence[tuple[o
     ),
     "nothing left": (_come_and_go, ROWS[1:]),
 }
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def node(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Node]:
+    url = request.getfixturevalue("postgres_catalog_url") if request.param == "postgres" else None
+    with closing(open_node(tmp_path, url, "one")) as node:
+        node.keeper.paused = True
+        yield node
 
 
 @pytest.fixture
