@@ -1,8 +1,8 @@
 """A process that slept past its expiry: what it then tries to commit is not accepted, and its work can be repeated.
 
 It has planned an insert without an index that another process adds meanwhile. Either half of the fence is enough: by
-its epoch it is sent back to plan again, by its version of the table its commit is made to fit; without both the row would
-be missing in the index for ever.
+its epoch it is sent back to plan again, by its version of the table its commit is made to fit; without both the row
+would be missing in the index for ever.
 """
 
 from collections.abc import Iterator
