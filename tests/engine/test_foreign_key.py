@@ -111,13 +111,13 @@ def test_a_cascade_meets_a_child_that_came_meanwhile(nodes):
     assert run(one, "select * from c") == []
 
 
-def test_a_writer_that_does_not_know_the_constraint_is_fenced(nodes):
+def test_a_writer_that_did_not_know_the_constraint_is_held_to_it(nodes):
     one, two = nodes
     run(one, "create table p (id int primary key)", "create table c (id int primary key, p_id int)")
     unaware = two.begin()
     unaware.insert(unaware.table(None, "c"), [(1, 77)])
     run(one, "alter table c add foreign key (p_id) references p")
-    with pytest.raises(errors.SerializationFailure):
+    with pytest.raises(errors.MissingParent):
         unaware.commit()
     with pytest.raises(errors.MissingParent):
         run(two, "insert into c values (1, 77)")
