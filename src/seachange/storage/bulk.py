@@ -52,7 +52,8 @@ def sort_into_segments(
     """Sorts `source`, whose columns are named after their ids, by the shape's key and writes it. What the source itself
     raises comes out unchanged."""
     with guarded(source) as reader:
-        return _sort(connection.from_arrow(reader), shape, files, reserve, unique)
+        rows = connection.from_arrow(reader).project(_outputs(shape)).order(_order(shape))
+        return _write(rows, shape, files, reserve, unique)
 
 
 @contextmanager
@@ -77,20 +78,30 @@ def sort_query_into_segments(
     unique: Distinct | None = None,
 ) -> list[Segment]:
     """The same for a query, such as one over segments that were just written."""
-    return _sort(connection.sql(sql, params=parameters), shape, files, reserve, unique)
+    # As one text: DuckDB would keep the rows of a query with parameters in memory to go on from there.
+    text = f"SELECT {_outputs(shape)} FROM ({sql}) ORDER BY {_order(shape)}"  # noqa: S608 - columns are named by id
+    return _write(connection.sql(text, params=parameters), shape, files, reserve, unique)
 
 
-def _sort(
+def _outputs(shape: SegmentShape) -> str:
+    return ", ".join(map(_output, shape.columns))
+
+
+def _order(shape: SegmentShape) -> str:
+    return ", ".join(f"{column_name(c)} ASC NULLS LAST" for c in shape.key)
+
+
+def _write(
     rows: duckdb.DuckDBPyRelation,
     shape: SegmentShape,
     files: FileSystem,
     reserve: Reserve,
     unique: Distinct | None,
 ) -> list[Segment]:
-    order = ", ".join(f"{column_name(c)} ASC NULLS LAST" for c in shape.key)
+    """Writes rows that come sorted."""
     with sorting():
         # The reader exists once everything is sorted; what follows is only merged and streamed.
-        stream = rows.project(", ".join(map(_output, shape.columns))).order(order).to_arrow_reader(_BATCH_ROWS)
+        stream = rows.to_arrow_reader(_BATCH_ROWS)
         reach("bulk.sorted")
         batches = _typed(stream, schema_of(shape.columns))
         if unique is not None:

@@ -46,8 +46,14 @@ class Sorter:
 
     def sort_scan(self, scan: Scan, shape: SegmentShape) -> list[Segment]:
         """Sorts and writes rows that are known to be distinct, such as those of a snapshot."""
-        self._register(scan)
-        return sort_query_into_segments(self._duck, scan.sql, dict(scan.parameters), shape, self._files, self._reserve)
+        if not scan.relations:
+            return self.sort_query(scan.sql, scan.parameters, shape)
+        # DuckDB does not spill what it sorts below a union of joins; a table it does.
+        self.keep("unsorted", scan.sql, scan)
+        try:
+            return self.sort_query("SELECT * FROM unsorted", {}, shape)
+        finally:
+            self.drop("unsorted")
 
     def sort_query(
         self, sql: str, parameters: Mapping[str, object], shape: SegmentShape, unique: Distinct | None = None

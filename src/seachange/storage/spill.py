@@ -28,7 +28,12 @@ def sorting_connection(spill: Path, memory_bytes_max: int = SORT_BYTES_MAX) -> I
     with _spill_folder(spill) as folder:
         connection = duckdb.connect(
             ":memory:",
-            config={"memory_limit": f"{memory_bytes_max}B", "temp_directory": str(folder)},
+            config={
+                "memory_limit": f"{memory_bytes_max}B",
+                "temp_directory": str(folder),
+                # Rows are sorted on the way out: to keep the order in which they came would only take memory.
+                "preserve_insertion_order": "false",
+            },
         )
         # Expressions of descriptors are evaluated here too, and mean the same on every machine.
         connection.execute("SET TimeZone = 'UTC'")
