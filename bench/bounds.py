@@ -61,6 +61,17 @@ BOUNDS = (
     Bound("planner.checks", AT_MOST, 12),
     Bound("planner.unique_columns", AT_MOST, 12),
     Bound("planner.wide_table", AT_MOST, 1),
+    # Time of a change that moves no bytes: of a large table over a small one;
+    # and while other nodes write, over one commit among them and over
+    # DuckLake's ADD COLUMN with nobody else there.
+    Bound("changes.size", AT_MOST, 1.2),
+    Bound("changes.live.sqlite.commit", AT_MOST, 10),
+    Bound("changes.live.sqlite.ducklake", AT_MOST, 1),
+    Bound("changes.live.postgresql.commit", AT_MOST, 10),
+    Bound("changes.live.postgresql.ducklake", AT_MOST, 1),
+    # Transactions that fail because the schema changed under them.
+    Bound("aborts.load", AT_MOST, 0),
+    Bound("aborts.spanning.seachange", AT_MOST, 0),
     # Time of a TPC-H query, over DuckDB on plain Parquet: the geometric mean
     # of all of them, after some rows were updated and once they are folded.
     Bound("tpch.updated", AT_MOST, 1.7),

@@ -13,6 +13,8 @@ from seachange.engine.opening import acquire_node, release_node
 
 # What a statement raises that Seachange does not take, whatever its data.
 Refusal = (seachange.NotSupportedError, seachange.ProgrammingError)
+# What any statement may raise.
+Error = seachange.Error
 
 
 class Cursor(Protocol):
@@ -27,6 +29,8 @@ class Database(Protocol):
     def cursor(self) -> Cursor: ...
 
     def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
 
     def close(self) -> None: ...
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from bench import subject
 from bench.data import COLUMNS
-from bench.peers.protocol import Answer, plain_rows, serve, time_each
+from bench.peers.protocol import Answer, plain_rows, serve, span, time_each
 from bench.rows import Row, make_row, make_rows
 
-INSERT = "insert into t values (%s, %s, %s, %s, %s)"
+INSERT = "insert into t (id, a, b, t, k) values (%s, %s, %s, %s, %s)"
 LOOK_UP = {
     "id": "select * from t where id = %s",
     "k": "select * from t where k = %s",
@@ -77,6 +77,16 @@ CHANGES = {
         lambda cursor, row: cursor.execute(DELETE, (row[0],)),
         lambda store, row: store.delete("t", updated(row)),
     ),
+}
+
+
+# Those that the peers have too, and those that only a database with constraints and indexes has.
+SPANNED = {
+    "ADD COLUMN": "alter table t add column c{} integer default 7",
+    "SET DEFAULT": "alter table t alter column a set default {}",
+    "COMMENT": "comment on table t is '{}'",
+    "ADD CHECK": "alter table t add constraint check{} check (id >= 0)",
+    "CREATE UNIQUE INDEX": "create unique index on t (id, a)",
 }
 
 
@@ -158,8 +168,29 @@ class Process:
         return {"by_sql": by_sql, "bare": bare}
 
     def execute(self, sql: str) -> Answer:
+        """Runs any statement; its seconds."""
+        start = time.perf_counter()
         self.session.cursor.execute(sql)
-        return {}
+        return {"seconds": time.perf_counter() - start}
+
+    def span_changes(self, count: int) -> Answer:
+        """Transactions of one session, with changes by another."""
+        writer = Session(self.folder, self.catalog)
+        writer.database.autocommit = False
+        self.session.cursor.execute("set seachange.drain_timeout = '10ms'")
+
+        def attempt(change: str, number: int) -> bool:
+            writer.cursor.execute("insert into t (id, a) values (%s, 1)", (number,))
+            self.session.cursor.execute(change.format(number))
+            try:
+                writer.database.commit()
+            except subject.Error:
+                return False
+            return True
+
+        answer = span(SPANNED, count, attempt)
+        writer.database.close()
+        return answer
 
     def query(self, sql: str) -> Answer:
         """The seconds and the rows of any query, as JSON has them; or why it is refused."""

@@ -2,7 +2,9 @@
 
 from bench.harness import Measure
 from bench.measures import (
+    aborts,
     bulk,
+    changes,
     commits,
     constraints,
     contention,
@@ -26,5 +28,7 @@ MEASURES: tuple[Measure, ...] = (
     *constraints.MEASURES,
     *statements.MEASURES,
     *planner.MEASURES,
+    *changes.MEASURES,
+    *aborts.MEASURES,
     *tpch.MEASURES,
 )

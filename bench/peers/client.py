@@ -87,3 +87,10 @@ def run_subject() -> Iterator[Client]:
     """Seachange in a process of its own, so that its threads never run during a peer's turn."""
     with run_module("seachange", "bench.subject_process", Path(sys.executable)) as client:
         yield client
+
+
+@contextmanager
+def run_load() -> Iterator[Client]:
+    """A node of Seachange under load, in a process of its own."""
+    with run_module("load", "bench.load_process", Path(sys.executable)) as client:
+        yield client

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from bench.peers.protocol import Answer, serve, time_each
+from bench.peers.protocol import Answer, serve, span, time_each
 from bench.rows import Row, make_rows
 
 CATALOGS = {
@@ -20,6 +20,11 @@ CATALOGS = {
 EXTENSIONS = ("ducklake", "sqlite_scanner")
 COLUMNS = "id bigint, a integer, b double, t varchar, k varchar"
 INSERT = "insert into t values (?, ?, ?, ?, ?)"
+CHANGES = {
+    "ADD COLUMN": "alter table t add column c{} integer",
+    "SET DEFAULT": "alter table t alter column a set default {}",
+    "COMMENT": "comment on table t is '{}'",
+}
 
 
 def extension_path(name: str) -> Path:
@@ -44,8 +49,28 @@ class Peer:
     def commit(self, first_id: int, count: int) -> Answer:
         return {"seconds": time_each(self.insert, make_rows(first_id, count))}
 
+    def execute(self, sql: str) -> Answer:
+        """Runs any statement; its seconds."""
+        return {"seconds": sum(time_each(self.connection.execute, [sql]))}
+
     def insert(self, row: Row) -> None:
         self.connection.execute(INSERT, row)
+
+    def span_changes(self, count: int) -> Answer:
+        """Transactions of one connection, with changes by another."""
+        self.changer = self.connection.cursor()
+        self.changer.execute("use lake")
+        return span(CHANGES, count, self._span)
+
+    def _span(self, change: str, number: int) -> bool:
+        self.connection.execute("begin")
+        self.connection.execute("insert into t (id, a) values (?, 1)", [number])
+        self.changer.execute(change.format(number))
+        try:
+            self.connection.execute("commit")
+        except duckdb.TransactionException:
+            return False
+        return True
 
     def count(self) -> Answer:
         (row,) = self.connection.execute("select count(*) from t").fetchall()

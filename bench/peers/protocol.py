@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from itertools import cycle
 from typing import Any, TextIO, TypeVar
 
 Answer = Mapping[str, Any]
@@ -63,3 +64,10 @@ def time_each(action: Callable[[Item], object], items: Iterable[Item]) -> list[f
         action(item)
         seconds.append(time.perf_counter() - start)
     return seconds
+
+
+def span(kinds: Mapping[str, str], count: int, attempt: Callable[[str, int], bool]) -> Answer:
+    """One transaction after the other, each with a schema change within; `attempt` tells whether it committed."""
+    texts = [text for _, text in zip(range(count), cycle(kinds.values()), strict=False)]
+    failed = sum(not attempt(text, number) for number, text in enumerate(texts))
+    return {"failed": failed, "transactions": count, "kinds": list(kinds)}
