@@ -120,7 +120,7 @@ class Worker:
         self.wait_stopped()
 
     def wait_stopped(self) -> None:
-        wait_until(lambda: _state_of(self.pid) == "T", "the process to stop")
+        wait_until(lambda: process_state(self.pid) == "T", "the process to stop")
 
     def resume(self) -> None:
         self._process.send_signal(signal.SIGCONT)
@@ -150,7 +150,7 @@ class Worker:
             self._errors.append(line)
 
 
-def _state_of(pid: int) -> str:
+def process_state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 

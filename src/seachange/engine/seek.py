@@ -94,7 +94,7 @@ def _find_serializable(
     index = path.plan.index
     if index.unique and path.is_whole and all(len(among[c]) == 1 for c in index.key):
         row = txn.find_unique(table, index, tuple([among[c][0] for c in index.key]))
-        places = [table.columns.index(column) for column in columns]
+        places = _places(table, columns)
         return [] if row is None else [tuple([row[place] for place in places])]
     txn.note_scan(table, conditions)
     return find_rows(txn, table, path, columns, covers(path, columns))
@@ -175,11 +175,17 @@ def _fetch(
 ) -> Iterator[Row]:
     entry_key = table.entry_key(path.plan.index)
     key = [entry_key.index(column_id) for column_id in table.primary.key]
-    places = [table.columns.index(column) for column in columns]
+    places = _places(table, columns)
     for _, entry in entries:
         row = txn.peek(table, tuple([entry[i] for i in key]))
         if row is not None:
             yield tuple([row[i] for i in places])
+
+
+def _places(table: Table, columns: Sequence[Column]) -> list[int]:
+    """By id: in a scan of all columns, one that is yet to come goes by another name."""
+    ids = [column.id for column in table.columns]
+    return [ids.index(column.id) for column in columns]
 
 
 def rows_as_parts(table: Table, columns: Sequence[Column], rows: Sequence[Row]) -> SnapshotParts:
