@@ -109,6 +109,12 @@ class DuplicateColumn(ProgrammingError):
     message = 'column "{name}" specified more than once'
 
 
+class GeneratedAlways(ProgrammingError):
+    sqlstate = "428C9"
+    message = 'cannot {action} column "{column}": it is {kind}'
+    hint_text = "Give DEFAULT for it, or leave it out."
+
+
 class UndefinedObject(ProgrammingError):
     sqlstate = "42704"
     message = '{kind} "{name}" does not exist'
@@ -197,6 +203,11 @@ class WindowingProblem(ProgrammingError):
 class InvalidConflictTarget(ProgrammingError):
     sqlstate = "42P10"
     message = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+
+
+class InvalidColumnReference(ProgrammingError):
+    sqlstate = "42P10"
+    message = "{detail}"
 
 
 class StatementTooComplex(ProgrammingError):

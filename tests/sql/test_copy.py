@@ -3,6 +3,7 @@
 import io
 import tracemalloc
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,3 +137,21 @@ def test_in_a_transaction(db):
     db.copy_from("t", io.StringIO("1,a,1,t\n"))
     db.execute("rollback")
     assert rows(db) == []
+
+
+@pytest.mark.parametrize("count", [3, 11_000])
+def test_drawn_and_generated_columns(db, count):
+    columns = "id int primary key, u uuid default gen_random_uuid(), d int generated always as (id * 2) stored"
+    db.execute(f"create table g ({columns})")
+    db.copy_from("g", io.StringIO("".join(f"{i}\n" for i in range(count))), columns=["id"])
+    found = db.execute("select count(*), count(distinct u), sum(d - 2 * id) from g").fetchone()
+    assert found == (count, count, 0)
+    db.load_arrow("g", pa.table({"id": list(range(-count, 0))}))
+    found = db.execute("select count(*), count(distinct u), sum(d - 2 * id) from g").fetchone()
+    assert found == (2 * count, 2 * count, 0)
+    with pytest.raises(seachange.Error) as caught:
+        db.copy_from("g", io.StringIO("1,2\n"), columns=["id", "d"])
+    assert caught.value.sqlstate == "42P10"
+    with pytest.raises(seachange.Error) as caught:
+        db.load_arrow("g", pa.table({"id": [count], "d": [1]}))
+    assert caught.value.sqlstate == "428C9"

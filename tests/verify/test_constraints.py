@@ -95,6 +95,20 @@ def test_nulls_that_are_not_distinct(node: Node):
     assert {anomaly.kind for anomaly in found} == {Kind.DUPLICATE_KEY, Kind.LOOKUP_DIFFERS}
 
 
+def test_a_generated_value_that_is_not_what_it_is_made_from(node: Node):
+    with closing(Session(node)) as session:
+        session.execute("create table g (id int primary key, a int, b int generated always as (a + 1) stored)")
+        session.execute("insert into g values (1, 1), (2, null)")
+    assert check(node, ["g"]) == []
+    txn = node.begin()
+    table = txn.table(None, "g")
+    txn.rollback()
+    plant(node, table, (3, 5, 7))
+    found = check(node, ["g"])
+    assert {anomaly.kind for anomaly in found} == {Kind.GENERATED_WRONG}
+    assert methods(found, Kind.GENERATED_WRONG) == 2
+
+
 def test_a_parent_that_went(node: Node, tables):
     table = tables["p"]
     force_rows(node, table, table.primary, (Op.TOMBSTONE, (9, 10, None)))

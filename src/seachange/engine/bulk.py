@@ -25,6 +25,7 @@ from seachange.model.descriptor import Column
 from seachange.model.ids import SegmentId
 from seachange.model.segments import Segment, SegmentKind
 from seachange.runtime.faults import reach
+from seachange.sql.default_text import is_drawn
 from seachange.storage.arrow import arrow_type, column_name
 from seachange.storage.bulk import Distinct
 from seachange.storage.entries import select_entries
@@ -153,6 +154,8 @@ class BulkInsert:
         """What the load cannot have: the hidden key, and columns that are yet to come."""
         if column.hidden:
             return self._rowids(count)
+        if is_drawn(column):
+            return pa.array(self._txn.defaults(column, count), arrow_type(column.type))
         value = constant_value(column.type, None if column.conversion or column.generated else column.default)
         return pa.array([value] * count, arrow_type(column.type))
 

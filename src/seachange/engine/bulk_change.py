@@ -9,7 +9,7 @@ of a bulk change and any other write, lock or reference to one of its rows at mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +57,11 @@ class BulkChange:
         computed = self._filler.columns_from(self._given) if self._filler is not None else []
         self._assigned = None if assigned is None else {column.id: column for column in (*self._given, *computed)}
         self._written: list[tuple[EntryPlan, list[Segment]]] = []
+
+    @property
+    def changed(self) -> Set[ColumnId]:
+        """The columns that are assigned, or made from those."""
+        return (self._assigned or {}).keys()
 
     @property
     def segments(self) -> list[Segment]:

@@ -43,7 +43,7 @@ def check_change(
     foreign_keys: ForeignKeys,
 ) -> None:
     """The same for an update or delete: only what the columns that were assigned concern."""
-    table, changed = plan.table, {column.id for column in assigned or ()}
+    table, changed = plan.table, change.changed
     load = Load(txn, table, change.segments)
     if plan.checks is not None and change.segments:
         plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)

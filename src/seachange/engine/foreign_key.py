@@ -21,10 +21,11 @@ from seachange.engine.keyview import KeyView, ReadingTransaction
 from seachange.engine.writeplan import pick_columns
 from seachange.model.constraint import Action, ForeignKey
 from seachange.model.defaults import constant_value
-from seachange.model.descriptor import Table
+from seachange.model.descriptor import Column, Table
 from seachange.model.ids import TableId
 from seachange.model.references import Reference
 from seachange.model.states import REFUSING, WRITTEN
+from seachange.sql.default_text import is_drawn
 from seachange.storage.keys import Key, unique_hash
 
 Row = tuple[Any, ...]
@@ -36,6 +37,8 @@ class WritingTransaction(ReadingTransaction, Protocol):
     def references_to(self, table: Table) -> tuple[Reference, ...]: ...
 
     def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]: ...
+
+    def defaults(self, column: Column, count: int) -> list[Any]: ...
 
     def write_update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None: ...
 
@@ -189,9 +192,14 @@ class ForeignKeys:
                 return now
             case Action.SET_DEFAULT:
                 columns = [child.column_by_id[c] for c in key.columns]
-                return tuple([constant_value(c.type, c.default) for c in columns])
+                return tuple([self._default(column) for column in columns])
             case _:
                 return (None,) * len(key.columns)
+
+    def _default(self, column: Column) -> Any:
+        if is_drawn(column):
+            return self._txn.defaults(column, 1)[0]
+        return constant_value(column.type, column.default)
 
     # Checks.
 

@@ -114,7 +114,12 @@ class Session:
         statement = prepare_one(query, ("SELECT",)).parsed
         if not isinstance(statement, TreeStatement):
             raise errors.Bug(detail="a query that is not a tree")
-        return self.in_transaction(lambda transaction: copy_out(statement, transaction, self._duck, (), file, format_))
+
+        def write(transaction: Transaction) -> int:
+            self._duck.tell(transaction.moments)
+            return copy_out(statement, transaction, self._duck, (), file, format_)
+
+        return self.in_transaction(write)
 
     def execute_prepared(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         return self._execute_one(prepared, values)
@@ -172,6 +177,7 @@ class Session:
         if prepared.writes and (self.read_only or transaction.read_only):
             raise errors.ReadOnlyTransaction(command=prepared.command)
         transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
+        self._duck.tell(transaction.moments)
         try:
             result = run_current(
                 transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices)

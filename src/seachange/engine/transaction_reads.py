@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from seachange import errors
 from seachange.engine.client import Client
+from seachange.engine.defaults import DefaultValues
 from seachange.engine.epoch import EpochState
 from seachange.engine.lookup import find_primary_key
 from seachange.engine.nodeparts import NodeParts
@@ -19,7 +21,7 @@ from seachange.engine.staged import find_staged, is_hidden
 from seachange.engine.transaction_schema import TransactionSchema
 from seachange.model.condition import Condition
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.ids import Seq
+from seachange.model.ids import DescriptorId, Seq
 from seachange.model.isolation import Isolation
 from seachange.model.scan import Scan, ScanFacts
 from seachange.planner.catalog import TableSize
@@ -181,10 +183,19 @@ class TransactionReads(TransactionSchema):
     def derive(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
         return self.parts.write_plan(table).derive(rows, self.parts.duck)
 
+    def defaults(self, column: Column, count: int) -> list[Any]:
+        return DefaultValues(self.parts.duck, self.parts.entropy, self.moments, self._draw).of(column, count)
+
+    def _draw(self, sequence_id: DescriptorId, count: int) -> list[int]:
+        raise errors.FeatureNotSupported(feature="drawing from a sequence", instead="")
+
     def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows with the values of columns that are computed."""
         derivation = self.parts.write_plan(table).derivation
-        return rows if derivation is None or not derivation.fills else derivation.derive(rows, self.parts.duck)
+        if derivation is None or not derivation.fills:
+            return rows
+        width = len(table.columns)
+        return [row[:width] for row in derivation.derive(rows, self.parts.duck)]
 
     def entries(self, table: Table, index: Index, rows: Sequence[Row]) -> list[Row | None]:
         """The entry of each row in an index, as stored; None if it has none."""

@@ -23,6 +23,7 @@ from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobChange, JobRecord
 from seachange.model.references import Reference, references_to
+from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -41,6 +42,8 @@ class TransactionSchema:
     ) -> None:
         self.parts = parts
         self.epoch = epoch
+        # When it began, and when its current statement did.
+        self._began_us = self._statement_us = parts.clock.wall_us()
         self.isolation = isolation
         self.read_only = as_of is not None
         # Schema changes do not wait for one that only reads.
@@ -93,6 +96,7 @@ class TransactionSchema:
     def start_statement(self) -> None:
         """READ COMMITTED: the next statement sees what is committed now, unless a table that this transaction has
         used has a newer version there: a transaction never mixes two versions of a table."""
+        self._statement_us = self.parts.clock.wall_us()
         if self.read_only or self.isolation is not Isolation.READ_COMMITTED:
             return
         head = self.epoch.catch_up()
@@ -108,6 +112,11 @@ class TransactionSchema:
         if self.isolation is Isolation.READ_COMMITTED:
             self.start_statement()
         return self.isolation is Isolation.READ_COMMITTED and self.snapshot >= seq
+
+    @property
+    def moments(self) -> dict[str, int]:
+        """What functions of time tell in this statement."""
+        return {TRANSACTION: self._began_us, STATEMENT: self._statement_us, CLOCK: self.parts.clock.wall_us()}
 
     def each(self, items: Iterable[T]) -> Iterator[T]:
         return self.client.interrupts.each(items)

@@ -20,7 +20,7 @@ from seachange.engine.claims import Claim, claim_deletes, claim_inserts, claim_k
 from seachange.engine.client import Client
 from seachange.engine.deferral import Deferral
 from seachange.engine.epoch import EpochState
-from seachange.engine.fill import record_failures
+from seachange.engine.fill import filler_of, record_failures
 from seachange.engine.foreign_key import ForeignKeys
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.transaction_reads import TransactionReads
@@ -198,6 +198,9 @@ class TransactionWrites(TransactionReads):
         ):
             return False
         changed = {column.id for column in assigned or ()}
+        filler = filler_of(self, self.parts.write_plan(table))
+        if filler is not None:
+            changed |= {column.id for column in filler.columns_from(assigned or ())}
         return not any(
             key.on_update not in (Action.NO_ACTION, Action.RESTRICT)
             and not changed.isdisjoint(table.index_by_id[key.parent_index].key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from seachange.engine.buffer import WriteBuffer
 from seachange.engine.claims import Claims
@@ -11,7 +11,7 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
-from seachange.model.descriptor import Index, Table
+from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.jobs import JobChange
 from seachange.storage.image import SnapshotParts
@@ -32,5 +32,7 @@ class TransactionState(Protocol):
     jobs: list[JobChange]
 
     def index_parts(self, table: Table, index: Index) -> SnapshotParts: ...
+
+    def defaults(self, column: Column, count: int) -> list[Any]: ...
 
     def written_versions(self) -> dict[DescriptorId, int]: ...

@@ -134,6 +134,11 @@ class Table:
         return tuple(c for c in self.columns if c.virtual)
 
     @cached_property
+    def has_generated(self) -> bool:
+        """Whether a column that is stored is generated from others."""
+        return any(c.generated is not None and not c.virtual for c in self.columns)
+
+    @cached_property
     def column_by_id(self) -> dict[ColumnId, Column]:
         return {column.id: column for column in self.columns}
 

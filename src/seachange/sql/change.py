@@ -19,9 +19,9 @@ from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
 from seachange.sql.returning import Known, Returning
-from seachange.sql.setters import Setter, compile_computed, compile_setter, read_assignments
+from seachange.sql.setters import Setter, compile_computed, compile_setter, drawn_columns, read_assignments
 from seachange.sql.stream import ROWS_MAX
-from seachange.sql.target import Target
+from seachange.sql.target import Target, draw_defaults
 from seachange.sql.template import Template
 
 NOT_BY_KEY: Final = object()
@@ -81,6 +81,7 @@ class Update:
             )
             self._setters.append((table.columns.index(column), setter))
             self._computed += [column] * (len(computed) - len(self._computed))
+        self._drawn = drawn_columns(assignments, table)
         self._returning = _update_returning(tree, table, target, assignments)
         known = self._returning.known if self._returning is not None else []
         self._finder = Finder(tree, table, target, [*computed, *known])
@@ -96,7 +97,7 @@ class Update:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
-        if self._returning is None and port.changes_in_bulk(self._table, self._bulk.columns):
+        if self._returning is None and not self._drawn and port.changes_in_bulk(self._table, self._bulk.columns):
             found = self._finder.run_few(port, duck, values)
             if found is None:
                 count = self._bulk.run(port, duck, values)
@@ -109,6 +110,9 @@ class Update:
         new: list[Row] = []
         if found.rows:
             new = [self._new_row(row[:width], values, row[width:]) for row in port.each(found.rows)]
+            draw_defaults(port, dict.fromkeys(self._drawn, range(len(new))), new, self._table)
+            if self._returning is not None and self._table.has_generated:
+                new = list(port.fill(self._table, new))
             port.update(self._table, [row[:width] for row in found.rows], new)
         tag = f"UPDATE {len(new)}"
         if self._returning is None:
@@ -127,7 +131,9 @@ def _update_returning(
 ) -> Returning | None:
     if not tree.args.get("returning"):
         return None
-    assigned = frozenset(column.name for column, _ in assignments)
+    # What is generated changes with what it is made from.
+    generated = [c for c in table.columns if c.generated is not None]
+    assigned = frozenset(column.name for column in (*(c for c, _ in assignments), *generated))
     return Returning(tree, table, target, found=True, assigned=assigned)
 
 

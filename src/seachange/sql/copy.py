@@ -14,6 +14,7 @@ from seachange.model.coercion import coercer
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
 from seachange.sql.copy_text import CopyFormat, Fields, format_record, read_records
+from seachange.sql.default_text import is_drawn
 from seachange.sql.dml import compile_select
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.duck_errors import translate_error
@@ -36,7 +37,7 @@ class CopyIn:
         self._port = port
         self._table = table
         self._format = format_
-        self._columns = table.visible_columns if columns is None else [find_column(table, name) for name in columns]
+        self._columns = _copied_columns(table, columns)
         self._readers = [(column, coercer(column.type)) for column in self._columns]
         self._failure: errors.Error | None = None
 
@@ -44,7 +45,7 @@ class CopyIn:
         rows = self._rows(file)
         first = list(islice(rows, ROWS_MAX + 1))
         if len(first) <= ROWS_MAX:
-            self._port.insert(self._table, [self._whole_row(row) for row in first])
+            self._port.insert(self._table, self._whole_rows(first))
             return len(first)
         schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in self._table.visible_columns])
         reader = pa.RecordBatchReader.from_batches(schema, self._batches(first, rows, schema))
@@ -79,24 +80,41 @@ class CopyIn:
                 raise
         return tuple(values)
 
-    def _whole_row(self, row: Row) -> Row:
-        given = dict(zip((column.id for column in self._columns), row, strict=True))
-        return tuple([given.get(c.id, None if is_computed(c) else _default(c)) for c in self._table.columns])
+    def _whole_rows(self, rows: list[Row]) -> list[Row]:
+        given = dict(zip((c.id for c in self._columns), zip(*rows, strict=True), strict=True)) if rows else {}
+        columns = [given.get(c.id) or self._missing(c, len(rows)) for c in self._table.columns]
+        return list(zip(*columns, strict=True))
+
+    def _missing(self, column: Column, count: int) -> list[Any]:
+        if is_computed(column):
+            return [None] * count
+        if is_drawn(column):
+            return self._port.defaults(column, count)
+        return [constant_value(column.type, column.default)] * count
 
     def _batches(self, first: list[Row], rest: Iterator[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         rows = first
         while rows:
             given = dict(zip((c.name for c in self._columns), zip(*rows, strict=True), strict=True))
             arrays = [
-                pa.array(given.get(c.name) or [_default(c)] * len(rows), field.type)
+                pa.array(given.get(c.name) or self._missing(c, len(rows)), field.type)
                 for c, field in zip(self._table.visible_columns, schema, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             rows = list(islice(rest, _BATCH_ROWS))
 
 
-def _default(column: Column) -> Any:
-    return constant_value(column.type, column.default)
+def _copied_columns(table: Table, names: Sequence[str] | None) -> list[Column]:
+    """Those that a file has values of: without a list, all that take any."""
+    if names is None:
+        return [column for column in table.visible_columns if column.generated is None]
+    found = [find_column(table, name) for name in names]
+    for column in found:
+        if column.generated is not None:
+            raise errors.InvalidColumnReference(
+                detail=f'column "{column.name}" is a generated column: COPY cannot use it'
+            )
+    return found
 
 
 def copy_out(

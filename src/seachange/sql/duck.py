@@ -43,7 +43,7 @@ class DuckRows:
 class DuckSession:
     def __init__(self, cursor: duckdb.DuckDBPyConnection, session_values: Mapping[str, Any]) -> None:
         self._cursor = cursor
-        self._session_values = session_values
+        self._session_values = dict(session_values)
         self._registered: dict[str, Any] = {}
         self._zone = UTC
         self._wrapped: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {}
@@ -55,6 +55,10 @@ class DuckSession:
 
     def interrupt(self) -> None:
         self._cursor.interrupt()
+
+    def tell(self, values: Mapping[str, Any]) -> None:
+        """What the session knows from now on."""
+        self._session_values.update(values)
 
     def set_zone(self, name: str) -> None:
         """The time zone in which texts without an offset are read, and moments are shown and cut into days."""

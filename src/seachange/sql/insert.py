@@ -27,7 +27,15 @@ from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
 from seachange.sql.returning import Returning
-from seachange.sql.target import Target, find_column, is_computed, with_default
+from seachange.sql.target import (
+    DRAWN,
+    Target,
+    check_assigned,
+    draw_defaults,
+    find_column,
+    is_computed,
+    with_default,
+)
 from seachange.sql.template import Template, compile_template
 from seachange.sql.upsert import Upsert
 
@@ -71,14 +79,18 @@ class InsertRows:
             self._computed = compile_template(query)
         self._ending = InsertEnding(tree, target, table)
         self._expected = max(_expected_arguments(rows, self._computed), self._ending.expected)
-        self._rows = [self._compile_row(row) for row in rows]
+        # The rows whose values are drawn from a default, by the position of the column.
+        self._drawn: dict[int, list[int]] = {}
+        self._rows = [self._compile_row(number, row) for number, row in enumerate(rows)]
 
-    def _compile_row(self, row: dict[str, Operand]) -> list[Cell]:
+    def _compile_row(self, number_of_row: int, row: dict[str, Operand]) -> list[Cell]:
         cells: list[Cell] = []
-        for column in self._table.columns:
+        for position, column in enumerate(self._table.columns):
             fallback: Operand = NULL if is_computed(column) else DefaultValue()
             named = row if column in self._table.visible_columns else {}
             operand = with_default(column, named.get(column.name, fallback))
+            if operand is DRAWN:
+                self._drawn.setdefault(position, []).append(number_of_row)
             coerce = coercer(column.type)
             match operand:
                 case Given(value):
@@ -109,6 +121,8 @@ class InsertRows:
             tuple([held if position < 0 else held(given[position]) for position, held in row])
             for row in port.each(self._rows)
         ]
+        if self._drawn:
+            draw_defaults(port, self._drawn, rows, self._table)
         return self._ending.insert(port, duck, rows, values)
 
 
@@ -133,6 +147,8 @@ class InsertEnding:
         return [arbiter.index.name for arbiter in self.upsert.arbiters] if self.upsert is not None else []
 
     def insert(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]) -> Result:
+        if self._table.has_generated and (self.upsert is not None or self.returning is not None):
+            rows = port.fill(self._table, rows)
         if self.upsert is not None:
             rows = self.upsert.run(port, duck, rows, values).changed
         else:
@@ -159,6 +175,7 @@ def _read_rows(tree: exp.Insert, table: Table, computed: list[tuple[Column, exp.
 
 def _read_value(column: Column, node: exp.Expr, computed: list[tuple[Column, exp.Expr]]) -> Operand:
     operand = read_operand(node)
+    check_assigned(column, operand, "insert into")
     if operand is not None:
         return operand
     computed.append((column, node.copy()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from sqlglot import exp
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
 from seachange.sql.assignment import check_assignable, untyped_positions
+from seachange.sql.default_text import is_drawn
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.insert import InsertEnding, check_width, insert_columns
 from seachange.sql.operands import check_argument_count
@@ -19,8 +21,8 @@ from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
 from seachange.sql.skip import can_filter, without_conflicts
-from seachange.sql.stream import BATCH_ROWS, ROWS_MAX, ArrowStream, convert_default, convert_given
-from seachange.sql.target import Target, is_computed
+from seachange.sql.stream import BATCH_ROWS, ROWS_MAX, ArrowStream, convert_default, convert_given, draw_arrays
+from seachange.sql.target import Target, check_assigned, is_computed
 from seachange.sql.template import compile_template
 from seachange.storage.arrow import arrow_type
 
@@ -52,14 +54,16 @@ class InsertSelect:
         check_width(self._columns, self._listed, width)
         untyped = untyped_positions(self._query, width)
         for place, (column, type_) in enumerate(zip(self._columns, types, strict=False)):
+            check_assigned(column, None, "insert into")
             if place not in untyped:
                 check_assignable(column, type_)
         query = DuckQuery(self._convert(source.sql, types), source.parameters, source.relations, source.session_values)
         upsert, returning = self._ending.upsert, self._ending.returning
-        if upsert is not None and returning is None and can_filter(upsert, self._table):
+        given = self._columns[:width]
+        if upsert is not None and returning is None and can_filter(upsert, self._table, given):
             query, upsert = without_conflicts(query, upsert.arbiters[0], port, self._table), None
         with duck.batches(query, BATCH_ROWS) as reader:
-            insertion = _Insertion(port, self._table, reader)
+            insertion = _Insertion(port, self._table, reader, given)
             if upsert is None and returning is None:
                 return insertion.insert()
             rows = insertion.all_rows()
@@ -82,11 +86,14 @@ class InsertSelect:
 class _Insertion:
     """A DuckDB result on its way into a table."""
 
-    def __init__(self, port: TransactionPort, table: Table, reader: pa.RecordBatchReader) -> None:
+    def __init__(
+        self, port: TransactionPort, table: Table, reader: pa.RecordBatchReader, given: Sequence[Column]
+    ) -> None:
         self._port = port
         self._table = table
         schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in table.visible_columns])
-        self._stream = ArrowStream(reader, schema)
+        drawn = [i for i, c in enumerate(table.visible_columns) if is_drawn(c) and c not in given]
+        self._stream = ArrowStream(reader, schema, partial(draw_arrays, port, table, drawn) if drawn else None)
 
     def all_rows(self) -> list[Row]:
         return [row for batch in self._stream.batches() for row in self._rows(batch)]
@@ -109,5 +116,7 @@ class _Insertion:
 
     def _others(self, column: Column, count: int) -> list[Any]:
         """A column that a statement cannot name."""
+        if is_drawn(column):
+            return self._port.defaults(column, count)
         value = None if is_computed(column) else constant_value(column.type, column.default)
         return [value] * count

@@ -10,7 +10,9 @@ import pyarrow as pa
 from seachange import errors
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Table
+from seachange.sql.default_text import is_drawn
 from seachange.sql.port import TransactionPort
+from seachange.sql.target import check_assigned
 from seachange.storage.arrow import arrow_type
 
 # An Arrow table, record batch or record batch reader (pyarrow has no types for mypy).
@@ -23,8 +25,9 @@ def load_arrow(port: TransactionPort, table: Table, source: ArrowSource) -> int:
     for name in reader.schema.names:
         if name not in known:
             raise errors.UndefinedColumn(name=name, relation=table.name)
+        check_assigned(known[name], None, "insert into")
     schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in table.visible_columns])
-    return port.insert_arrow(table, pa.RecordBatchReader.from_batches(schema, _convert(reader, table, schema)))
+    return port.insert_arrow(table, pa.RecordBatchReader.from_batches(schema, _convert(port, reader, table, schema)))
 
 
 def _reader(source: ArrowSource) -> pa.RecordBatchReader:
@@ -37,15 +40,20 @@ def _reader(source: ArrowSource) -> pa.RecordBatchReader:
     raise errors.DatatypeMismatch(detail="give an Arrow table, record batch or record batch reader")
 
 
-def _convert(reader: pa.RecordBatchReader, table: Table, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _convert(
+    port: TransactionPort, reader: pa.RecordBatchReader, table: Table, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     present = set(reader.schema.names)
     for batch in reader:
         arrays = []
         for column, field in zip(table.visible_columns, schema, strict=True):
             if column.name in present:
                 arrays.append(_cast(batch.column(column.name), field))
+            elif is_drawn(column):
+                arrays.append(pa.array(port.defaults(column, batch.num_rows), field.type))
             else:
-                value = constant_value(column.type, column.default)
+                # What is generated is computed where rows are stored.
+                value = None if column.generated is not None else constant_value(column.type, column.default)
                 arrays.append(pa.array([value] * batch.num_rows, field.type))
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 

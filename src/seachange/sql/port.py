@@ -103,6 +103,12 @@ class TransactionPort(Protocol):
     def each(self, items: Iterable[T]) -> Iterator[T]:
         """The items, until the statement is told to end."""
 
+    def defaults(self, column: Column, count: int) -> list[Any]:
+        """Values of a default that is an expression, one for each of so many rows."""
+
+    def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
+        """The rows with the values of columns that are generated from others."""
+
     def check(self, table: Table, rows: Sequence[Row]) -> None:
         """Raises on a row that breaks a CHECK constraint, whether it is to be written or not."""
 

@@ -25,6 +25,7 @@ from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.stages import Phase, progress_after
 from seachange.sql.busy import check_change, check_named
 from seachange.sql.ddl.check import verify_checks
+from seachange.sql.ddl.computed import evaluate_stable, verify_computed
 from seachange.sql.ddl.index_types import settle_indexes
 from seachange.sql.ddl.tags import command_tag
 from seachange.sql.duck import DuckSession
@@ -68,12 +69,13 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     tables = {table.id: table for table in port.tables()}
     catalog = Catalog(tables, _Sizes(port, tables))
     plan = _plan(statement, catalog, port)
-    _refuse_unfit(plan)
     at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     needs_job = any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
+    _refuse_unfit(plan, needs_job)
     if needs_job and plan.change.empty:
         # Rows may come before the job is done.
-        plan = plan_statements(replace(catalog, sizes={}), [statement], _fresh_ids(port))
+        evaluated = evaluate_stable(statement, port)
+        plan = plan_statements(replace(catalog, sizes={}), [statement], _fresh_ids(port), evaluated)
         at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     if needs_job and not port.stands_alone:
         raise errors.FeatureNotSupported(
@@ -105,7 +107,7 @@ def _plan(statement: DdlStatement, catalog: Catalog, port: TransactionPort) -> P
         # It may name one that another change is about to add.
         check_named(statement, port)
     try:
-        return plan_statements(catalog, [statement], _fresh_ids(port))
+        return plan_statements(catalog, [statement], _fresh_ids(port), evaluate_stable(statement, port))
     except errors.Error:
         # What is wrong may be what another change has yet to do.
         check_named(statement, port)
@@ -121,17 +123,18 @@ def _publish(before: Table | None, after: object, port: TransactionPort, duck: D
     assert after is None or isinstance(after, Table)
     if after is not None:
         verify_checks(before, after, duck)
+        verify_computed(before, after, duck)
         after = settle_indexes(before, after, duck)
     port.publish(before, after)
 
 
-def _refuse_unfit(plan: Plan) -> None:
+def _refuse_unfit(plan: Plan, needs_job: bool) -> None:
     for target in plan.change.targets:
         what = _NOT_EXECUTED.get(type(target.element))
         match target.element:
-            case elements.ColumnDefault(expression=text) if target.adds and not is_constant(text):
+            case elements.ColumnDefault(expression=text) if needs_job and target.adds and not is_constant(text):
                 what = "a default that is an expression"
-            case elements.ColumnGenerated(virtual=False) if target.adds:
+            case elements.ColumnGenerated(virtual=False) if needs_job and target.adds:
                 what = "a generated column"
             case _:
                 pass

@@ -12,10 +12,11 @@ from seachange import errors
 from seachange.model.coercion import INTEGER_BITS, Coercer, coercer
 from seachange.model.descriptor import Column, Table
 from seachange.model.types import BIGINT, Kind
+from seachange.sql.default_text import is_drawn
 from seachange.sql.keys import plain_column
 from seachange.sql.operands import Argument, DefaultValue, Given, Operand, read_operand
 from seachange.sql.result import Row
-from seachange.sql.target import Target, find_column, folded, with_default
+from seachange.sql.target import Target, check_assigned, find_column, folded, with_default
 
 # A new value from the old row, the statement's values, and what DuckDB computed for the row.
 Setter = Callable[[Row, Sequence[Any], Row], Any]
@@ -33,7 +34,16 @@ def read_assignments(items: Sequence[exp.Expr], table: Table) -> list[tuple[Colu
     for name in names:
         if names.count(name) > 1:
             raise errors.SyntaxProblem(detail=f'multiple assignments to column "{name}"')
-    return [(find_column(table, name), node) for name, node in pairs]
+    found = [(find_column(table, name), node) for name, node in pairs]
+    for column, node in found:
+        check_assigned(column, read_operand(node) if column.generated is not None else None, "update")
+    return found
+
+
+def drawn_columns(assignments: Sequence[tuple[Column, exp.Expr]], table: Table) -> list[int]:
+    """The positions of columns that are set to a default which is an expression."""
+    asked = [c for c, node in assignments if is_drawn(c) and isinstance(read_operand(node), DefaultValue)]
+    return [table.columns.index(column) for column in asked]
 
 
 def _split_assignment(item: exp.EQ) -> list[tuple[str, exp.Expr]]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
-from seachange.model.descriptor import Table
+from seachange.model.descriptor import Column, Table
 from seachange.model.types import Kind
 from seachange.sql.conflict import Arbiter
+from seachange.sql.default_text import is_drawn
 from seachange.sql.duck import DuckQuery
 from seachange.sql.port import TransactionPort
 from seachange.sql.upsert import Upsert
@@ -14,11 +17,17 @@ from seachange.sql.upsert import Upsert
 _NUMBER = "seachange number"
 
 
-def can_filter(upsert: Upsert, table: Table) -> bool:
-    """With several keys, which rows are in the way depends on the order. A UUID is on its way as bytes."""
+def can_filter(upsert: Upsert, table: Table, given: Sequence[Column]) -> bool:
+    """With several keys, which rows are in the way depends on the order. A UUID is on its way as bytes, and what the
+    query does not give may not be known yet."""
     if upsert.updates or len(upsert.arbiters) != 1 or not upsert.arbiters[0].is_plain:
         return False
-    return all(table.columns[p].type.kind is not Kind.UUID for p in upsert.arbiters[0].positions)
+    key = [table.columns[position] for position in upsert.arbiters[0].positions]
+    return all(c.type.kind is not Kind.UUID and (c in given or not _is_later(c)) for c in key)
+
+
+def _is_later(column: Column) -> bool:
+    return column.generated is not None or is_drawn(column)
 
 
 def without_conflicts(query: DuckQuery, arbiter: Arbiter, port: TransactionPort, table: Table) -> DuckQuery:

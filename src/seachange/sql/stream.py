@@ -11,11 +11,14 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.defaults import constant_value
-from seachange.model.descriptor import Column
+from seachange.model.descriptor import Column, Table
 from seachange.model.types import Kind
 from seachange.model.values import format_canonical
+from seachange.sql.default_text import is_drawn
 from seachange.sql.duck import ZONED
 from seachange.sql.duck_errors import translate_error
+from seachange.sql.port import TransactionPort
+from seachange.storage.arrow import arrow_type
 
 # Up to here rows go through the transaction's buffer, above straight into segments.
 ROWS_MAX = 10_000
@@ -24,9 +27,15 @@ BATCH_ROWS = 10_240
 T = TypeVar("T")
 
 
+Complete = Callable[[list[pa.Array]], list[pa.Array]]
+
+
 class ArrowStream:
-    def __init__(self, reader: pa.RecordBatchReader, schema: pa.Schema) -> None:
+    """`complete` gives the columns of a batch the values that the query does not compute."""
+
+    def __init__(self, reader: pa.RecordBatchReader, schema: pa.Schema, complete: Complete | None = None) -> None:
         self._reader = reader
+        self._complete = complete
         self._failure: errors.Error | None = None
         self.schema = schema
 
@@ -39,10 +48,10 @@ class ArrowStream:
             except OSError as error:
                 self._failure = translate_error(error)
                 raise self._failure from error
-            yield pa.RecordBatch.from_arrays(
-                [_to_arrow(array, field.type) for array, field in zip(batch.columns, self.schema, strict=True)],
-                schema=self.schema,
-            )
+            arrays = [_to_arrow(array, field.type) for array, field in zip(batch.columns, self.schema, strict=True)]
+            if self._complete is not None:
+                arrays = self._complete(arrays)
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def pass_to(self, take: Callable[[pa.RecordBatchReader], T], first: Sequence[pa.RecordBatch] = ()) -> T:
         """Gives the batches to `take`, after those that were read already. What went wrong in the query comes back
@@ -64,11 +73,24 @@ def _to_arrow(array: pa.Array, type_: pa.DataType) -> pa.Array:
     return array.cast(type_)
 
 
+def draw_arrays(
+    port: TransactionPort, table: Table, positions: Sequence[int], arrays: list[pa.Array]
+) -> list[pa.Array]:
+    """Visible columns of rows, at `positions` with the values that their defaults, which are expressions, give."""
+    completed = list(arrays)
+    for position in positions:
+        column = table.visible_columns[position]
+        completed[position] = pa.array(port.defaults(column, len(arrays[position])), arrow_type(column.type))
+    return completed
+
+
 # Expressions that give the values of a column, as Arrow takes them.
 
 
 def convert_default(column: Column) -> exp.Expr:
-    return convert_constant(column, constant_value(column.type, column.default))
+    """Of a constant; what is drawn or generated is put in later."""
+    later = is_drawn(column) or column.generated is not None
+    return convert_constant(column, None if later else constant_value(column.type, column.default))
 
 
 def convert_constant(column: Column, value: object) -> exp.Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -10,8 +11,10 @@ from seachange import errors
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
 from seachange.model.states import REFUSING
-from seachange.sql.operands import DefaultValue, Given, Operand
+from seachange.sql.default_text import is_drawn
+from seachange.sql.operands import NULL, DefaultValue, Given, Operand
 from seachange.sql.port import TransactionPort
+from seachange.sql.result import Row
 from seachange.sql.system import is_system
 
 
@@ -53,10 +56,31 @@ def find_column(table: Table, name: str) -> Column:
     return column
 
 
+# Stands where a value goes that is drawn when the statement runs: the default is an expression.
+DRAWN = Given(None)
+
+
 def with_default(column: Column, operand: Operand) -> Operand:
+    """The operand, or what DEFAULT stands for. What is generated has no other value, and is computed later."""
     if not isinstance(operand, DefaultValue):
         return operand
-    return Given(constant_value(column.type, column.default))
+    if column.generated is not None:
+        return NULL
+    return DRAWN if is_drawn(column) else Given(constant_value(column.type, column.default))
+
+
+def draw_defaults(port: TransactionPort, places: Mapping[int, Sequence[int]], rows: list[Row], table: Table) -> None:
+    """Puts drawn defaults into rows, in place; `places` are the rows, by the position of the column."""
+    for position, numbers in places.items():
+        values = port.defaults(table.columns[position], len(numbers))
+        for number, value in zip(numbers, values, strict=True):
+            rows[number] = (*rows[number][:position], value, *rows[number][position + 1 :])
+
+
+def check_assigned(column: Column, operand: Operand | None, action: str) -> None:
+    """428C9 where a statement gives a value for a generated column."""
+    if column.generated is not None and not isinstance(operand, DefaultValue):
+        raise errors.GeneratedAlways(action=action, column=column.name, kind="a generated column")
 
 
 def is_required(column: Column) -> bool:

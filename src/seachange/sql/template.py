@@ -18,6 +18,7 @@ from seachange.sql.amplify import bound_sizes
 from seachange.sql.formatting import translate_formats
 from seachange.sql.guard import check_text, check_tree
 from seachange.sql.links import LINKS, PLACE, Link, note_links
+from seachange.sql.moments import name_moments
 from seachange.sql.output import output_names
 from seachange.sql.quantified import translate_quantifiers
 from seachange.sql.reads import columns_read, columns_sought
@@ -88,8 +89,8 @@ def parameter_name(number: int) -> str:
     return f"arg{number}"
 
 
-def compile_template(tree: exp.Expr) -> Template:
-    """Takes ownership of the tree."""
+def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
+    """Takes ownership of the tree. Unless it is `timed`, functions of time stay as they are, for a later use."""
     check_tree(tree)
     tree = fold_names(tree)
     names = output_names(tree)
@@ -99,7 +100,7 @@ def compile_template(tree: exp.Expr) -> Template:
     cte_names = frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
     for node in list(tree.find_all(exp.Parameter)):
         node.set("this", exp.Var(this=parameter_name(int(node.this.name))))
-    session_values = _name_session_values(tree)
+    session_values = tuple(sorted(_name_session_values(tree) | (name_moments(tree) if timed else set())))
     tables = _cut_holes(tree)
     generated = _generate(tree)
     check_text(generated.replace(_HOLE, " "))
@@ -172,7 +173,7 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
 )
 
 
-def _name_session_values(tree: exp.Expr) -> tuple[str, ...]:
+def _name_session_values(tree: exp.Expr) -> set[str]:
     used: set[str] = set()
     for node in list(tree.find_all(*_SESSION_VALUES)):
         name = _SESSION_VALUES[type(node)]
@@ -180,7 +181,7 @@ def _name_session_values(tree: exp.Expr) -> tuple[str, ...]:
         node.replace(exp.Parameter(this=exp.Var(this=name)))
     for node in list(tree.find_all(*_CONSTANTS)):
         node.replace(exp.Literal.string(_CONSTANTS[type(node)]))
-    return tuple(sorted(used))
+    return used
 
 
 def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:

@@ -24,8 +24,8 @@ from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
 from seachange.sql.result import Row
 from seachange.sql.returning import ORDINAL, given_table, rows_as_arrow
-from seachange.sql.setters import Setter, compile_computed, compile_setter, read_assignments
-from seachange.sql.target import Target, is_required
+from seachange.sql.setters import Setter, compile_computed, compile_setter, drawn_columns, read_assignments
+from seachange.sql.target import Target, draw_defaults, is_required
 from seachange.sql.template import WITH_HIDDEN, Template, compile_template
 
 # Up to here conflicts are looked for one by one.
@@ -52,6 +52,7 @@ class Upsert:
         plain = [arbiter for arbiter in self.arbiters if arbiter.is_plain]
         self._joins = {arbiter.index.id: _compile_join(arbiter, table, target) for arbiter in plain}
         self._setters: list[tuple[int, Setter]] = []
+        self._drawn: list[int] = []
         # The columns whose new values DuckDB computes.
         self._computed: list[Column] = []
         self._template: Template | None = None
@@ -67,6 +68,7 @@ class Upsert:
         ]
         width = len(asked)
         assignments = read_assignments(node.expressions, self._table)
+        self._drawn = drawn_columns(assignments, self._table)
         for column, value in assignments:
             setter = _compile_value(column, value, self._table, target, asked)
             self._setters.append((self._table.columns.index(column), setter))
@@ -94,6 +96,7 @@ class Upsert:
                 place: self._update(rows[place], old, computed.get(place, ()), values)
                 for place, old in existing.items()
             }
+            self._complete(port, updated)
             self._decide_updates(port, outcome, rows, keyed, existing, updated)
         else:
             self._decide_inserts(outcome, rows, keyed, existing)
@@ -180,6 +183,16 @@ class Upsert:
         if self._has_where and not known[-1]:
             return None
         return self._new_row(old, values, (*row, *known))
+
+    def _complete(self, port: TransactionPort, updated: dict[int, Row | None]) -> None:
+        """Gives the new rows the values that are drawn or generated."""
+        if not self._drawn and not self._table.has_generated:
+            return
+        changed = {place: row for place, row in updated.items() if row is not None}
+        rows = list(changed.values())
+        draw_defaults(port, dict.fromkeys(self._drawn, range(len(rows))), rows, self._table)
+        filled = port.fill(self._table, rows) if rows else ()
+        updated.update(zip(changed, filled, strict=True))
 
     def _new_row(self, old: Row, values: Sequence[Any], known: Row) -> Row:
         new = list(old)

@@ -39,6 +39,7 @@ class Kind(Enum):
     NULL_VALUE = (Item.REQUIRED_VALUE, "{at} has no value in the required column {detail}")
     DUPLICATE_KEY = (Item.CONSTRAINT, "{at} is a unique key that {detail} rows have")
     CHECK_BROKEN = (Item.CONSTRAINT, "{at} does not fulfil the check {detail}")
+    GENERATED_WRONG = (Item.CONSTRAINT, "{at} does not have the value that its other columns give {detail}")
     ORPHAN_ROW = (Item.CONSTRAINT, "{at} refers to a row that does not exist, by the foreign key {detail}")
     UNREADABLE = (Item.COMPLETE_INDEX, "{at} could not be compared: {detail}")
 

@@ -131,6 +131,7 @@ class TableCheck:
         found += sets.nulls(self._primary)
         rules = RuleSets(sets)
         found += rules.broken_checks(self._primary)
+        found += rules.wrong_values(self._primary)
         for key, parent in self._references:
             found += rules.orphans(self._primary, key, parent)
         for subject in self._subjects:
@@ -146,6 +147,7 @@ class TableCheck:
         rules = RuleKeys(self._snapshot, self._primary, rows)
         found += rules.nulls()
         found += rules.broken_checks()
+        found += rules.wrong_values()
         for key, parent in self._references:
             found += rules.orphans(key, parent)
         for subject in self._subjects:

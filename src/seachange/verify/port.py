@@ -51,6 +51,9 @@ class Snapshot(Protocol):
     def broken_checks(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[tuple[str, tuple[Any, ...]]]:
         """The rows, in the order of `table.columns`, that do not fulfil a check, with its name."""
 
+    def fill(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
+        """The rows with the values of columns that are generated from others."""
+
     def entries(self, table: Table, index: Index, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...] | None]:
         """The entry that an index stores for each of the rows, None if it has none."""
 

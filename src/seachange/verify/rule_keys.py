@@ -46,6 +46,22 @@ class RuleKeys:
         found = [self._anomaly(Kind.CHECK_BROKEN, tuple([row[p] for p in back]), name) for name, row in broken]
         return found[:ANOMALIES_MAX]
 
+    def wrong_values(self) -> list[Anomaly]:
+        """By the form of the expressions that single rows are computed with when they are written."""
+        table, generated = self._primary.table, self._primary.generated
+        if not generated:
+            return []
+        live = list(self._rows.live.values())
+        rows = self._primary.whole_rows(live)
+        filled = self._snapshot.fill(table, rows)
+        found = [
+            self._anomaly(Kind.GENERATED_WRONG, row, column.name)
+            for column in generated
+            for row, before, after in zip(live, rows, filled, strict=True)
+            if not _is_same(before[table.columns.index(column)], after[table.columns.index(column)])
+        ]
+        return found[:ANOMALIES_MAX]
+
     def orphans(self, key: ForeignKey, parent: Subject) -> list[Anomaly]:
         positions = [self._primary.columns.index(self._primary.table.column_by_id[c]) for c in key.columns]
         holds = self._finder(key, parent)
@@ -66,3 +82,8 @@ class RuleKeys:
 
     def _anomaly(self, kind: Kind, row: Row, what: str) -> Anomaly:
         return self._primary.anomaly(kind, row[: len(self._primary.key)], f"{what} ({_HOW})")
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """NaN is the same as itself."""
+    return bool(one == other or (one != one and other != other))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from seachange.model.constraint import ForeignKey
 from seachange.model.states import READABLE
 from seachange.storage.arrow import column_name
+from seachange.storage.entries import as_assigned
 from seachange.verify.anomalies import Anomaly, Kind
 from seachange.verify.sets import ANOMALIES_MAX, SetComparison, column_names, key_texts
 from seachange.verify.subject import Subject
@@ -29,6 +30,22 @@ class RuleSets:
             )
             detail = f"{check.name} ({_HOW})"
             found += [primary.anomaly(Kind.CHECK_BROKEN, key, detail) for key in self._sets.run(sql, rows)]
+        return found
+
+    def wrong_values(self, primary: Subject) -> list[Anomaly]:
+        """Rows whose generated columns have another value than their expressions."""
+        found = []
+        for column in primary.generated:
+            assert column.generated is not None
+            used = [column, *(primary.table.column_by_id[c] for c in column.generated.columns)]
+            rows = self._sets.scan(primary, list(dict.fromkeys([*primary.key, *used])))
+            value = as_assigned(column.generated, column.type)
+            sql = (
+                f"SELECT {key_texts(primary.key)} FROM ({rows.sql}) "  # noqa: S608 - columns are named by id
+                f"WHERE {column_name(column.id)} IS DISTINCT FROM {value} LIMIT {ANOMALIES_MAX}"
+            )
+            detail = f"{column.name} ({_HOW})"
+            found += [primary.anomaly(Kind.GENERATED_WRONG, key, detail) for key in self._sets.run(sql, rows)]
         return found
 
     def orphans(self, primary: Subject, key: ForeignKey, parent: Subject) -> list[Anomaly]:

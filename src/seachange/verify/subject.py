@@ -46,6 +46,12 @@ class Subject:
             return ()
         return tuple(self.table.column_by_id[c] for c in self.index.key)
 
+    @property
+    def generated(self) -> tuple[Column, ...]:
+        """The columns that all rows have, and that are made from others."""
+        columns = self.table.visible_columns
+        return tuple(c for c in columns if c.generated is not None and not c.virtual)
+
     def whole_rows(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Rows of the primary index in the order of the table's columns, those that are not stored without a value."""
         stored = {column.id: position for position, column in enumerate(self.columns)}

@@ -59,7 +59,7 @@ def compile_expression(text: str, use: Use, target: ColumnType | None = None) ->
         volatility = _check_volatility(select.expressions[0], use)
         sequences = _cut_sequences(select)
         columns = _cut_columns(select, use)
-        template = compile_template(select)
+        template = compile_template(select, timed=False)
     except RecursionError:
         raise errors.StatementTooComplex() from None
     if template.session_values:

@@ -1,0 +1,62 @@
+"""The functions that tell the time, which is the same throughout a transaction or statement, whatever runs it.
+
+The session gives the moments as parameters, in microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import sqlglot
+from sqlglot import exp
+
+TRANSACTION: Final = "transaction_us"
+STATEMENT: Final = "statement_us"
+CLOCK: Final = "clock_us"
+
+
+def _moment(parameter: str) -> str:
+    return f"make_timestamptz(${parameter})"
+
+
+_NOW: Final = _moment(TRANSACTION)
+_LOCAL: Final = f"CAST({_NOW} AS TIMESTAMP)"
+
+# By the names that functions and keywords have in DuckDB's text, what they stand for.
+MOMENTS: Final[dict[str, str]] = {
+    "current_timestamp": _NOW,
+    "transaction_timestamp": _NOW,
+    "statement_timestamp": _moment(STATEMENT),
+    "clock_timestamp": _moment(CLOCK),
+    "localtimestamp": _LOCAL,
+    "current_date": f"CAST({_LOCAL} AS DATE)",
+    "localtime": f"CAST({_LOCAL} AS TIME)",
+    "current_time": f"CAST({_LOCAL} AS TIME)",
+}
+_NODES: Final[dict[type[exp.Expr], str]] = {
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.Localtimestamp: "localtimestamp",
+    exp.CurrentDate: "current_date",
+    exp.Localtime: "localtime",
+    exp.CurrentTime: "current_time",
+}
+
+
+def name_moments(tree: exp.Expr) -> set[str]:
+    """Puts parameters in the place of functions of time; gives the parameters."""
+    used: set[str] = set()
+    for node in list(tree.find_all(*_NODES, exp.Anonymous)):
+        name = _NODES.get(type(node))
+        if name is None and not node.expressions:
+            name = node.name.lower()
+        if name in MOMENTS:
+            moment = _tree(MOMENTS[name]).copy()
+            used |= {parameter.name for parameter in moment.find_all(exp.Placeholder)}
+            node.replace(moment)
+    return used
+
+
+@lru_cache(maxsize=len(MOMENTS))
+def _tree(text: str) -> exp.Expr:
+    return sqlglot.parse_one(text, dialect="duckdb")
