@@ -1,0 +1,70 @@
+"""What a compaction rewrites may be larger than the memory of its sort, whatever joins it is read through."""
+
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from seachange.model.descriptor import Column
+from seachange.model.ids import ColumnId
+from seachange.model.types import BIGINT, TEXT
+from seachange.pipeline.shape import base_shape
+from seachange.storage.bulk import sort_query_into_segments
+from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.plan import plan_rewrite
+from seachange.storage.sorter import Sorter
+from seachange.storage.spill import sorting_connection
+from tests.pipeline.worlds import make_table
+from tests.storage.samples import Store
+
+ROWS = 600_000
+# More than the sort of a table takes, less than one takes that does not spill.
+MEMORY_BYTES = 64 << 20
+# What a sort needs at least is needed by each of its threads.
+THREADS = "SET threads = 2"
+
+
+class Rewriting:
+    """A table in files, one row in a hundred superseded by a delta, to be written anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store(folder / "files")
+        self.spill = folder / "spill"
+        columns = (Column(ColumnId(1), "id", BIGINT, nullable=False), Column(ColumnId(2), "v", TEXT))
+        table = make_table([columns])
+        self.shape = base_shape(table, table.primary)
+        text = "SELECT i AS c1, repeat(left(md5(i::VARCHAR), 12), 8) AS c2 FROM range($first, $last, $step) r(i)"
+        with Sorter(self.store.files, self.spill, self.store.reserve) as sorter:
+            base = sorter.sort_query(text, {"first": 0, "last": ROWS, "step": 1}, self.shape)
+            delta = sorter.sort_query(text, {"first": 0, "last": ROWS, "step": 100}, self.shape)
+        none = np.empty(0, dtype=np.int64)
+        files = [FileSlice(segment, np.arange(0, segment.rows, 100, dtype=np.int64)) for segment in base]
+        files += [FileSlice(segment, none) for segment in delta]
+        self.rows = sum(file.segment.rows - len(file.superseded) for file in files)
+        parts = SnapshotParts(tuple(files), ())
+        self.scan = plan_rewrite(table, table.primary, parts, self.store.warehouse, "fold")
+
+
+@pytest.fixture(scope="module")
+def rewriting(tmp_path_factory: pytest.TempPathFactory) -> Rewriting:
+    return Rewriting(tmp_path_factory.mktemp("rewriting"))
+
+
+def test_a_rewrite_larger_than_its_memory_spills(rewriting: Rewriting) -> None:
+    store = rewriting.store
+    with Sorter(store.files, rewriting.spill, store.reserve, MEMORY_BYTES) as sorter:
+        sorter.ask(THREADS)
+        written = sorter.sort_scan(rewriting.scan, rewriting.shape)
+    assert sum(segment.rows for segment in written) == rewriting.rows
+
+
+def test_a_sort_over_the_joins_does_not_spill(rewriting: Rewriting) -> None:
+    """Why the rows are kept in a table first. Should it fail with a newer DuckDB, the table may be needed no more."""
+    scan, store = rewriting.scan, rewriting.store
+    with sorting_connection(rewriting.spill, MEMORY_BYTES) as duck:
+        duck.execute(THREADS)
+        for name, relation in scan.relations.items():
+            duck.register(name, relation)
+        with pytest.raises(duckdb.OutOfMemoryException):
+            sort_query_into_segments(duck, scan.sql, scan.parameters, rewriting.shape, store.files, store.reserve)
