@@ -1,6 +1,7 @@
 """One kill: a process runs the script until a fault point ends it, and what it leaves behind is judged."""
 
 import signal
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from seachange.engine.node import Node
@@ -31,6 +32,15 @@ class Tally:
             f"crash suite: {len(self.kills)} kills at {len(points)} fault points"
             f" on {', '.join(catalogs)}: {self.violations} violations"
         )
+
+
+def add_up(tallies: Iterable[Tally]) -> Tally:
+    """The tally of several tests."""
+    total = Tally()
+    for tally in tallies:
+        total.kills += tally.kills
+        total.violations += tally.violations
+    return total
 
 
 def run_until_killed(workers: Workers, place: Place, fault: str, seed: int, power_cut: str | None = None) -> int:

@@ -1,23 +1,27 @@
 """Databases on both catalogs, and the count of what was checked."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
 from tests.support.databases import catalog_kind, place, place_for
+from tests.support.totals import count, counted
 
 __all__ = ["catalog_kind", "place", "place_for"]
 
-COUNTS = pytest.StashKey[Counter[str]]()
+SUITE = "isolation"
 
 
-@pytest.fixture(scope="session")
-def counts(pytestconfig: pytest.Config) -> Counter[str]:
-    """What the suite has done, printed at the end of the run."""
-    return pytestconfig.stash.setdefault(COUNTS, Counter())
+@pytest.fixture
+def counts(request: pytest.FixtureRequest) -> Iterator[Counter[str]]:
+    """What the test has done; printed at the end of the run, for all of them."""
+    counts: Counter[str] = Counter()
+    yield counts
+    count(request, SUITE, dict(counts))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    counts = config.stash.get(COUNTS, None)
-    if counts:
-        terminalreporter.write_line("isolation: " + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    total = sum(map(Counter, counted(terminalreporter, SUITE)), Counter[str]())
+    if total:
+        terminalreporter.write_line("isolation: " + ", ".join(f"{n} {what}" for what, n in sorted(total.items())))
