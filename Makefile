@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 ARGS ?=
+# How many processes share the tests; 0: none but pytest itself, as a debugger needs it.
+PROCESSES ?= logical
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -29,7 +31,7 @@ demo: $(STAMP) ## run the demonstration (ARGS=--quick for a short one)
 	PYTHONPATH=. $(BIN)/python demo/run.py $(ARGS)
 
 test: $(STAMP) ## run the tests (ARGS="-k name", ARGS=--exhaustive)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(PROCESSES) --maxprocesses 8 --dist worksteal $(ARGS)
 
 golden: $(STAMP) ## write the golden files anew; git diff shows what changed
 	$(BIN)/python -m pytest -q -m golden --rewrite $(ARGS)
