@@ -5,7 +5,7 @@ import pytest
 from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.model.descriptor import PublishedDescriptor
-from seachange.model.ids import IndexId, Seq
+from seachange.model.ids import IndexId, KeyHash, Seq
 from tests.catalog.builders import (
     accept,
     batch,
@@ -163,3 +163,19 @@ def test_an_index_may_be_created_complete_with_rows_of_the_same_commit(catalog: 
     assert contents.generation is not None
     assert contents.generation.base == 1
     assert [delta.seq for delta in contents.deltas] == [2]
+
+
+def test_who_relied_on_a_key_is_found(catalog: Catalog):
+    epoch = register(catalog)
+    first = accept(catalog, epoch, writes=(7,), shares=(5, 6))
+    accept(catalog, epoch, writes=(5,))
+    second = accept(catalog, epoch, shares=(-8, 6))
+    keys = [KeyHash(6), KeyHash(9)]
+    assert catalog.first_reliance(epoch, keys, Seq(0)) == first.seq
+    assert catalog.first_reliance(epoch, keys, first.seq) == second.seq
+    assert catalog.first_reliance(epoch, keys, second.seq) is None
+    assert catalog.first_reliance(epoch, [KeyHash(7)], Seq(0)) is None
+    catalog.heartbeat(epoch, second.seq)
+    catalog.collect(epoch, 0)
+    with pytest.raises(errors.SnapshotTooOld):
+        catalog.first_reliance(epoch, keys, first.seq)

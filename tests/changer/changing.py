@@ -1,9 +1,10 @@
 """A table that is changed, and how a test runs the jobs that follow."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
-from seachange.changer.job import Job
+from seachange.changer.job import Job, read_job
 from seachange.engine.interrupts import Interrupts
 from seachange.engine.jobs import Conditions
 from seachange.engine.node import Node
@@ -49,6 +50,27 @@ def run(node: Node, job_id: JobId, drain_ms: int = 200) -> Job:
     conditions = Conditions(pause, Interrupts(), lambda job: None, drain_ms)
     with node.jobs.holding(job_id):
         return node.jobs.run(job_id, conditions)
+
+
+def run_between(node: Node, job_id: JobId, between: Callable[[str], object], drain_ms: int = 100) -> Job:
+    """The same; `between` is called before each stage with the name of what is done next."""
+    record = node.parts.catalog.job(job_id)
+    assert record is not None
+    last = read_job(record).stage
+    between(last)
+    never = threading.Event()
+
+    def pause(seconds: float) -> None:
+        never.wait(seconds)
+
+    def told(job: Job) -> None:
+        nonlocal last
+        if (stage := job.stage) != last:
+            last = stage
+            between(stage)
+
+    with node.jobs.holding(job_id):
+        return node.jobs.run(job_id, Conditions(pause, Interrupts(), told, drain_ms))
 
 
 def indexes(node: Node) -> dict[str, str]:

@@ -40,7 +40,7 @@ def open_quietly(where: Place, name: str) -> Node:
 
 def pipeline(node: Node, interrupts: Interrupts | None = None) -> LocalPipeline:
     made = local_pipeline(node.parts, node.epoch, interrupts or Interrupts())
-    return replace(made, sizes=SIZES, converts=True)
+    return replace(made, sizes=SIZES)
 
 
 def prepare(node: Node) -> tuple[BackfillIndexes, Seq]:

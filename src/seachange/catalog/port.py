@@ -74,6 +74,10 @@ class Catalog(Protocol):
     def follow(self, epoch: Epoch, after: Seq) -> tuple[LogEntry, ...]:
         """All entries above `after`, in order, with their inline batches."""
 
+    def first_reliance(self, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
+        """The first commit above `after` that relied on one of the keys (`CommitRequest.shares`); None if there is
+        none. Cheaper than to follow the log where it is long."""
+
     def sequence_at(self, timestamp_us: int) -> Seq:
         """The newest sequence whose commit timestamp is not after `timestamp_us`."""
 

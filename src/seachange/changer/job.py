@@ -46,8 +46,9 @@ class StageDone:
 class Job:
     """`at` is the raise that backfills and validations read as of; `units` what of the present stage is done, with the
     number of its op. `rows_total` is what all its work reads, `rows_before` what was read in stages that are done, and
-    `rows_done` in the present one. `passed`: something was published that is not taken back. `seen` is the commit that
-    wrote the record; `errors_met` counts attempts that failed since the last step."""
+    `rows_done` in the present one. `passed`: something was published that is not taken back. `converted_at`: as of it
+    all rows are known to have values for columns that are converted. `seen` is the commit that wrote the record;
+    `errors_met` counts attempts that failed since the last step."""
 
     id: JobId
     statement: str
@@ -65,6 +66,7 @@ class Job:
     waiting: str = ""
     stages: tuple[StageDone, ...] = ()
     units: tuple[tuple[int, UnitDone], ...] = ()
+    converted_at: Seq | None = None
     errors_met: int = 0
     revision: int = 0
     seen: Seq = Seq(0)  # noqa: RUF009 - a number

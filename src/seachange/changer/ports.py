@@ -16,6 +16,11 @@ class Lost(Exception):
     """Another runner, or another change, was faster: nothing was written."""
 
 
+class Unconverted(Exception):
+    """Since the rows were last looked at, one may have been written that has no value for a converted column: nothing
+    was published."""
+
+
 @dataclass(frozen=True, slots=True)
 class Holder:
     """A node that may still commit with an older version, and those of its sessions that keep it from moving on."""
@@ -46,6 +51,9 @@ class Pipeline(Protocol):
     def validate(self, op: Validate, at: Seq, report: Callable[[int], None]) -> Violation | None:
         """`report` is told of how many rows have been read since it was last told."""
 
+    def check_converted(self, table_id: TableId, at: Seq) -> None:
+        """Raises the error (class 22 or 23), with the row, if one has no value for a converted column of the table."""
+
     def rows(self, table_id: TableId, at: Seq) -> int:
         """About how many rows a backfill or a validation of the table reads."""
 
@@ -54,9 +62,12 @@ class Changes(Protocol):
     """Commits that change the schema. Each carries the job as it is from then on; if the job, or a descriptor, has been
     changed by another meanwhile, nothing is written and `Lost` is raised."""
 
-    def publish(self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange) -> Seq:
+    def publish(
+        self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange, converted_at: Seq | None = None
+    ) -> Seq:
         """New versions of the descriptors that the elements belong to. No older writer of the tables in `fenced` may
-        commit after it."""
+        commit after it. As of `converted_at` all rows have values for the converted columns that come into view with
+        it; `Unconverted` if that may have changed since."""
 
     def raise_versions(self, descriptors: Iterable[DescriptorId], job: JobChange) -> Seq:
         """From this sequence on, nobody commits who planned with an older version than the newest."""

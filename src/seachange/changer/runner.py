@@ -9,14 +9,15 @@ by the reversed plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from seachange import errors
 from seachange.changer.drain import Drain, describe
 from seachange.changer.job import THIS_COMMIT, Failure, Job, StageDone, job_change, read_job, written
-from seachange.changer.ports import Changes, Holder, Lost, Pipeline
+from seachange.changer.ports import Changes, Holder, Lost, Pipeline, Unconverted
 from seachange.changer.reactions import Reaction, backoff_s, reaction_to
+from seachange.model import elements
 from seachange.model.elements import descriptor_of
 from seachange.model.ids import Seq, TableId
 from seachange.model.jobs import JobRequest, JobStatus
@@ -29,6 +30,8 @@ from seachange.runtime.faults import reach
 
 # How often a validation writes down how far it has come, and looks at what was asked of the job.
 LOOK_US = 1_000_000
+# So often rows are looked at again of which one may have no value of the new type.
+LOOKS_MAX = 20
 
 
 class _Paused(Exception):
@@ -181,9 +184,24 @@ class Runner:
         after = self._after(job, plan, stage, began_us)
         after = replace(after, passed=job.passed or (stage.is_publication and not job.is_reverting))
         what = "published" if stage.is_publication else "moved on"
-        seq = self._changes.publish(mutations, fenced, job_change(after, f"{what}: {len(mutations)} elements"))
+        record = job_change(after, f"{what}: {len(mutations)} elements")
+        try:
+            seq = self._changes.publish(mutations, fenced, record, job.converted_at)
+        except Unconverted:
+            return self._look_again(job, mutations)
         reach("job.published")
         return written(after, seq)
+
+    def _look_again(self, job: Job, mutations: Sequence[SetState]) -> Job:
+        """Somebody has written a row, since the rows were converted, that could not be. It may be gone again."""
+        if job.errors_met >= LOOKS_MAX:
+            raise errors.DataError(detail="rows without a value of the new type are written again and again")
+        at = self._changes.head()
+        for element in (mutation.element for mutation in mutations):
+            if isinstance(element, elements.ConvertedColumn):
+                self._pipeline.check_converted(element.table_id, at)
+        looked = replace(job, converted_at=at, errors_met=job.errors_met + 1)
+        return self._record(looked, f"all rows have values of the new type as of {at}")
 
     def _backfill(self, job: Job, plan: Plan, stage: Stage, began_us: int) -> Job:
         at = _as_of(job)
@@ -201,6 +219,9 @@ class Runner:
         reach("job.built")
         read = sum(unit.rows for _, unit in current.units)
         after = self._after(replace(current, units=()), plan, stage, began_us, read)
+        if any(isinstance(plan.graph.targets[t.target].element, elements.PrimaryIndex) for t in stage.transitions):
+            # Every row was converted for it.
+            after = replace(after, converted_at=at)
         seq = self._changes.attach(built, at, job_change(after, f"built {len(built)} indexes as of {at}"))
         reach("job.attached")
         return written(after, seq)

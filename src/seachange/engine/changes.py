@@ -2,6 +2,10 @@
 
 **Invariant:** what is published is made of the newest descriptors and compared with them; whoever publishes in between
 makes it be made again. The job's record is compared too, and a record that is not the expected one ends the runner.
+
+**Invariant:** a publication that brings a converted column into view writes the column's key (`conversion_hash`), and
+is checked against all commits since the rows were last known to have values for it. Whoever writes a row without one
+shares the key (`engine/fill.py`), so of the two at most one is committed.
 """
 
 from __future__ import annotations
@@ -10,20 +14,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from seachange import errors
-from seachange.changer.ports import Holder, Lost
+from seachange.changer.ports import Holder, Lost, Unconverted
 from seachange.engine.committer import Submission
 from seachange.engine.epoch import EpochState
 from seachange.engine.holders import leases_of
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import qualified_name
+from seachange.model import elements
 from seachange.model.descriptor import Table
 from seachange.model.descriptor_json import encode_table
 from seachange.model.elements import descriptor_of
-from seachange.model.ids import CommitId, DescriptorId, Seq, TableId
+from seachange.model.ids import CommitId, DescriptorId, KeyHash, Seq, TableId
 from seachange.model.jobs import JobChange, JobId, JobRecord
 from seachange.model.log import (
     CommitRequest,
     Committed,
+    Conflict,
     DescriptorChange,
     GenerationChange,
     StaleEpoch,
@@ -31,8 +37,10 @@ from seachange.model.log import (
     VersionRaise,
 )
 from seachange.model.ops import SetState
+from seachange.model.states import State
 from seachange.model.work import Built
 from seachange.planner.catalog import change_descriptor
+from seachange.storage.keys import conversion_hash
 
 # A descriptor that others change all the time is tried so often.
 ATTEMPTS_MAX = 100
@@ -52,15 +60,29 @@ class NodeChanges:
         with self._epoch.noticing_end():
             return self._epoch.catch_up()
 
-    def publish(self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange) -> Seq:
+    def publish(
+        self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange, converted_at: Seq | None = None
+    ) -> Seq:
         shut = set(fenced)
+        converted = _conversions(mutations)
 
         def build(request: CommitRequest) -> CommitRequest:
             changes = self._next_versions(mutations)
             raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body is not None and c.id in shut)
-            return replace(request, descriptors=changes, raises=raises)
+            if converted:
+                self._check_converted(converted, converted_at)
+            return replace(request, descriptors=changes, raises=raises, writes=converted)
 
         return self._commit(build, job)
+
+    def _check_converted(self, keys: Sequence[KeyHash], since: Seq | None) -> None:
+        """Up to the head that the commit is validated at; from there on the sequencer looks, by the same keys."""
+        try:
+            found = since is None or self._parts.catalog.first_reliance(self._epoch.epoch, keys, since) is not None
+        except errors.SnapshotTooOld as problem:
+            raise Unconverted from problem
+        if found:
+            raise Unconverted
 
     def _next_versions(self, mutations: Sequence[SetState]) -> tuple[DescriptorChange, ...]:
         by_descriptor: dict[DescriptorId, list[SetState]] = {}
@@ -105,6 +127,9 @@ class NodeChanges:
                 case Superseded(what=what) if what.startswith("descriptor"):
                     # Another has published a version in between: it stays, and is built upon.
                     continue
+                case Conflict():
+                    # No commit of a job writes any keys but those of conversions.
+                    raise Unconverted
                 case _:
                     raise Lost(f"job {job.id} cannot go on: {outcome}")
         raise errors.SerializationFailure(detail=f"job {job.id} was overtaken by other changes {ATTEMPTS_MAX} times")
@@ -131,6 +156,15 @@ class NodeChanges:
             self._looked_us = now_us
             self._parts.catalog.expire_nodes()
             self.head()
+
+
+def _conversions(mutations: Sequence[SetState]) -> tuple[KeyHash, ...]:
+    """What the publication of converted columns writes: whoever has committed a row without a value relied on it."""
+    return tuple(
+        conversion_hash(m.element.table_id, m.element.column_id)
+        for m in mutations
+        if isinstance(m.element, elements.ConvertedColumn) and m.state is State.PUBLIC
+    )
 
 
 def _change(id_: DescriptorId, before: Table | None, mutations: Sequence[SetState]) -> DescriptorChange | None:

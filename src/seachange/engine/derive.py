@@ -27,6 +27,7 @@ from seachange.storage.duck import Duck
 from seachange.storage.entries import as_value
 
 Row = tuple[Any, ...]
+Failures = dict[ColumnId, errors.Error]
 _BOOLEAN = SqlType(Kind.BOOLEAN)
 
 
@@ -54,18 +55,18 @@ class Derivation:
         width = len(self.table.columns)
         return any(i.position < width and not self.table.columns[i.position].virtual for i in self.items)
 
-    def derive(self, rows: Sequence[Row], duck: Duck, failed: set[ColumnId] | None = None) -> list[Row]:
-        """`failed` is told of converted columns that a row has no value for."""
+    def derive(self, rows: Sequence[Row], duck: Duck, failed: Failures | None = None) -> list[Row]:
+        """`failed` is told of converted columns that a row has no value for, and why."""
         width = len(self.table.columns)
         room = (None,) * (sum(item.position >= width for item in self.items))
         derived = [[*row[:width], *room] for row in rows]
         for item in self.items:
-            values = self._values(item, derived, duck, failed if failed is not None else set())
+            values = self._values(item, derived, duck, failed if failed is not None else {})
             for place, value in zip(derived, values, strict=True):
                 place[item.position] = value
         return [tuple(values) for values in derived]
 
-    def _values(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck, failed: set[ColumnId]) -> list[Any]:
+    def _values(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck, failed: Failures) -> list[Any]:
         if item.converted is None:
             return self._computed(item, rows, duck)
         column = item.converted
@@ -76,11 +77,11 @@ class Derivation:
             for row in rows:
                 try:
                     values += self._computed(item, [row], duck)
-                except errors.Error:
-                    failed.add(column.id)
+                except errors.Error as problem:
+                    failed.setdefault(column.id, problem.located(f'column "{column.name}" of {self.table.name}'))
                     values.append(None)
         if not column.nullable and None in values:
-            failed.add(column.id)
+            failed.setdefault(column.id, errors.NotNullViolation(column=column.name, relation=self.table.name))
         return values
 
     def _computed(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck) -> list[Any]:

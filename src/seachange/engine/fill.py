@@ -6,11 +6,12 @@ change writes when it is published, so that of the two at most one is committed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import pyarrow as pa
 
-from seachange.engine.derive import Derivation
+from seachange import errors
+from seachange.engine.derive import Derivation, Failures
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.writeplan import WritePlan
 from seachange.model.descriptor import Column, Table
@@ -19,9 +20,23 @@ from seachange.storage.arrow import arrow_type
 from seachange.storage.keys import conversion_hash
 
 
-def record_failures(txn: TransactionState, table: Table, failed: Iterable[ColumnId]) -> None:
-    for column_id in failed:
-        txn.shares.setdefault(conversion_hash(table.id, column_id), txn.snapshot)
+def record_failures(txn: TransactionState, table: Table, failed: Failures) -> None:
+    for column_id, problem in failed.items():
+        key = conversion_hash(table.id, column_id)
+        txn.shares.setdefault(key, txn.snapshot)
+        txn.unconverted.setdefault(key, problem)
+
+
+def published_conversion(txn: TransactionState) -> errors.Error | None:
+    """Why a transaction cannot commit any more: a row of it has no value for a column that is in view by now. A
+    statement that stands for itself is run again, and told so by that."""
+    if txn.stands_alone:
+        return None
+    relied = {key: txn.shares[key] for key in txn.unconverted if key in txn.shares}
+    for key, snapshot in relied.items():
+        if txn.epoch.conflicts.find({}, {key: snapshot}) is not None:
+            return txn.unconverted[key]
+    return None
 
 
 class Filler:
@@ -57,7 +72,7 @@ class Filler:
             arrays[name(c.id)].to_pylist() if c.id in inputs and name(c.id) in arrays else nothing
             for c in self._table.columns
         ]
-        failed: set[ColumnId] = set()
+        failed: Failures = {}
         rows = self._derivation.derive(list(zip(*given, strict=True)), self._txn.parts.duck, failed)
         if recorded:
             record_failures(self._txn, self._table, failed)

@@ -16,9 +16,6 @@ from seachange.model.ids import Seq
 from seachange.pipeline.local import LocalPipeline
 from seachange.sql.duck_errors import translate_error
 
-# A row that cannot be converted is on record in its commit (engine/fill.py), which no job looks at yet.
-CONVERTS = False
-
 
 def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts) -> LocalPipeline:
     @contextmanager
@@ -30,5 +27,5 @@ def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts) 
             epoch.registry.leave(ticket)
 
     return LocalPipeline(
-        parts.catalog, epoch.epoch, parts.warehouse, parts.data / "tmp", hold, interrupts, translate_error, CONVERTS
+        parts.catalog, epoch.epoch, parts.warehouse, parts.data / "tmp", hold, interrupts, translate_error
     )

@@ -17,12 +17,13 @@ from typing import Any
 
 from seachange import errors
 from seachange.engine.buffer import IndexBuffer, StagedFile
+from seachange.engine.derive import Failures
 from seachange.engine.fill import record_failures
 from seachange.engine.foreign_key import ForeignKeys, WritingTransaction
 from seachange.engine.writeplan import EntryPlan, WritePlan, compile_read
 from seachange.engine.writes import RowWriter
 from seachange.model.descriptor import Table
-from seachange.model.ids import ColumnId, DescriptorId, IndexId, LayoutId, Seq
+from seachange.model.ids import DescriptorId, IndexId, LayoutId, Seq
 from seachange.model.references import Reference
 from seachange.model.segments import SegmentKind
 from seachange.storage.keys import Key
@@ -147,7 +148,7 @@ class Refit:
     # Entries.
 
     def _write(self, rows: _Rows, old: WritePlan, after: WritePlan, at: Seq) -> list[IndexId]:
-        duck, failed = self._txn.parts.duck, set[ColumnId]()
+        duck, failed = self._txn.parts.duck, Failures()
         gone = after.derive([o for o, _ in rows.pairs if o is not None], duck)
         new = after.derive(rows.new, duck, failed)
         record_failures(self._txn, rows.table, failed)

@@ -15,6 +15,7 @@ import numpy as np
 from seachange import errors
 from seachange.engine.buffer import Entry, IndexBuffer, StagedFile
 from seachange.engine.committer import LocalRows, Submission
+from seachange.engine.fill import published_conversion
 from seachange.engine.segments import write_rows, write_without
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.validate import WriteSet, conflict_with, validate
@@ -157,7 +158,10 @@ def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
         # The last moment to hear of an interrupt: what is sent may be committed.
         txn.client.interrupts.check()
         keys = WriteSet(draft.writes, txn.shares, oldest, draft.listed)
-        validated = validate(txn, keys, validated)
+        try:
+            validated = validate(txn, keys, validated)
+        except errors.SerializationFailure as problem:
+            raise published_conversion(txn) or problem from problem
         request = replace(_request(txn, draft, oldest), validated=validated)
         outcome = txn.epoch.committer.submit(Submission(request, tuple(draft.local)))
         match outcome:
@@ -171,6 +175,9 @@ def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
                     _list_keys(txn, draft)
                     _list_reads(txn, draft)
                 txn.epoch.catch_up()
+            case Conflict() if txn.unconverted:
+                txn.epoch.catch_up()
+                raise published_conversion(txn) or refusal(outcome, txn)
             case Fenced() if next(fenced) < REFITS_MAX:
                 _adapt(txn, draft, *refit())
             case Locked(key=key, strength=strength) if txn.claims.waits:

@@ -57,6 +57,7 @@ class TransactionSchema:
         self.fenced: set[TableId] = set()
         # Keys of other tables that rows of this transaction refer to, with the snapshot at which they were there.
         self.shares: dict[KeyHash, Seq] = {}
+        self.unconverted: dict[KeyHash, errors.Error] = {}
         # Jobs that begin with the commit of this transaction, which then stands for one statement.
         self.jobs: list[JobChange] = []
         self.stands_alone = False

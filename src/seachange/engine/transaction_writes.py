@@ -19,6 +19,7 @@ from seachange.engine.bulk_rules import check_change, check_load
 from seachange.engine.claims import Claim, claim_deletes, claim_inserts, claim_key, claim_updates
 from seachange.engine.client import Client
 from seachange.engine.deferral import Deferral
+from seachange.engine.derive import Failures
 from seachange.engine.epoch import EpochState
 from seachange.engine.fill import filler_of, record_failures
 from seachange.engine.foreign_key import ForeignKeys
@@ -28,7 +29,7 @@ from seachange.engine.writeplan import WritePlan
 from seachange.engine.writes import RowWriter
 from seachange.model.constraint import Action
 from seachange.model.descriptor import Column, Table
-from seachange.model.ids import ColumnId, IndexId, KeyHash, Seq, TableId
+from seachange.model.ids import IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
@@ -228,7 +229,7 @@ class TransactionWrites(TransactionReads):
             raise
 
     def _derive_new(self, plan: WritePlan, rows: Sequence[Row]) -> Sequence[Row]:
-        failed: set[ColumnId] = set()
+        failed: Failures = {}
         derived = plan.derive(rows, self.parts.duck, failed)
         record_failures(self, plan.table, failed)
         return derived

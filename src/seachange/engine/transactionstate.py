@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from seachange import errors
 from seachange.engine.buffer import WriteBuffer
 from seachange.engine.claims import Claims
 from seachange.engine.client import Client
@@ -29,7 +30,10 @@ class TransactionState(Protocol):
     relied_empty: dict[IndexId, tuple[Table, Seq]]
     fenced: set[TableId]
     shares: dict[KeyHash, Seq]
+    # Of the shares, those of conversions that had no value, and why.
+    unconverted: dict[KeyHash, errors.Error]
     jobs: list[JobChange]
+    stands_alone: bool
 
     def index_parts(self, table: Table, index: Index) -> SnapshotParts: ...
 

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from seachange.engine.check import RowChecks, compile_checks
-from seachange.engine.derive import Derivation, compile_derivation, member_position
+from seachange.engine.derive import Derivation, Failures, compile_derivation, member_position
 from seachange.model.constraint import ForeignKey
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
@@ -80,7 +80,7 @@ class WritePlan:
     # Foreign keys with the function that takes their key out of a row.
     foreign_keys: tuple[tuple[ForeignKey, Callable[[Row], Key]], ...]
 
-    def derive(self, rows: Sequence[Row], duck: Duck, failed: set[ColumnId] | None = None) -> Sequence[Row]:
+    def derive(self, rows: Sequence[Row], duck: Duck, failed: Failures | None = None) -> Sequence[Row]:
         """The rows with all that their entries are made from; `failed` is told of conversions that have no value."""
         return rows if self.derivation is None else self.derivation.derive(rows, duck, failed)
 

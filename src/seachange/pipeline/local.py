@@ -18,6 +18,7 @@ from seachange.model.ids import Epoch, IndexId, SegmentId, Seq, TableId
 from seachange.model.ops import BackfillIndexes, Validate
 from seachange.model.work import Built, UnitDone, Violation
 from seachange.pipeline.backfill import Report, Sizes, backfill
+from seachange.pipeline.converted import check_converted
 from seachange.pipeline.rebuild import Translate
 from seachange.pipeline.runs import Target
 from seachange.pipeline.source import Source, Sources, built_source, seen_through
@@ -39,8 +40,6 @@ class LocalPipeline:
     hold: Hold
     interrupts: Interrupts
     translate: Translate
-    # Whether a change notices that a row was written meanwhile which cannot be converted.
-    converts: bool = True
     sizes: Sizes = Sizes()  # noqa: RUF009 - a value
     # What was built as of a sequence and is not attached yet: other indexes may be made from it.
     _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
@@ -62,6 +61,15 @@ class LocalPipeline:
         with self.hold(at), self._workshop() as (workshop, _):
             return validate(op, self._sources(at), workshop, report)
 
+    def check_converted(self, table_id: TableId, at: Seq) -> None:
+        with self.hold(at), self._workshop() as (workshop, _):
+            sources = self._sources(at)
+            table = self._table(sources, table_id)
+            if table.next_primary is None:
+                raise errors.Bug(detail=f"table {table.name} is not converted as of {at}")
+            through = seen_through(table, table.next_primary.id)
+            check_converted(sources.load(through, through.primary), workshop)
+
     def rows(self, table_id: TableId, at: Seq) -> int:
         """Counted without the versions that others have superseded in files."""
         with self.hold(at):
@@ -77,13 +85,6 @@ class LocalPipeline:
     def _subject(self, op: BackfillIndexes, at: Seq) -> tuple[Source, list[Target]]:
         sources = self._sources(at)
         table = self._table(sources, op.table_id)
-        coming = table.next_primary
-        converted = next((column.name for column in table.columns if column.conversion is not None), None)
-        if not self.converts and converted is not None and coming is not None:
-            raise errors.FeatureNotSupported(
-                feature=f"converting column {converted} of {table.name}, which has rows,",
-                instead="Create another table and INSERT INTO it ... SELECT from this one.",
-            )
         through = seen_through(table, op.source_id)
         if through.primary.id != op.source_id:
             raise errors.Bug(detail=f"index {op.source_id} of {table.name} is to be read, and is not a primary one")

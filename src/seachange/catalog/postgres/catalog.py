@@ -21,6 +21,7 @@ from seachange.catalog.postgres.read import (
     read_contents,
     read_descriptors,
     read_entries,
+    read_first_reliance,
     read_newest_generation,
 )
 from seachange.catalog.postgres.schema import check_format, format_of, migrate
@@ -190,6 +191,9 @@ class PostgresCatalog:
 
     def follow(self, epoch: Epoch, after: Seq) -> tuple[LogEntry, ...]:
         return self._pool.run(lambda db: read_entries(db, epoch, after))
+
+    def first_reliance(self, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
+        return self._pool.run(lambda db: read_first_reliance(db, epoch, keys, after))
 
     def watch(self) -> DescriptorWatch:
         return DescriptorWatch(self.url)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import LiteralString
 
+from seachange.catalog.postgres.arrays import Bigints
 from seachange.catalog.postgres.connections import Connection, one_snapshot
 from seachange.catalog.rows import (
     DESCRIPTORS,
@@ -26,7 +27,7 @@ from seachange.catalog.rows import (
     segment_from,
 )
 from seachange.model.descriptor import PublishedDescriptor
-from seachange.model.ids import Epoch, IndexId, Seq
+from seachange.model.ids import Epoch, IndexId, KeyHash, Seq
 from seachange.model.log import LogEntry
 from seachange.model.segments import Generation, IndexContents
 
@@ -40,6 +41,8 @@ _LOG = """SELECT l.seq, l.timestamp_us, l.commit_id, l.writes, l.shares, l.bulk,
     CROSS JOIN (SELECT s.floor, n.live FROM seachange.sequencer s
         LEFT JOIN seachange.node n ON n.epoch = %b) c
     WHERE l.seq > %b AND l.seq <= seachange.head() ORDER BY l.seq, b.ordinal"""
+_FIRST_RELIANCE = """SELECT min(seq) FROM seachange.log
+    WHERE seq > %b AND seq <= seachange.head() AND shares && %b::bigint[]"""
 _LOG_COLUMNS = 8
 _BATCH_COLUMNS = slice(8, 12)
 _CHECK_COLUMNS = slice(12, 14)
@@ -92,6 +95,12 @@ def read_entries(db: Connection, epoch: Epoch, after: Seq) -> tuple[LogEntry, ..
     entries = {row[0]: row[:_LOG_COLUMNS] for row in rows}
     _read_parts(db, epoch, after, tuple(entries.values()), parts)
     return tuple(entry_from(row, tuple, parts) for row in entries.values())
+
+
+def read_first_reliance(db: Connection, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
+    ((found,),) = query(db, _FIRST_RELIANCE, after, Bigints(keys))
+    check(db, epoch, after)
+    return None if found is None else Seq(found)
 
 
 def _read_parts(db: Connection, epoch: Epoch, after: Seq, entries: Sequence[Row], parts: EntryParts) -> None:

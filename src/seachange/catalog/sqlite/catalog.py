@@ -21,6 +21,7 @@ from seachange.catalog.sqlite.read import (
     read_contents,
     read_descriptors,
     read_entries,
+    read_first_reliance,
     read_newest_generation,
     read_sequence_at,
 )
@@ -176,6 +177,10 @@ class SqliteCatalog:
             return ()
         with Read(self._readers) as db:
             return read_entries(db, epoch, after)
+
+    def first_reliance(self, epoch: Epoch, keys: Sequence[KeyHash], after: Seq) -> Seq | None:
+        with Read(self._readers) as db:
+            return read_first_reliance(db, epoch, keys, after)
 
     def watch(self) -> FileWatch:
         return FileWatch(self._path)

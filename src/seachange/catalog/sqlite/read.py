@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from seachange.catalog.rows import (
     BATCHES,
@@ -25,7 +25,7 @@ from seachange.catalog.rows import (
 )
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.descriptor import PublishedDescriptor
-from seachange.model.ids import Epoch, IndexId, Seq
+from seachange.model.ids import Epoch, IndexId, KeyHash, Seq
 from seachange.model.log import LogEntry
 from seachange.model.segments import Generation, IndexContents, InlineBatch, Segment
 
@@ -61,6 +61,7 @@ _INDEX_BATCHES = """SELECT position >> 16, index_id, layout_id, rows, payload
 _INDEX_SEGMENTS = """SELECT delta, id, index_id, layout_id, kind, seq, fresh, rows, size_bytes,
         checksum, key_min, key_max
     FROM segment WHERE index_id = ? AND delta > ? AND delta <= ? ORDER BY delta, id"""
+_SHARES = "SELECT seq, shares FROM log WHERE seq > ? AND length(shares) > 0 ORDER BY seq"
 _BOUNDS = "SELECT min(seq), max(seq) FROM log"
 _TIMESTAMP = "SELECT timestamp_us FROM log WHERE seq = ?"
 
@@ -88,6 +89,13 @@ def read_entries(db: sqlite3.Connection, epoch: Epoch, after: Seq) -> tuple[LogE
         parts.generations = group((row[3], _generation(db, row)) for row in swaps)
     check(db, epoch, after)
     return tuple(entry_from(row, unpack, parts) for row in rows)
+
+
+def read_first_reliance(db: sqlite3.Connection, epoch: Epoch, keys: Iterable[KeyHash], after: Seq) -> Seq | None:
+    wanted = frozenset(keys)
+    found = next((seq for seq, blob in db.execute(_SHARES, (after,)) if not wanted.isdisjoint(unpack(blob))), None)
+    check(db, epoch, after)
+    return None if found is None else Seq(found)
 
 
 def _batches(rows: sqlite3.Cursor) -> Iterator[tuple[int, InlineBatch]]:

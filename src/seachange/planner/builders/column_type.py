@@ -12,7 +12,7 @@ from seachange.model.defaults import constant_default, constant_value
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
-from seachange.model.statements import AlterColumnType, DropExpression, SetExpression
+from seachange.model.statements import AlterColumnType, DropExpression, SetExpression, Volatility
 from seachange.model.targets import Goal
 from seachange.model.types import SqlType, assignable, widens
 from seachange.planner.builders.column import indexes_on, resolve_type
@@ -41,6 +41,7 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
         _retype_added(draft, table_id, column_id, new)
         return
     if action.using is not None:
+        _refuse_changing(draft, table_id, action)
         conversion = bind_expression(draft, table_id, action.using.pieces, action.using.columns)
     else:
         conversion = Expression(f"CAST({column_reference(column_id)} AS {new.duckdb})", (column_id,))
@@ -59,6 +60,17 @@ def _retype_added(draft: Draft, table_id: TableId, column_id: ColumnId, new: Sql
     old = draft.column_type(table_id, column_id)
     draft.replace(old, elements.ColumnType(table_id, column_id, new))
     _recast_default(draft, table_id, column_id, old.type, new)
+
+
+def _refuse_changing(draft: Draft, table_id: TableId, action: AlterColumnType) -> None:
+    """Whoever writes a row during the change computes its value, and again when the row goes: it must be the same."""
+    assert action.using is not None
+    volatility = action.using.volatility
+    if volatility is not Volatility.IMMUTABLE and not draft.has_no_rows(table_id):
+        raise errors.FeatureNotSupported(
+            feature=f"converting column {action.name} of a table with rows by a function that is {volatility}",
+            instead="Convert by what is in the row, then UPDATE.",
+        )
 
 
 def _refuse_added(draft: Draft, table_id: TableId, conversion: Expression) -> None:

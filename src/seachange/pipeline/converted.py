@@ -1,0 +1,55 @@
+"""Whether all rows of a new primary index, as of one sequence, have values for the columns that are converted.
+
+Rows that were there when it was built were converted then, or the build has failed. Whoever has written one since that
+could not be converted has left NULL for it: only rows with NULL are looked at.
+"""
+
+from __future__ import annotations
+
+import duckdb
+
+from seachange import errors
+from seachange.model.descriptor import Column
+from seachange.pipeline.naming import name_row, naming_columns
+from seachange.pipeline.rebuild import Computed, computed_columns, locate
+from seachange.pipeline.source import Source, Unit
+from seachange.pipeline.workshop import Workshop
+from seachange.storage.arrow import column_name
+
+_EMPTY = "rows_without"
+
+
+def check_converted(source: Source, workshop: Workshop) -> None:
+    """Raises the error of the first row that has none."""
+    first, _ = computed_columns(source.table)
+    for item in (computed for computed in first if computed.column.conversion is not None):
+        for unit in source.units():
+            workshop.interrupts.check()
+            _check_unit(source, unit, item, workshop)
+
+
+def _check_unit(source: Source, unit: Unit, item: Computed, workshop: Workshop) -> None:
+    table, column = source.table, item.column
+    read = [column, *(table.column_by_id[c] for c in item.inputs), *naming_columns(table)]
+    scan = source.scan(list(dict.fromkeys(read)), unit.parts, workshop.warehouse, "rows")
+    empty = f"SELECT * FROM ({scan.sql}) WHERE {column_name(column.id)} IS NULL"  # noqa: S608 - named by id
+    with workshop.sorter() as sorter:
+        sorter.keep(_EMPTY, empty, scan)
+        try:
+            found = sorter.ask(f"SELECT rowid FROM {_EMPTY} WHERE ({item.text}) IS NOT NULL LIMIT 1")  # noqa: S608
+        except duckdb.Error as problem:
+            raise locate(sorter, _EMPTY, table, [item], problem, workshop.translate) from problem
+        if not column.nullable:
+            found = sorter.ask(f"SELECT rowid FROM {_EMPTY} LIMIT 1")  # noqa: S608 - the relation is ours
+        if found:
+            place = name_row(sorter, f"(SELECT * FROM {_EMPTY} WHERE rowid = {found[0][0]})", table)  # noqa: S608
+            raise _missing(source, column).located(f"the row with {place}")
+
+
+def _missing(source: Source, column: Column) -> errors.Error:
+    if not column.nullable:
+        return errors.NotNullViolation(column=column.name, relation=source.table.name)
+    return errors.DataError(
+        detail=f'column "{column.name}" of relation "{source.table.name}" was given a value that has none of type '
+        f"{column.type}"
+    )

@@ -1,0 +1,88 @@
+"""The type of a column changes while others write: a row that has no value of the new type fails the change."""
+
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.engine.session import Session
+from seachange.model.jobs import JobStatus
+from seachange.verify.consistency import check
+from tests.changer.changing import ask, begin, run_between
+from tests.support.nodes import Place
+
+ALTER = "alter table concurrently item alter column code type int using substr(code, 2)::int"
+# What the job does next when somebody writes: the last publishes the new column.
+MOMENTS = ["drain", "backfill", "mutation"]
+
+
+def before(stage: str, act: Callable[[], object]) -> Callable[[str], object]:
+    return lambda next_stage: act() if next_stage == stage else None
+
+
+def type_of(node: Node, column: str) -> str:
+    node.epoch.catch_up()
+    return str(node.epoch.schemas.newest.by_name["public", "item"].column_by_name[column].type)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_row_that_cannot_be_converted_fails_the_change(node: Node, moment: str):
+    job_id = begin(node, ALTER)
+    job = run_between(node, job_id, before(moment, lambda: ask(node, "insert into item values (1000, 'what', 1)")))
+    assert job.failure is not None
+    assert (job.status, job.failure.sqlstate) == (JobStatus.FAILED, "22P02")
+    assert "(id)=(1000)" in job.failure.message
+    assert type_of(node, "code") == "text"
+    assert ask(node, "select code from item where id = 1000") == [("what",)]
+    assert check(node) == []
+
+
+@pytest.mark.parametrize("how", ["delete from item where id = 7", "update item set code = 'c7' where id = 7"])
+def test_a_row_that_is_put_right_in_time_does_not(node: Node, how: str):
+    def write() -> None:
+        ask(node, "update item set code = 'what' where id = 7")
+        ask(node, how)
+
+    job = run_between(node, begin(node, ALTER), before("mutation", write))
+    assert job.status is JobStatus.SUCCEEDED
+    assert ask(node, "select id, code from item where id in (6, 7)") == [(6, 6), *([(7, 7)] if "update" in how else [])]
+    assert check(node) == []
+
+
+def test_what_is_no_longer_on_record_is_looked_for(node: Node):
+    """The keys of commits are forgotten below the floor, which nothing holds while a job waits."""
+
+    def forget() -> None:
+        for id_ in (2000, 2001):
+            ask(node, f"insert into item values ({id_}, 'c{id_}', 1)")
+        node.beat()
+        node.keeper.retention_us = 0
+        node.keeper.collect(node.epoch)
+
+    job = run_between(node, begin(node, ALTER), before("mutation", forget))
+    assert job.status is JobStatus.SUCCEEDED
+    looked = [event.text for event in node.parts.catalog.events() if "all rows have values" in event.text]
+    assert len(looked) == 1
+    assert ask(node, "select code from item where id > 1999 order by 1") == [(2000,), (2001,)]
+    assert check(node) == []
+
+
+@pytest.mark.parametrize("moment", ["backfill", "mutation"])
+def test_a_transaction_that_comes_too_late_is_told_of_its_row(shop: Place, node: Node, moment: str):
+    with closing(open_node(shop.data, shop.catalog, name="there")) as there, closing(Session(there)) as late:
+
+        def write() -> None:
+            late.execute("begin")
+            late.execute("insert into item values (1000, 'what', 1)")
+
+        job = run_between(node, begin(node, ALTER), before(moment, write))
+        assert job.status is JobStatus.SUCCEEDED
+        with pytest.raises(errors.Error) as caught:
+            late.execute("commit")
+        assert caught.value.sqlstate == "22P02"
+    assert type_of(node, "code") == "integer"
+    assert ask(node, "select count(*) from item where id = 1000") == [(0,)]
+    assert check(node) == []
