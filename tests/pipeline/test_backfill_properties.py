@@ -14,7 +14,8 @@ from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, IndexId, SegmentId
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.model.work import UnitDone
-from seachange.pipeline.backfill import Sizes, backfill
+from seachange.pipeline.backfill import backfill
+from seachange.pipeline.crew import LocalCrew, Sizes
 from tests.pipeline.worlds import Row, World, assert_generation, make_table, virtual
 from tests.storage.samples import TYPES, VALUES
 
@@ -111,7 +112,7 @@ def test_generations_are_those_of_the_oracle(tmp_path_factory: pytest.TempPathFa
     world, rows = build_world(tmp_path_factory.mktemp("w"), *drawn)
     targets = world.targets()
     reported: list[UnitDone] = []
-    built = backfill(world.source, targets, world.workshop, (), reported.append, SIZES)
+    built = world.backfill(targets, (), reported.append, SIZES)
     assert [b.index_id for b in built] == [t.index.id for t in targets]
     for target, generation in zip(targets, built, strict=True):
         assert_generation(world, target, generation, [row for row in rows if has_entry(target.index, row)])
@@ -131,7 +132,7 @@ def test_any_subset_of_units_may_be_kept(tmp_path: Any) -> None:
     world, rows = two_files(tmp_path)
     targets = world.targets()[:2]
     units: list[UnitDone] = []
-    first = backfill(world.source, targets, world.workshop, (), units.append, SIZES)
+    first = world.backfill(targets, (), units.append, SIZES)
     reading = [unit for unit in units if unit.rows]
     merging = [unit for unit in units if not unit.rows]
     assert len(reading) == 3
@@ -141,7 +142,7 @@ def test_any_subset_of_units_may_be_kept(tmp_path: Any) -> None:
     for kept in subsets:
         again: list[UnitDone] = []
         done = [unit for unit in units if unit.unit in kept]
-        built = backfill(world.source, targets, world.workshop, done, again.append, SIZES)
+        built = world.backfill(targets, done, again.append, SIZES)
         assert kept.isdisjoint(unit.unit for unit in again)
         for target, generation in zip(targets, built, strict=True):
             assert_generation(world, target, generation, rows)
@@ -154,7 +155,7 @@ def test_a_unit_whose_file_is_damaged_is_done_again(tmp_path: Any) -> None:
     world, rows = two_files(tmp_path)
     targets = world.targets()[:1]
     units: list[UnitDone] = []
-    backfill(world.source, targets, world.workshop, (), units.append, SIZES)
+    world.backfill(targets, (), units.append, SIZES)
     lost, cut = units[0], units[1]
     world.store.warehouse.delete(lost.files[0])
     path = world.store.files.path(world.store.warehouse.name(cut.files[0]))
@@ -163,7 +164,7 @@ def test_a_unit_whose_file_is_damaged_is_done_again(tmp_path: Any) -> None:
         file.write(b"x")
     world.store.warehouse.forget(cut.files[0])
     again: list[UnitDone] = []
-    (built,) = backfill(world.source, targets, world.workshop, units, again.append, SIZES)
+    (built,) = world.backfill(targets, units, again.append, SIZES)
     assert {lost.unit, cut.unit} <= {unit.unit for unit in again}
     assert_generation(world, targets[0], built, rows)
 
@@ -173,11 +174,11 @@ def test_units_of_other_rows_are_not_taken(tmp_path: Any) -> None:
     world, rows = two_files(tmp_path)
     targets = world.targets()[:1]
     units: list[UnitDone] = []
-    backfill(world.source, targets, world.workshop, (), units.append, SIZES)
+    world.backfill(targets, (), units.append, SIZES)
     world.files.clear()
     world.inline.clear()
     world.add_file(rows)
-    (built,) = backfill(world.source, targets, world.workshop, units, lambda _: None, SIZES)
+    (built,) = world.backfill(targets, units, lambda _: None, SIZES)
     assert_generation(world, targets[0], built, rows)
 
 
@@ -191,7 +192,8 @@ def test_a_unit_is_cut_before_its_next_file(tmp_path: Any) -> None:
         return reserved[-count:]
 
     units: list[UnitDone] = []
+    crew = LocalCrew(replace(world.workshop, reserve=reserve), SIZES)
     with pytest.raises(errors.QueryCanceled):
-        backfill(world.source, world.targets(), replace(world.workshop, reserve=reserve), (), units.append, SIZES)
+        backfill(world.source, world.targets(), crew, world.store.warehouse, (), units.append)
     assert len(reserved) == 1
     assert not units

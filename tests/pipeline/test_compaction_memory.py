@@ -14,13 +14,13 @@ from seachange.storage.bulk import sort_query_into_segments
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.plan import plan_rewrite
 from seachange.storage.sorter import Sorter
-from seachange.storage.spill import sorting_connection
+from seachange.storage.spill import SortLimits, sorting_connection
 from tests.pipeline.worlds import make_table
 from tests.storage.samples import Store
 
 ROWS = 600_000
 # More than the sort of a table takes, less than one takes that does not spill.
-MEMORY_BYTES = 64 << 20
+LIMITS = SortLimits(64 << 20)
 # What a sort needs at least is needed by each of its threads.
 THREADS = "SET threads = 2"
 
@@ -53,7 +53,7 @@ def rewriting(tmp_path_factory: pytest.TempPathFactory) -> Rewriting:
 
 def test_a_rewrite_larger_than_its_memory_spills(rewriting: Rewriting) -> None:
     store = rewriting.store
-    with Sorter(store.files, rewriting.spill, store.reserve, MEMORY_BYTES) as sorter:
+    with Sorter(store.files, rewriting.spill, store.reserve, LIMITS) as sorter:
         sorter.ask(THREADS)
         written = sorter.sort_scan(rewriting.scan, rewriting.shape)
     assert sum(segment.rows for segment in written) == rewriting.rows
@@ -62,7 +62,7 @@ def test_a_rewrite_larger_than_its_memory_spills(rewriting: Rewriting) -> None:
 def test_a_sort_over_the_joins_does_not_spill(rewriting: Rewriting) -> None:
     """Why the rows are kept in a table first. Should it fail with a newer DuckDB, the table may be needed no more."""
     scan, store = rewriting.scan, rewriting.store
-    with sorting_connection(rewriting.spill, MEMORY_BYTES) as duck:
+    with sorting_connection(rewriting.spill, LIMITS) as duck:
         duck.execute(THREADS)
         for name, relation in scan.relations.items():
             duck.register(name, relation)

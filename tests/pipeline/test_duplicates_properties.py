@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from seachange.model.descriptor import Column, Index
 from seachange.model.ids import ColumnId, GenerationId, IndexId
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
+from seachange.pipeline.crew import Sizes
 from seachange.pipeline.duplicates import find_duplicates, split_chain
 from seachange.pipeline.source import Source
 from seachange.storage.image import SnapshotParts
@@ -48,6 +49,10 @@ def expected(parts: Any, nulls_distinct: bool) -> int:
     return sum(count - 1 for count in Counter(keys).values())
 
 
+# So that neighbours are compared in several tasks.
+SIZES = Sizes(unit_rows=3)
+
+
 @given(
     st.lists(st.tuples(st.booleans(), st.lists(ENTRIES, max_size=6), st.lists(ENTRIES, max_size=3)), max_size=4),
     st.booleans(),
@@ -62,7 +67,9 @@ def test_duplicates_are_those_of_the_oracle(
     tmp_path_factory: pytest.TempPathFactory, parts: Any, nulls_distinct: bool
 ) -> None:
     world, source = index_world(tmp_path_factory.mktemp("w"), parts, nulls_distinct)
-    found = find_duplicates(source, world.workshop)
+    told: list[int] = []
+    found = find_duplicates(source, world.crew(SIZES), told.append)
+    assert sum(told) == source.rows
     wanted = expected(parts, nulls_distinct)
     assert (found[0] if found is not None else 0) == wanted
 
@@ -81,4 +88,6 @@ def test_the_last_key_of_a_file_is_compared_with_the_first_of_the_next(tmp_path:
     world, source = index_world(tmp_path, parts, True)
     chain, rest = split_chain(source)
     assert (len(chain), len(rest.files)) == (3, 0)
-    assert find_duplicates(source, world.workshop) == (2, (1.0, "x"))
+    for unit_rows in (1, 3, 100):
+        crew = world.crew(Sizes(unit_rows=unit_rows))
+        assert find_duplicates(source, crew, lambda _: None) == (2, (1.0, "x"))

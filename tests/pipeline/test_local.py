@@ -17,7 +17,7 @@ from seachange.model.ids import ColumnId, IndexId, Seq
 from seachange.model.ops import BackfillIndexes
 from seachange.model.states import State
 from seachange.model.work import Built, UnitDone
-from seachange.pipeline.backfill import Sizes
+from seachange.pipeline.crew import Sizes
 from seachange.pipeline.local import LocalPipeline
 from tests.engine.database import bulk, create, insert, rows
 from tests.support.nodes import Place

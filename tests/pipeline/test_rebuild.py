@@ -13,7 +13,7 @@ from seachange.model.ids import ColumnId, IndexId
 from seachange.model.states import State
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.model.work import Built, UnitDone
-from seachange.pipeline.backfill import Sizes, backfill
+from seachange.pipeline.crew import Sizes
 from seachange.pipeline.runs import Target
 from seachange.pipeline.source import seen_through
 from tests.pipeline.worlds import Row, World, assert_generation, make_table
@@ -51,7 +51,7 @@ def target(table: Table) -> Target:
 
 
 def rebuild(world: World, done: Any = (), report: Any = lambda _: None) -> Built:
-    (built,) = backfill(world.source, [target(world.table)], world.workshop, done, report, SIZES)
+    (built,) = world.backfill([target(world.table)], done, report, SIZES)
     return built
 
 
@@ -152,6 +152,6 @@ def test_other_indexes_end_in_the_key_of_the_new_primary_one(tmp_path: Path) -> 
     for member in built.members:
         second.files.append(type(world.files[0])(member.segment, world.files[-1].superseded))
     goal = Target(table, table.secondary[0])
-    (made,) = backfill(second.source, [goal], second.workshop, (), lambda _: None, SIZES)
+    (made,) = second.backfill([goal], (), lambda _: None, SIZES)
     assert_generation(second, goal, made, rows)
     assert second.entries(made)[0] == (0, "w100")

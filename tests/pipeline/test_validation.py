@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from seachange.model.descriptor import Column, Index
 from seachange.model.ids import ColumnId, IndexId
 from seachange.model.types import BIGINT, Kind, SqlType
+from seachange.pipeline.crew import LocalCrew
 from seachange.pipeline.validation import broken_rows, files_without_nulls, missing_parents
 from tests.pipeline.worlds import Row, World, make_table
 
@@ -61,7 +62,7 @@ def test_checks_count_what_the_oracle_counts(tmp_path_factory: pytest.TempPathFa
     world, rows = make_world(tmp_path_factory.mktemp("w"), parts)
     told: list[int] = []
     condition = '("c2" < "c4") IS FALSE'
-    found = broken_rows(world.source, (ColumnId(2), ColumnId(4)), condition, world.workshop, told.append)
+    found = broken_rows(world.source, (ColumnId(2), ColumnId(4)), condition, world.crew(), told.append)
     wanted = [row[1] for row in rows if row[2] is not None and row[4] is not None and not row[2] < row[4]]
     assert (found.rows if found is not None else 0) == len(wanted)
     assert found is None or {key for (key,) in found.keys} <= set(wanted)
@@ -83,18 +84,20 @@ def test_files_are_skipped_only_if_no_live_row_has_null(tmp_path_factory: pytest
             assert (file in skipped) == (not has_null)
 
 
-@given(PARTS, PARTS)
+@given(PARTS, PARTS, st.integers(1, 3))
 @QUICKLY
 def test_children_without_parents_are_those_of_the_oracle(
-    tmp_path_factory: pytest.TempPathFactory, children: Any, parents: Any
+    tmp_path_factory: pytest.TempPathFactory, children: Any, parents: Any, hands: int
 ) -> None:
     folder = tmp_path_factory.mktemp("w")
+    told: list[int] = []
     world, rows = make_world(folder, children)
     other, keys = make_world(folder, parents, beside=world)
     index = Index(IndexId(100), "p", (ColumnId(2), ColumnId(3)), True)
     # The index of a key is the table's rows here: what is read of it are its columns, by id.
     parent = replace(other.source, index=index, table=replace(other.table, primary=index))
-    found = missing_parents(world.source, [A, B], parent, world.workshop)
+    found = missing_parents(world.source, [A, B], parent, LocalCrew(world.workshop, hands=hands), told.append)
+    assert sum(told) == len(rows)
     present = {(row[2], row[3]) for row in keys}
     wanted = [(r[2], r[3]) for r in rows if None not in (r[2], r[3]) and (r[2], r[3]) not in present]
     assert (found.rows if found is not None else 0) == len(wanted)

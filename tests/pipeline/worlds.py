@@ -17,7 +17,9 @@ from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, GenerationId, IndexId, LayoutId, TableId
 from seachange.model.segments import Segment
 from seachange.model.types import SqlType
-from seachange.model.work import Built
+from seachange.model.work import Built, UnitDone
+from seachange.pipeline.backfill import Report, backfill
+from seachange.pipeline.crew import LocalCrew, Sizes
 from seachange.pipeline.runs import Target
 from seachange.pipeline.shape import base_shape
 from seachange.pipeline.source import Source
@@ -110,6 +112,18 @@ class World:
         return Workshop(
             self.store.warehouse, self.folder / "spill", self.store.reserve, self.interrupts, translate_error
         )
+
+    def crew(self, sizes: Sizes = Sizes()) -> LocalCrew:  # noqa: B008 - a value
+        return LocalCrew(self.workshop, sizes)
+
+    def backfill(
+        self,
+        targets: Sequence[Target],
+        done: Sequence[UnitDone],
+        report: Report,
+        sizes: Sizes = Sizes(),  # noqa: B008
+    ) -> tuple[Built, ...]:
+        return backfill(self.source, targets, self.crew(sizes), self.store.warehouse, done, report)
 
     def read(self, segment: Segment) -> list[tuple[Any, ...]]:
         table = pq.read_table(self.store.warehouse.path(segment))

@@ -19,7 +19,7 @@ from seachange.model.ids import ColumnId
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.runtime.faults import FAULTS
 from seachange.storage.bulk import Distinct, distinct_neighbours, sort_into_segments, sort_query_into_segments
-from seachange.storage.spill import sorting_connection
+from seachange.storage.spill import SortLimits, sorting_connection
 from tests.storage.samples import TYPES, Store, some_values, sorted_rows, table_of
 
 DOUBLE = SqlType(Kind.DOUBLE)
@@ -192,7 +192,7 @@ def test_the_sorted_point_lies_before_the_first_segment(store, connection):
 def test_a_sort_larger_than_its_memory_spills_and_tidies_up(store, tmp_path):
     shape = store.shape((BIGINT, TEXT), key=(0,), row_group_rows=40_960)
     spill = tmp_path / "spill"
-    with sorting_connection(spill, 48 << 20) as connection:
+    with sorting_connection(spill, SortLimits(48 << 20)) as connection:
         segments = sort_query_into_segments(
             connection,
             "SELECT (i * 7919) % 1500000 AS c1, md5(i::VARCHAR) AS c2 FROM range($count) r(i)",
@@ -213,7 +213,7 @@ def test_a_sort_larger_than_its_memory_spills_and_tidies_up(store, tmp_path):
 
 def test_no_room_to_spill_is_a_full_disk(store, tmp_path):
     shape = store.shape((BIGINT, TEXT), key=(0,))
-    with sorting_connection(tmp_path / "spill", 48 << 20) as connection:
+    with sorting_connection(tmp_path / "spill", SortLimits(48 << 20)) as connection:
         connection.execute("SET max_temp_directory_size = '1MB'")
         with pytest.raises(errors.DiskFull):
             sort_query_into_segments(

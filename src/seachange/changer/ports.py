@@ -39,11 +39,16 @@ class Pipeline(Protocol):
 
     `done` are the units that an earlier attempt at the same op and sequence has finished; `report` is told of each
     unit when it is done, keeps it, and may raise to stop the work. So the work of a unit that was reported is never
-    done again, whoever goes on with it.
+    done again, whoever goes on with it. `look` is called now and then while units are under way, and may raise too.
     """
 
     def backfill(
-        self, op: BackfillIndexes, at: Seq, done: Sequence[UnitDone], report: Callable[[UnitDone], None]
+        self,
+        op: BackfillIndexes,
+        at: Seq,
+        done: Sequence[UnitDone],
+        report: Callable[[UnitDone], None],
+        look: Callable[[], None],
     ) -> tuple[Built, ...]:
         """A generation for each of the op's indexes. Data that stands against it, a value that cannot be converted, is
         an error with its SQLSTATE (class 22 or 23)."""

@@ -28,7 +28,7 @@ from seachange.planner.stages import Phase, Progress, Stage
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
-# How often a validation writes down how far it has come, and looks at what was asked of the job.
+# How often long work looks at what was asked of the job, and a validation writes down how far it has come.
 LOOK_US = 1_000_000
 # So often rows are looked at again of which one may have no value of the new type.
 LOOKS_MAX = 20
@@ -119,6 +119,13 @@ class Runner:
             raise _Paused
         if record.request is JobRequest.CANCEL and job.can_be_canceled:
             raise errors.QueryCanceled(reason=f"CANCEL JOB {job.id}")
+
+    def _glance(self, job: Job) -> bool:
+        """Looks, if that was not done for a while, at what was asked of the job."""
+        due = self._clock.steady_us() - self._looked_us >= LOOK_US
+        if due:
+            self._heed(job)
+        return due
 
     def _reread(self, job: Job) -> Job:
         """The job as it is on record: steps of a stage may have gone on."""
@@ -214,8 +221,11 @@ class Runner:
                 nonlocal current
                 current = self._keep(current, number, unit)
 
+            def look() -> None:
+                self._glance(current)
+
             done = [unit for of, unit in current.units if of == number]
-            built += self._pipeline.backfill(op, at, done, keep)
+            built += self._pipeline.backfill(op, at, done, keep, look)
         reach("job.built")
         read = sum(unit.rows for _, unit in current.units)
         after = self._after(replace(current, units=()), plan, stage, began_us, read)
@@ -240,8 +250,7 @@ class Runner:
         def report(rows: int) -> None:
             nonlocal current
             current = replace(current, rows_done=current.rows_done + rows)
-            if self._clock.steady_us() - self._looked_us >= LOOK_US:
-                self._heed(current)
+            if self._glance(current):
                 current = self._record(current)
                 self._told(current)
 

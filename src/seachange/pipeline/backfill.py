@@ -10,70 +10,40 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from seachange import errors
 from seachange.model.segments import GenerationMember, Segment
 from seachange.model.work import Built, UnitDone
-from seachange.pipeline.merge import RANGE_ROWS_MAX, KeyRange, merge_range, plan_merge, tally_segments, total
-from seachange.pipeline.runs import Run, Tally, Target, build_runs, decode_runs, encode_runs
-from seachange.pipeline.source import UNIT_ROWS_MAX, Source, Unit
-from seachange.pipeline.workshop import Workshop
+from seachange.pipeline.crew import Crew, Sizes, run_all
+from seachange.pipeline.merge import KeyRange, cut_ranges, is_small, plan_merge, sample_step, total, whole_range
+from seachange.pipeline.runs import Run, Tally, Target, decode_runs, encode_runs
+from seachange.pipeline.source import Source
+from seachange.pipeline.tasks import BuildRuns, MergeRange, SampleKeys, TallySegments
 from seachange.storage.warehouse import Warehouse
 
 Report = Callable[[UnitDone], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How many rows a unit reads, and about how many a range has."""
-
-    unit_rows: int = UNIT_ROWS_MAX
-    range_rows: int = RANGE_ROWS_MAX
-
-
 def backfill(
     source: Source,
     targets: Sequence[Target],
-    workshop: Workshop,
+    crew: Crew,
+    warehouse: Warehouse,
     done: Sequence[UnitDone],
     report: Report,
-    sizes: Sizes | None = None,
 ) -> tuple[Built, ...]:
-    sizes = sizes or Sizes()
-    kept = {unit.unit: unit for unit in done}
-    runs: list[Run] = []
-    units = source.units(sizes.unit_rows)
-    for unit in units:
-        runs += _unit(source, unit, targets, workshop, kept, report)
-    return tuple(
-        _generation(target, [r for r in runs if r.index_id == target.index.id], workshop, kept, report, sizes)
-        for target in targets
-    )
-
-
-def _unit(
-    source: Source,
-    unit: Unit,
-    targets: Sequence[Target],
-    workshop: Workshop,
-    kept: dict[str, UnitDone],
-    report: Report,
-) -> Sequence[Run]:
-    # Which indexes are built is part of the work, and so of its name.
-    name = "-".join([unit.name, *(str(t.index.id) for t in targets)])
-    workshop.interrupts.check()
-    found = kept_runs(kept.get(name), workshop.warehouse)
-    if found is not None:
-        return found
-    runs = build_runs(source, unit, targets, workshop)
-    report(_done(name, runs, unit.rows))
-    return runs
-
-
-def _done(name: str, runs: Sequence[Run], rows: int) -> UnitDone:
-    return UnitDone(name, tuple(s.id for run in runs for s in run.segments), encode_runs(runs), rows)
+    """`warehouse` tells which files of finished units are whole."""
+    work = _Work(crew, warehouse, {unit.unit: unit for unit in done}, report, crew.sizes(source.rows))
+    runs = work.read(source, tuple(targets))
+    of_target = [[run for run in runs if run.index_id == target.index.id] for target in targets]
+    pairs = list(zip(targets, of_target, strict=True))
+    merged = work.merge(pairs)
+    tallies = work.tally(list(zip(targets, merged, strict=True)))
+    for (target, rows), found in zip(pairs, tallies, strict=True):
+        _compare(target, total(rows), found)
+    return tuple(_built(target, segments) for target, segments in zip(targets, merged, strict=True))
 
 
 def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | None:
@@ -89,36 +59,108 @@ def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | 
     return runs
 
 
-def _generation(
-    target: Target,
-    runs: Sequence[Run],
-    workshop: Workshop,
-    kept: dict[str, UnitDone],
-    report: Report,
-    sizes: Sizes,
-) -> Built:
-    segments, ranges = plan_merge(target, runs, workshop, sizes.range_rows)
-    for part in ranges:
-        segments = [*segments, *_merged(target, part, workshop, kept, report)]
-    workshop.interrupts.check()
-    expected, found = total(runs), tally_segments(target, segments, workshop)
+@dataclass(frozen=True, slots=True)
+class _Work:
+    crew: Crew
+    warehouse: Warehouse
+    kept: dict[str, UnitDone]
+    report: Report
+    sizes: Sizes
+
+    def read(self, source: Source, targets: tuple[Target, ...]) -> list[Run]:
+        """Sorted runs of all targets."""
+        runs: list[Run] = []
+        names: list[str] = []
+        tasks: list[BuildRuns] = []
+        for unit in source.units(self.sizes.unit_rows):
+            # Which indexes are built is part of the work, and so of its name.
+            name = "-".join([unit.name, *(str(t.index.id) for t in targets)])
+            found = kept_runs(self.kept.get(name), self.warehouse)
+            if found is not None:
+                runs += found
+            else:
+                names.append(name)
+                tasks.append(BuildRuns(replace(source, parts=unit.parts), unit, targets))
+
+        def finished(number: int, made: Sequence[Run]) -> None:
+            runs.extend(made)
+            self.report(_done(names[number], made, tasks[number].unit.rows))
+
+        self.crew.run(tasks, finished)
+        return runs
+
+    def merge(self, pairs: Sequence[tuple[Target, Sequence[Run]]]) -> list[list[Segment]]:
+        """The base segments of each target."""
+        segments: list[list[Segment]] = []
+        places: list[int] = []
+        tasks: list[MergeRange] = []
+        for place, (target, runs) in enumerate(pairs):
+            kept, groups = plan_merge(runs)
+            segments.append(kept)
+            for part in self._ranges(target, groups):
+                found = kept_runs(self.kept.get(part.name(target)), self.warehouse)
+                if found is not None:
+                    segments[place] += [segment for run in found for segment in run.segments]
+                else:
+                    places.append(place)
+                    tasks.append(MergeRange(target, part))
+
+        def finished(number: int, made: Sequence[Segment]) -> None:
+            task = tasks[number]
+            segments[places[number]] += made
+            run = Run(task.target.index.id, Tally(sum(s.rows for s in made), 0), tuple(made))
+            self.report(_done(task.part.name(task.target), (run,), 0))
+
+        self.crew.run(tasks, finished)
+        return segments
+
+    def _ranges(self, target: Target, groups: Sequence[list[Segment]]) -> list[KeyRange]:
+        rows_max = self.sizes.range_rows
+        step = sample_step(rows_max)
+        ranges = [whole_range(group) for group in groups if is_small(group, rows_max)]
+        large = [group for group in groups if not is_small(group, rows_max)]
+        sampled = run_all(self.crew, [SampleKeys(target, tuple(group), step) for group in large])
+        for group, samples in zip(large, sampled, strict=True):
+            ranges += cut_ranges(group, samples, step, rows_max)
+        return ranges
+
+    def tally(self, pairs: Sequence[tuple[Target, Sequence[Segment]]]) -> list[Tally]:
+        """Of each target, read back from the files."""
+        places: list[int] = []
+        tasks: list[TallySegments] = []
+        for place, (target, segments) in enumerate(pairs):
+            for part in _parts(segments, self.sizes.unit_rows):
+                places.append(place)
+                tasks.append(TallySegments(target, tuple(part)))
+        totals = [Tally(0, 0) for _ in pairs]
+        for place, found in zip(places, run_all(self.crew, tasks), strict=True):
+            totals[place] += found
+        return totals
+
+
+def _parts(segments: Sequence[Segment], rows_max: int) -> Iterator[list[Segment]]:
+    part: list[Segment] = []
+    for segment in segments:
+        if part and sum(s.rows for s in part) + segment.rows > rows_max:
+            yield part
+            part = []
+        part.append(segment)
+    if part:
+        yield part
+
+
+def _done(name: str, runs: Sequence[Run], rows: int) -> UnitDone:
+    return UnitDone(name, tuple(s.id for run in runs for s in run.segments), encode_runs(runs), rows)
+
+
+def _compare(target: Target, expected: Tally, found: Tally) -> None:
     if expected != found:
         raise errors.Bug(
             detail=f"index {target.index.name} of {target.table.name} was built with {found.entries} entries for "
             f"{expected.entries} rows, or with other values"
         )
+
+
+def _built(target: Target, segments: Sequence[Segment]) -> Built:
     ordered = sorted(segments, key=lambda segment: segment.key_min)
     return Built(target.index.id, tuple(GenerationMember(segment) for segment in ordered))
-
-
-def _merged(
-    target: Target, part: KeyRange, workshop: Workshop, kept: dict[str, UnitDone], report: Report
-) -> Sequence[Segment]:
-    name = part.name(target)
-    workshop.interrupts.check()
-    found = kept_runs(kept.get(name), workshop.warehouse)
-    if found is None:
-        segments = merge_range(target, part, workshop)
-        found = (Run(target.index.id, Tally(sum(s.rows for s in segments), 0), tuple(segments)),)
-        report(_done(name, found, 0))
-    return [segment for run in found for segment in run.segments]

@@ -6,15 +6,19 @@ overlap others, rows in the catalog) is compared among itself, and with the rest
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from seachange.model.descriptor import Column
 from seachange.model.scan import Scan
+from seachange.pipeline.crew import Crew
 from seachange.pipeline.source import Source
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.arrow import column_name
@@ -28,14 +32,76 @@ from seachange.storage.segment_reader import reading
 Found = tuple[int, Key]
 
 
-def find_duplicates(source: Source, workshop: Workshop) -> Found | None:
+def find_duplicates(source: Source, crew: Crew, report: Callable[[int], None]) -> Found | None:
     """How many rows have the key of another before them, and one such key."""
     chain, rest = split_chain(source)
-    found = [_in_chain(source, chain, workshop)]
+    tasks: list[CompareNeighbours | CompareAcross] = []
+    before: FileSlice | None = None
+    for part in _slices(chain, crew.sizes(source.rows).unit_rows):
+        tasks.append(CompareNeighbours(replace(source, parts=SnapshotParts(tuple(part), ())), before))
+        before = part[-1]
     if rest.files or rest.inline:
-        found.append(_across(source, SnapshotParts(tuple(chain), ()), rest, workshop))
-    hits = [hit for hit in found if hit is not None]
+        tasks.append(CompareAcross(replace(source, parts=rest), SnapshotParts(tuple(chain), ())))
+    found: dict[int, Found | None] = {}
+
+    def finished(number: int, hit: Found | None) -> None:
+        found[number] = hit
+        report(tasks[number].source.rows)
+
+    crew.run(tasks, finished)
+    hits = [hit for _, hit in sorted(found.items()) if hit is not None]
     return (sum(rows for rows, _ in hits), hits[0][1]) if hits else None
+
+
+def _slices(chain: Sequence[FileSlice], rows_max: int) -> Iterator[list[FileSlice]]:
+    part: list[FileSlice] = []
+    rows = 0
+    for file in chain:
+        if part and rows + file.segment.rows > rows_max:
+            yield part
+            part, rows = [], 0
+        part.append(file)
+        rows += file.segment.rows
+    if part:
+        yield part
+
+
+@dataclass(frozen=True, slots=True)
+class CompareNeighbours:
+    """The files of `source` follow each other by their keys; the last row of `before` comes before them."""
+
+    source: Source
+    before: FileSlice | None
+
+    @property
+    def title(self) -> str:
+        return f"compare {self.source.rows} neighbours in {self.source.index.name}"
+
+    @property
+    def segments(self) -> int:
+        return 0
+
+    def run(self, workshop: Workshop) -> Found | None:
+        return _in_chain(self.source, self.before, workshop)
+
+
+@dataclass(frozen=True, slots=True)
+class CompareAcross:
+    """The rows of `source` lie across the chain."""
+
+    source: Source
+    chain: SnapshotParts
+
+    @property
+    def title(self) -> str:
+        return f"compare {self.source.rows} entries of {self.source.index.name} with all others"
+
+    @property
+    def segments(self) -> int:
+        return 0
+
+    def run(self, workshop: Workshop) -> Found | None:
+        return _across(self.source, self.chain, self.source.parts, workshop)
 
 
 def split_chain(source: Source) -> tuple[list[FileSlice], SnapshotParts]:
@@ -53,11 +119,11 @@ def split_chain(source: Source) -> tuple[list[FileSlice], SnapshotParts]:
     return chain, SnapshotParts(tuple(rest), source.parts.inline)
 
 
-def _in_chain(source: Source, chain: Sequence[FileSlice], workshop: Workshop) -> Found | None:
+def _in_chain(source: Source, before: FileSlice | None, workshop: Workshop) -> Found | None:
     names = [column_name(c) for c in source.index.key]
     rows, key = 0, None
-    last: list[pa.Array] | None = None
-    for columns in _live_keys(chain, names, workshop):
+    last = None if before is None else _last_live_key(before, names, workshop)
+    for columns in _live_keys(source.parts.files, names, workshop):
         workshop.interrupts.check()
         joined = [pa.concat_arrays(pair) for pair in zip(last, columns, strict=True)] if last else columns
         same = equal_neighbours([comparable(column) for column in joined], source.index.nulls_distinct)
@@ -73,18 +139,40 @@ def _in_chain(source: Source, chain: Sequence[FileSlice], workshop: Workshop) ->
 def _live_keys(chain: Sequence[FileSlice], names: list[str], workshop: Workshop) -> Iterator[list[pa.Array]]:
     """The key columns, a row group at a time, without the rows that are superseded."""
     for file in chain:
-        workshop.warehouse.path(file.segment)
-        name = segment_name(file.segment.id)
-        gone = np.zeros(file.segment.rows, dtype=bool)
-        gone[file.superseded] = True
+        gone = _gone(file)
         start = 0
-        with reading(name), workshop.warehouse.files.open_input(name) as opened:
-            for batch in pq.ParquetFile(opened).iter_batches(columns=names):
+        with _opened(file, workshop) as opened:
+            for batch in opened.iter_batches(columns=names):
                 keep = pa.array(~gone[start : start + batch.num_rows])
                 start += batch.num_rows
                 live = batch.filter(keep)
                 if live.num_rows:
                     yield [live.column(name) for name in names]
+
+
+def _last_live_key(file: FileSlice, names: list[str], workshop: Workshop) -> list[pa.Array]:
+    place = int(np.flatnonzero(~_gone(file))[-1])
+    with _opened(file, workshop) as opened:
+        group = start = 0
+        while start + opened.metadata.row_group(group).num_rows <= place:
+            start += opened.metadata.row_group(group).num_rows
+            group += 1
+        rows = opened.read_row_group(group, columns=names).slice(place - start, 1)
+    return [rows.column(name).combine_chunks() for name in names]
+
+
+def _gone(file: FileSlice) -> NDArray[np.bool_]:
+    gone = np.zeros(file.segment.rows, dtype=bool)
+    gone[file.superseded] = True
+    return gone
+
+
+@contextmanager
+def _opened(file: FileSlice, workshop: Workshop) -> Iterator[pq.ParquetFile]:
+    workshop.warehouse.path(file.segment)
+    name = segment_name(file.segment.id)
+    with reading(name), workshop.warehouse.files.open_input(name) as opened:
+        yield pq.ParquetFile(opened)
 
 
 def _across(source: Source, chain: SnapshotParts, rest: SnapshotParts, workshop: Workshop) -> Found | None:

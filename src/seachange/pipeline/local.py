@@ -1,4 +1,5 @@
-"""The kernels in this process, as of a sequence that is held while they read.
+"""The kernels over a catalog and a warehouse, as of a sequence that is held while they read, done by a crew: this
+process, unless another is given.
 
 **Invariant:** a segment that was reserved and not reported is given up when the work fails; one that was reported is
 the job's.
@@ -17,18 +18,24 @@ from seachange.model.descriptor import Table
 from seachange.model.ids import Epoch, IndexId, SegmentId, Seq, TableId
 from seachange.model.ops import BackfillIndexes, Validate
 from seachange.model.work import Built, UnitDone, Violation
-from seachange.pipeline.backfill import Report, Sizes, backfill
+from seachange.pipeline.backfill import Report, backfill
 from seachange.pipeline.converted import check_converted
+from seachange.pipeline.crew import Crew, LocalCrew, Sizes
 from seachange.pipeline.rebuild import Translate
 from seachange.pipeline.runs import Target
 from seachange.pipeline.source import Source, Sources, built_source, seen_through
 from seachange.pipeline.validation import Progress, validate
 from seachange.pipeline.workshop import Interrupts, Workshop
 from seachange.runtime.faults import reach
+from seachange.storage.spill import SortLimits
 from seachange.storage.warehouse import Warehouse
 
 # Keeps a sequence readable: nothing that a snapshot at it can reach is collected.
 Hold = Callable[[Seq], AbstractContextManager[None]]
+
+
+def _pass() -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +48,15 @@ class LocalPipeline:
     interrupts: Interrupts
     translate: Translate
     sizes: Sizes = Sizes()  # noqa: RUF009 - a value
+    limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
+    # Makes a crew of others; None is this process. The second is called now and then while they are at work.
+    hire: Callable[[Workshop, Callable[[], None]], Crew] | None = None
     # What was built as of a sequence and is not attached yet: other indexes may be made from it.
     _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
 
-    def backfill(self, op: BackfillIndexes, at: Seq, done: Sequence[UnitDone], report: Report) -> tuple[Built, ...]:
+    def backfill(
+        self, op: BackfillIndexes, at: Seq, done: Sequence[UnitDone], report: Report, look: Callable[[], None] = _pass
+    ) -> tuple[Built, ...]:
         with self.hold(at), self._workshop() as (workshop, reserved):
 
             def told(unit: UnitDone) -> None:
@@ -53,13 +65,15 @@ class LocalPipeline:
                 report(unit)
 
             source, targets = self._subject(op, at)
-            built = backfill(source, targets, workshop, done, told, self.sizes)
+            crew = self._crew(workshop, look)
+            built = backfill(source, targets, crew, self.warehouse, done, told)
             self._built.update({(generation.index_id, at): generation for generation in built})
             return built
 
     def validate(self, op: Validate, at: Seq, report: Progress) -> Violation | None:
         with self.hold(at), self._workshop() as (workshop, _):
-            return validate(op, self._sources(at), workshop, report)
+            crew = self._crew(workshop, lambda: report(0))
+            return validate(op, self._sources(at), crew, self.warehouse, report)
 
     def check_converted(self, table_id: TableId, at: Seq) -> None:
         with self.hold(at), self._workshop() as (workshop, _):
@@ -81,6 +95,9 @@ class LocalPipeline:
         inline = sum(batch.rows for delta in contents.deltas for batch in delta.batches)
         deltas = sum(segment.rows for delta in contents.deltas for segment in delta.segments)
         return inline + deltas + sum(m.segment.rows - len(m.deleted) // 4 for m in members)
+
+    def _crew(self, workshop: Workshop, look: Callable[[], None]) -> Crew:
+        return LocalCrew(workshop, self.sizes) if self.hire is None else self.hire(workshop, look)
 
     def _subject(self, op: BackfillIndexes, at: Seq) -> tuple[Source, list[Target]]:
         sources = self._sources(at)
@@ -112,8 +129,23 @@ class LocalPipeline:
             reach("segment.reserved")
             return ids
 
+        def give_up(ids: Sequence[SegmentId]) -> None:
+            if ids:
+                reserved.difference_update(ids)
+                self.catalog.abandon_segments(self.epoch, sorted(ids))
+
+        workshop = Workshop(
+            self.warehouse,
+            self.spill,
+            reserve,
+            self.interrupts,
+            self.translate,
+            self.limits,
+            give_up,
+            reserved.difference_update,
+        )
         try:
-            yield Workshop(self.warehouse, self.spill, reserve, self.interrupts, self.translate), reserved
+            yield workshop, reserved
         except errors.Error:
             if reserved:
                 self.catalog.abandon_segments(self.epoch, sorted(reserved))

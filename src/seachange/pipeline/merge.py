@@ -57,31 +57,44 @@ def clusters(segments: Iterable[Segment]) -> list[list[Segment]]:
     return groups
 
 
-def plan_merge(
-    target: Target, runs: Sequence[Run], workshop: Workshop, rows_max: int = RANGE_ROWS_MAX
-) -> tuple[list[Segment], list[KeyRange]]:
-    """The segments that stay as they are, and the ranges that the others are merged in."""
+def sample_step(rows_max: int) -> int:
+    return max(min(_SAMPLE_STEP, rows_max // 4), 1)
+
+
+def plan_merge(runs: Iterable[Run]) -> tuple[list[Segment], list[list[Segment]]]:
+    """The segments that stay as they are, and the groups of those that are merged."""
     kept: list[Segment] = []
-    ranges: list[KeyRange] = []
+    groups: list[list[Segment]] = []
     for group in clusters(segment for run in runs for segment in run.segments):
         if len(group) == 1:
             kept += group
-        elif sum(segment.rows for segment in group) <= rows_max:
-            ranges.append(KeyRange(tuple(group), None, None, sum(s.rows for s in group)))
         else:
-            ranges += _cut(target, group, workshop, rows_max)
-    return kept, ranges
+            groups.append(group)
+    return kept, groups
 
 
-def _cut(target: Target, group: Sequence[Segment], workshop: Workshop, rows_max: int) -> list[KeyRange]:
-    step = max(min(_SAMPLE_STEP, rows_max // 4), 1)
+def is_small(group: Sequence[Segment], rows_max: int) -> bool:
+    return sum(segment.rows for segment in group) <= rows_max
+
+
+def whole_range(group: Sequence[Segment]) -> KeyRange:
+    return KeyRange(tuple(group), None, None, sum(segment.rows for segment in group))
+
+
+def sample_keys(target: Target, group: Sequence[Segment], step: int, workshop: Workshop) -> list[tuple[Any, ...]]:
+    """Values of the first key column in order, each with how many times it was met."""
     name = column_name(target.index.key[0])
     sql = (
         f"SELECT {name}, count(*) FROM read_parquet($files) "  # noqa: S608 - named by id
         f"WHERE file_row_number % {step} = 0 AND {name} IS NOT NULL GROUP BY {name} ORDER BY {name}"
     )
     with workshop.sorter() as sorter:
-        samples = sorter.fetch(sql, Scan(sql, {"files": workshop.warehouse.paths(group)}))
+        return sorter.fetch(sql, Scan(sql, {"files": workshop.warehouse.paths(group)}))
+
+
+def cut_ranges(
+    group: Sequence[Segment], samples: Iterable[tuple[Any, ...]], step: int, rows_max: int
+) -> list[KeyRange]:
     return [KeyRange(tuple(group), low, high, rows) for low, high, rows in cut_points(samples, step, rows_max)]
 
 

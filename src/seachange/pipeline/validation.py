@@ -7,7 +7,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow.parquet as pq
 
@@ -19,9 +19,10 @@ from seachange.model.ops import Validate
 from seachange.model.scan import Scan
 from seachange.model.states import State
 from seachange.model.work import Violation
+from seachange.pipeline.crew import Crew
 from seachange.pipeline.duplicates import find_duplicates
 from seachange.pipeline.naming import SHOWN_MAX, naming_columns, show_key, show_keys
-from seachange.pipeline.source import Source, Sources, seen_through
+from seachange.pipeline.source import Source, Sources, Unit, seen_through
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.arrow import column_name
 from seachange.storage.image import FileSlice, SnapshotParts
@@ -41,8 +42,8 @@ class Broken:
     keys: tuple[Key, ...]
 
 
-def validate(op: Validate, sources: Sources, workshop: Workshop, report: Progress) -> Violation | None:
-    validation = _Validation(sources, sources.tables(), workshop, report)
+def validate(op: Validate, sources: Sources, crew: Crew, warehouse: Warehouse, report: Progress) -> Violation | None:
+    validation = _Validation(sources, sources.tables(), crew, warehouse, report)
     match op.element:
         case elements.CheckConstraint() as check:
             return validation.check(check)
@@ -60,13 +61,14 @@ def validate(op: Validate, sources: Sources, workshop: Workshop, report: Progres
 class _Validation:
     sources: Sources
     tables: dict[int, Table]
-    workshop: Workshop
+    crew: Crew
+    warehouse: Warehouse
     report: Progress
 
     def check(self, element: elements.CheckConstraint) -> Violation | None:
         source = self._rows(element.table_id, element.column_ids)
         condition = f"({element.expression}) IS FALSE"
-        broken = broken_rows(source, element.column_ids, condition, self.workshop, self.report)
+        broken = broken_rows(source, element.column_ids, condition, self.crew, self.report)
         if broken is None:
             return None
         name = _constraint_name(source.table, element.constraint_id)
@@ -77,11 +79,11 @@ class _Validation:
         source = self._rows(element.table_id, (element.column_id,))
         column = source.table.column_by_id[element.column_id]
         condition = f"{column_name(column.id)} IS NULL"
-        skipped = files_without_nulls(source, column, self.workshop.warehouse)
+        skipped = files_without_nulls(source, column, self.warehouse)
         self.report(sum(f.segment.rows - len(f.superseded) for f in skipped))
         rest = tuple(f for f in source.parts.files if f not in skipped)
         left = Source(source.table, source.index, source.generation_id, SnapshotParts(rest, source.parts.inline))
-        broken = broken_rows(left, (column.id,), condition, self.workshop, self.report)
+        broken = broken_rows(left, (column.id,), condition, self.crew, self.report)
         if broken is None:
             return None
         message = f'column "{column.name}" of relation "{source.table.name}" contains null values'
@@ -91,8 +93,7 @@ class _Validation:
         table = seen_through(self._table(element.table_id), element.source_id)
         index = table.index_by_id[element.index_id]
         source = self.sources.load(table, index)
-        found = find_duplicates(source, self.workshop)
-        self.report(source.rows)
+        found = find_duplicates(source, self.crew, self.report)
         if found is None:
             return None
         rows, key = found
@@ -104,8 +105,7 @@ class _Validation:
         source = self._rows(element.table_id, element.column_ids)
         parent = self._parent(element.parent_id, element.parent_index_id)
         columns = [source.table.column_by_id[c] for c in element.column_ids]
-        broken = missing_parents(source, columns, parent, self.workshop)
-        self.report(source.rows)
+        broken = missing_parents(source, columns, parent, self.crew, self.report)
         if broken is None:
             return None
         name = _constraint_name(source.table, element.constraint_id)
@@ -154,25 +154,61 @@ def _violation(sqlstate: str, message: str, source: Source, broken: Broken) -> V
     return Violation(sqlstate, message, f"{rows}: {shown}.", broken.rows)
 
 
+@dataclass(frozen=True, slots=True)
+class FindBroken:
+    """Rows that a condition over some columns holds for."""
+
+    source: Source
+    columns: tuple[ColumnId, ...]
+    condition: str
+
+    @property
+    def title(self) -> str:
+        return f"check {self.source.rows} rows of {self.source.table.name}"
+
+    @property
+    def segments(self) -> int:
+        return 0
+
+    def run(self, workshop: Workshop) -> Broken:
+        table = self.source.table
+        shown = naming_columns(table)
+        read = list(dict.fromkeys([*(table.column_by_id[c] for c in self.columns), *shown]))
+        names = ", ".join(column_name(c.id) for c in shown)
+        scan = self.source.scan(read, self.source.parts, workshop.warehouse, "rows")
+        found = f"SELECT {names} FROM ({scan.sql}) WHERE {self.condition}"  # noqa: S608 - named by id
+        return _count_and_show(found, scan, workshop)
+
+
 def broken_rows(
-    source: Source, columns: Sequence[ColumnId], condition: str, workshop: Workshop, report: Progress
+    source: Source, columns: Sequence[ColumnId], condition: str, crew: Crew, report: Progress
 ) -> Broken | None:
-    """Rows that a condition holds for, unit by unit."""
-    shown = naming_columns(source.table)
-    read = list(dict.fromkeys([*(source.table.column_by_id[c] for c in columns), *shown]))
-    names = ", ".join(column_name(c.id) for c in shown)
-    rows = 0
-    keys: list[Key] = []
-    for unit in source.units():
-        workshop.interrupts.check()
-        scan = source.scan(read, unit.parts, workshop.warehouse, "rows")
-        found = f"SELECT {names} FROM ({scan.sql}) WHERE {condition}"  # noqa: S608 - named by id
-        with workshop.sorter() as sorter:
-            ((count,),) = sorter.ask(f"SELECT count(*) FROM ({found})", scan)  # noqa: S608 - as above
-            if count and len(keys) < SHOWN_MAX:
-                keys += sorter.fetch(f"{found} ORDER BY ALL LIMIT {SHOWN_MAX}", scan)
-        rows += count
-        report(unit.rows)
+    """Unit by unit."""
+    return _together(crew, [FindBroken(part, tuple(columns), condition) for part in _units(source, crew)], report)
+
+
+def _units(source: Source, crew: Crew) -> list[Source]:
+    return [replace(source, parts=unit.parts) for unit in source.units(crew.sizes(source.rows).unit_rows)]
+
+
+def _count_and_show(found: str, scan: Scan, workshop: Workshop) -> Broken:
+    with workshop.sorter() as sorter:
+        ((count,),) = sorter.ask(f"SELECT count(*) FROM ({found})", scan)  # noqa: S608 - columns are named by id
+        keys = sorter.fetch(f"{found} ORDER BY ALL LIMIT {SHOWN_MAX}", scan) if count else []
+    return Broken(count, tuple(keys))
+
+
+def _together(crew: Crew, tasks: Sequence[FindBroken] | Sequence[FindOrphans], report: Progress) -> Broken | None:
+    """What the tasks have found, in their order."""
+    found: dict[int, Broken] = {}
+
+    def finished(number: int, broken: Broken) -> None:
+        found[number] = broken
+        report(tasks[number].source.rows)
+
+    crew.run(tasks, finished)
+    rows = sum(broken.rows for broken in found.values())
+    keys = [key for number in sorted(found) for key in found[number].keys]
     return Broken(rows, tuple(keys[:SHOWN_MAX])) if rows else None
 
 
@@ -195,22 +231,43 @@ def _has_no_nulls(source: Source, file: FileSlice, column: Column, warehouse: Wa
     return all(g is not None and g.has_null_count and g.null_count == 0 for g in groups)
 
 
-def missing_parents(source: Source, columns: Sequence[Column], parent: Source, workshop: Workshop) -> Broken | None:
+@dataclass(frozen=True, slots=True)
+class FindOrphans:
     """Rows that refer to a key which the parent's index does not have."""
-    others = [parent.table.column_by_id[c] for c in parent.index.key]
-    child = source.scan(list(dict.fromkeys(columns)), source.parts, workshop.warehouse, "child")
-    keys = parent.scan(others, parent.parts, workshop.warehouse, "parent")
-    scan = Scan("", {**child.parameters, **keys.parameters}, {**child.relations, **keys.relations})
-    names = ", ".join(f"s.{column_name(c.id)}" for c in columns)
-    present = " AND ".join(f"s.{column_name(c.id)} IS NOT NULL" for c in columns)
-    pairs = zip(columns, others, strict=True)
-    same = " AND ".join(f"s.{column_name(c.id)} = p.{column_name(o.id)}" for c, o in pairs)
-    missing = (
-        f"SELECT {names} FROM (SELECT * FROM ({child.sql}) s WHERE {present}) s "  # noqa: S608 - named by id
-        f"ANTI JOIN ({keys.sql}) p ON {same}"
-    )
-    with workshop.sorter() as sorter:
-        ((count,),) = sorter.ask(f"SELECT count(*) FROM ({missing})", scan)  # noqa: S608 - as above
-        if not count:
-            return None
-        return Broken(count, tuple(sorter.fetch(f"{missing} ORDER BY ALL LIMIT {SHOWN_MAX}", scan)))
+
+    source: Source
+    columns: tuple[Column, ...]
+    parent: Source
+
+    @property
+    def title(self) -> str:
+        return f"look for the parents of {self.source.rows} rows of {self.source.table.name}"
+
+    @property
+    def segments(self) -> int:
+        return 0
+
+    def run(self, workshop: Workshop) -> Broken:
+        others = [self.parent.table.column_by_id[c] for c in self.parent.index.key]
+        child = self.source.scan(list(dict.fromkeys(self.columns)), self.source.parts, workshop.warehouse, "child")
+        keys = self.parent.scan(others, self.parent.parts, workshop.warehouse, "parent")
+        scan = Scan("", {**child.parameters, **keys.parameters}, {**child.relations, **keys.relations})
+        names = ", ".join(f"s.{column_name(c.id)}" for c in self.columns)
+        present = " AND ".join(f"s.{column_name(c.id)} IS NOT NULL" for c in self.columns)
+        pairs = zip(self.columns, others, strict=True)
+        same = " AND ".join(f"s.{column_name(c.id)} = p.{column_name(o.id)}" for c, o in pairs)
+        missing = (
+            f"SELECT {names} FROM (SELECT * FROM ({child.sql}) s WHERE {present}) s "  # noqa: S608 - named by id
+            f"ANTI JOIN ({keys.sql}) p ON {same}"
+        )
+        return _count_and_show(missing, scan, workshop)
+
+
+def missing_parents(
+    source: Source, columns: Sequence[Column], parent: Source, crew: Crew, report: Progress
+) -> Broken | None:
+    """Each task reads all parents, so there are no more tasks than hands."""
+    per_task = -(-source.rows // crew.hands) or 1
+    units = source.units(per_task) if crew.hands > 1 else [Unit("", source.parts)]
+    tasks = [FindOrphans(replace(source, parts=unit.parts), tuple(columns), parent) for unit in units]
+    return _together(crew, tasks, report)

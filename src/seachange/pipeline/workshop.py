@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from seachange.model.ids import SegmentId
 from seachange.pipeline.rebuild import Translate
 from seachange.storage.segment_writer import Reserve
 from seachange.storage.sorter import Sorter
+from seachange.storage.spill import SortLimits
 from seachange.storage.warehouse import Warehouse
 
 
@@ -28,20 +29,29 @@ class Interrupts(Protocol):
         """An interrupt ends the query that this one runs."""
 
 
+def _keep(ids: Sequence[SegmentId]) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """`translate` makes the client's error of DuckDB's."""
+    """`translate` makes the client's error of DuckDB's. Segments that were reserved and not reported are garbage
+    at once by `give_up`; those that somebody may still be writing are garbage when the epoch ends, by `leave`."""
 
     warehouse: Warehouse
     spill: Path
     reserve: Reserve
     interrupts: Interrupts
     translate: Translate
+    limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
+    give_up: Callable[[Sequence[SegmentId]], None] = _keep
+    leave: Callable[[Sequence[SegmentId]], None] = _keep
 
     @contextmanager
     def sorter(self) -> Iterator[Sorter]:
         """Every query of it can be interrupted."""
-        with Sorter(self.warehouse.files, self.spill, self.take) as sorter, self.interrupts.reaching(sorter):
+        made = Sorter(self.warehouse.files, self.spill, self.take, self.limits)
+        with made as sorter, self.interrupts.reaching(sorter):
             try:
                 yield sorter
             except duckdb.Error as problem:

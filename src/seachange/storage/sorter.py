@@ -18,21 +18,25 @@ from seachange.storage.bulk import Distinct, guarded, sort_into_segments, sort_q
 from seachange.storage.keys import Key
 from seachange.storage.plan import quote
 from seachange.storage.segment_writer import Reserve, SegmentShape
-from seachange.storage.spill import SORT_BYTES_MAX, sorting, sorting_connection
+from seachange.storage.spill import SortLimits, sorting, sorting_connection
 
 
 class Sorter:
     def __init__(
-        self, files: FileSystem, spill: Path, reserve: Reserve, memory_bytes_max: int = SORT_BYTES_MAX
+        self,
+        files: FileSystem,
+        spill: Path,
+        reserve: Reserve,
+        limits: SortLimits = SortLimits(),  # noqa: B008 - a value
     ) -> None:
         self._files = files
         self._spill = spill
+        self._limits = limits
         self._reserve = reserve
-        self._memory_bytes_max = memory_bytes_max
         self._stack = ExitStack()
 
     def __enter__(self) -> Sorter:
-        self._duck = self._stack.enter_context(sorting_connection(self._spill, self._memory_bytes_max))
+        self._duck = self._stack.enter_context(sorting_connection(self._spill, self._limits))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:

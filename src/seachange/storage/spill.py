@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -22,14 +23,26 @@ SORT_BYTES_MAX = 512 << 20
 _LOCK_NAME = "lock"
 
 
+@dataclass(frozen=True, slots=True)
+class SortLimits:
+    """What one sort may take; 0 threads are as many as there are cores."""
+
+    memory_bytes_max: int = SORT_BYTES_MAX
+    threads: int = 0
+
+
 @contextmanager
-def sorting_connection(spill: Path, memory_bytes_max: int = SORT_BYTES_MAX) -> Iterator[duckdb.DuckDBPyConnection]:
+def sorting_connection(
+    spill: Path,
+    limits: SortLimits = SortLimits(),  # noqa: B008 - a value
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB of its own, so that neither its memory nor its spilled blocks are those of the node's statements."""
     with _spill_folder(spill) as folder:
         connection = duckdb.connect(
             ":memory:",
             config={
-                "memory_limit": f"{memory_bytes_max}B",
+                "memory_limit": f"{limits.memory_bytes_max}B",
+                **({"threads": str(limits.threads)} if limits.threads else {}),
                 "temp_directory": str(folder),
                 # Rows are sorted on the way out: to keep the order in which they came would only take memory.
                 "preserve_insertion_order": "false",
