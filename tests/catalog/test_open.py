@@ -1,7 +1,6 @@
 """Finding, creating and refusing catalogs."""
 
 import sqlite3
-from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
 import psycopg
@@ -77,7 +76,7 @@ def make_format_1(url: str) -> None:
         db.close()
     else:
         with psycopg.connect(url) as connection:
-            connection.execute(files(postgres_schema.__package__).joinpath("format_1.sql").read_bytes())
+            postgres_schema.run_script(connection, postgres_schema.MIGRATIONS[0])
     set_format(url, 1)
 
 

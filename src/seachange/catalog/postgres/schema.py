@@ -9,7 +9,7 @@ from seachange.catalog.port import FORMAT
 from seachange.catalog.postgres.connections import SERVER_VERSION_MIN, Connection, describe
 from seachange.runtime.faults import reach
 
-# The sequencer lock; format_1.sql takes the same.
+# The sequencer lock; functions.sql takes the same.
 _LOCK = "SELECT pg_advisory_xact_lock(5873429021876)"
 # Asked of the table itself: to_regclass may answer from before the lock was granted.
 _HAS_TABLES = "SELECT count(*) > 0 FROM pg_catalog.pg_namespace WHERE nspname = 'seachange'"
@@ -18,8 +18,10 @@ _SET_FORMAT = "UPDATE seachange.sequencer SET format = %s"
 # A program that knows only the older format must not go on writing it.
 _END_OLDER_NODES = "UPDATE seachange.node SET live = false WHERE format < %s"
 
-# Migration n makes a catalog of format n out of one of format n - 1.
-MIGRATIONS = ("format_1.sql", "format_2.sql", "format_3.sql")
+# Migration n makes the tables of format n out of those of format n - 1; the last one is followed by the functions,
+# of which there is only the newest version.
+MIGRATIONS = ("tables_1.sql", "tables_2.sql", "tables_3.sql")
+FUNCTIONS = "functions.sql"
 
 
 def format_of(db: Connection) -> int:
@@ -50,11 +52,17 @@ def migrate(db: Connection, url: str) -> None:
             if found == FORMAT:
                 return
             reach("migration.started")
-            db.execute(files(__package__).joinpath(MIGRATIONS[found]).read_bytes())
+            run_script(db, MIGRATIONS[found])
+            if found + 1 == FORMAT:
+                run_script(db, FUNCTIONS)
             db.execute(_SET_FORMAT, (found + 1,))
             db.execute(_END_OLDER_NODES, (found + 1,))
             reach("migration.applied")
         reach("migration.committed")
+
+
+def run_script(db: Connection, name: str) -> None:
+    db.execute(files(__package__).joinpath(name).read_bytes())
 
 
 def _checked_format(db: Connection, url: str) -> int:

@@ -1,162 +1,27 @@
--- The tables and functions of a PostgreSQL catalog, format 1.
+-- The functions of a PostgreSQL catalog, as the newest format has them: made
+-- anew by the migration to it. A function that goes, or takes other arguments,
+-- is dropped by the migration that does away with it.
 --
--- The log has a row of sequence 0, before every commit, so that it is never
--- empty and the head is its last row. Everything that changes the log runs in a
--- function that takes the sequencer lock first and looks afterwards: in READ
--- COMMITTED each statement of a function sees what was committed before it.
+-- Everything that changes the log runs in a function that takes the sequencer
+-- lock first and looks afterwards: in READ COMMITTED each statement of a
+-- function sees what was committed before it.
 
-CREATE SCHEMA seachange;
-
-CREATE TABLE seachange.sequencer (
-    one smallint PRIMARY KEY DEFAULT 1 CHECK (one = 1),
-    format integer NOT NULL DEFAULT 0,
-    floor bigint NOT NULL DEFAULT 0,
-    next_epoch bigint NOT NULL DEFAULT 1,
-    next_id bigint NOT NULL DEFAULT 1,
-    next_segment bigint NOT NULL DEFAULT 1,
-    next_generation bigint NOT NULL DEFAULT 1,
-    -- The first sequence that no partition of the inline batches holds.
-    partitioned bigint NOT NULL DEFAULT 0
-);
-INSERT INTO seachange.sequencer DEFAULT VALUES;
-
-CREATE TABLE seachange.node (
-    epoch bigint PRIMARY KEY,
-    name text NOT NULL,
-    live boolean NOT NULL,
-    low_water bigint NOT NULL,
-    heartbeat_us bigint NOT NULL,
-    expiry_ms bigint NOT NULL,
-    format integer NOT NULL
-) WITH (fillfactor = 50);
-
-CREATE TABLE seachange.log (
-    seq bigint PRIMARY KEY,
-    timestamp_us bigint NOT NULL,
-    commit_id bytea NOT NULL UNIQUE,
-    writes bigint[] NOT NULL,
-    shares bigint[] NOT NULL,
-    bulk bigint[] NOT NULL,
-    touched bigint[] NOT NULL,
-    parts integer NOT NULL
-);
-INSERT INTO seachange.log VALUES (0, 0, '', '{}', '{}', '{}', '{}', 0);
-
-CREATE TABLE seachange.burned (
-    commit_id bytea PRIMARY KEY,
-    timestamp_us bigint NOT NULL
-);
-
-CREATE TABLE seachange.batch (
-    seq bigint NOT NULL,
-    ordinal integer NOT NULL,
-    index_id bigint NOT NULL,
-    layout_id bigint NOT NULL,
-    rows bigint NOT NULL,
-    payload bytea NOT NULL,
-    PRIMARY KEY (seq, ordinal)
-) PARTITION BY RANGE (seq);
-CREATE INDEX batch_index ON seachange.batch (index_id, seq);
--- Compressing would cost more, under the lock, than it saves.
-ALTER TABLE seachange.batch ALTER COLUMN payload SET STORAGE EXTERNAL;
-
-CREATE TABLE seachange.batch_partition (
-    first bigint PRIMARY KEY,
-    beyond bigint NOT NULL
-);
-
-CREATE TABLE seachange.intent (
-    segment_id bigint PRIMARY KEY,
-    epoch bigint NOT NULL
-);
-
-CREATE TABLE seachange.segment (
-    id bigint PRIMARY KEY,
-    index_id bigint NOT NULL,
-    layout_id bigint NOT NULL,
-    kind smallint NOT NULL,
-    seq bigint NOT NULL,
-    fresh boolean NOT NULL,
-    rows bigint NOT NULL,
-    size_bytes bigint NOT NULL,
-    checksum bytea NOT NULL,
-    key_min bytea NOT NULL,
-    key_max bytea NOT NULL,
-    -- The commit that attached it, as long as it is a delta.
-    delta bigint
-);
-CREATE INDEX segment_delta ON seachange.segment (index_id, delta) WHERE delta IS NOT NULL;
-CREATE INDEX segment_seq ON seachange.segment (delta) WHERE delta IS NOT NULL;
-
-CREATE TABLE seachange.garbage (segment_id bigint PRIMARY KEY);
-
-CREATE TABLE seachange.generation (
-    id bigint PRIMARY KEY,
-    index_id bigint NOT NULL,
-    base bigint NOT NULL,
-    swap bigint NOT NULL
-);
-CREATE INDEX generation_index ON seachange.generation (index_id, id);
-CREATE INDEX generation_swap ON seachange.generation (swap);
-
-CREATE TABLE seachange.generation_member (
-    generation_id bigint NOT NULL,
-    ordinal integer NOT NULL,
-    segment_id bigint NOT NULL,
-    deleted bytea NOT NULL,
-    PRIMARY KEY (generation_id, ordinal)
-);
-CREATE INDEX member_segment ON seachange.generation_member (segment_id);
-
-CREATE TABLE seachange.descriptor (
-    id bigint PRIMARY KEY,
-    version bigint NOT NULL,
-    name text NOT NULL,
-    live boolean NOT NULL,
-    min_version bigint NOT NULL,
-    changed bigint NOT NULL
-);
-CREATE INDEX descriptor_name ON seachange.descriptor (name);
-
-CREATE TABLE seachange.descriptor_version (
-    id bigint NOT NULL,
-    version bigint NOT NULL,
-    seq bigint NOT NULL,
-    body text,
-    PRIMARY KEY (id, version)
-);
-CREATE INDEX descriptor_seq ON seachange.descriptor_version (seq);
-
--- Which descriptor an index belongs to, and the sequence from which no version
--- has it any more.
-CREATE TABLE seachange.index_owner (
-    index_id bigint PRIMARY KEY,
-    descriptor_id bigint NOT NULL,
-    dropped bigint
-);
-CREATE INDEX owner_descriptor ON seachange.index_owner (descriptor_id);
-
-CREATE TABLE seachange.claim (
-    resource text PRIMARY KEY,
-    epoch bigint NOT NULL
-);
-
-CREATE FUNCTION seachange.now_us() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+CREATE OR REPLACE FUNCTION seachange.now_us() RETURNS bigint LANGUAGE sql VOLATILE AS $$
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 $$;
 
 -- The key is the one that schema.py takes for migrations.
-CREATE FUNCTION seachange.lock_sequencer() RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION seachange.lock_sequencer() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(5873429021876);
 END $$;
 
-CREATE FUNCTION seachange.head() RETURNS bigint LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION seachange.head() RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT seq FROM seachange.log ORDER BY seq DESC LIMIT 1
 $$;
 
 -- Timestamps rise with the sequence, so no index over them is kept.
-CREATE FUNCTION seachange.sequence_at(at_us bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION seachange.sequence_at(at_us bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 DECLARE
     low bigint;
     high bigint;
@@ -176,7 +41,7 @@ END $$;
 
 -- Partitions are attached, not created in place: that lock lets readers and
 -- writers go on.
-CREATE FUNCTION seachange.add_partitions(upto bigint, span bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION seachange.add_partitions(upto bigint, span bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     lower_bound bigint;
     partition_name text;
@@ -197,7 +62,7 @@ END $$;
 
 -- The reason why descriptors, raises, generations or segments cannot be
 -- published, or null.
-CREATE FUNCTION seachange.superseded(my_epoch bigint, head bigint, changes jsonb) RETURNS text LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION seachange.superseded(my_epoch bigint, head bigint, changes jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     problem text;
 BEGIN
@@ -226,16 +91,19 @@ BEGIN
             ORDER BY g.id DESC LIMIT 1) n ON true
         WHERE n.id IS DISTINCT FROM c.expected OR c.base < coalesce(n.base, 0) OR c.base > head LIMIT 1;
     IF FOUND THEN RETURN problem; END IF;
+    problem := seachange.job_problem(my_epoch, changes);
+    IF problem IS NOT NULL THEN RETURN problem; END IF;
     -- A file that is to be attached must still be ours: garbage collection may
     -- have taken its intent.
     SELECT 'segment ' || s.id INTO problem
         FROM jsonb_to_recordset(changes->'segments') AS s(id bigint, delta boolean)
         WHERE NOT EXISTS (SELECT 1 FROM seachange.intent i WHERE i.segment_id = s.id AND i.epoch = my_epoch)
+            AND NOT seachange.keeps(changes, s.id)
             AND (s.delta OR NOT EXISTS (SELECT 1 FROM seachange.segment o WHERE o.id = s.id)) LIMIT 1;
     RETURN problem;
 END $$;
 
-CREATE FUNCTION seachange.publish_descriptors(my_seq bigint, changes jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION seachange.publish_descriptors(my_seq bigint, changes jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO seachange.descriptor AS d
         SELECT c.id, c.version, c.name, c.body IS NOT NULL, CASE WHEN c.body IS NULL THEN c.version ELSE 0 END, my_seq
@@ -262,15 +130,19 @@ BEGIN
     END IF;
 END $$;
 
-CREATE FUNCTION seachange.publish_generations(my_seq bigint, changes jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION seachange.publish_generations(my_seq bigint, changes jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     swap record;
     generation_id bigint;
 BEGIN
-    -- Intents become references; a segment that is one already stays as it is.
+    -- Intents and files that the job kept become references; a segment that is
+    -- one already stays as it is.
     WITH taken AS (
         DELETE FROM seachange.intent i USING jsonb_to_recordset(changes->'segments') AS s(id bigint)
-        WHERE i.segment_id = s.id RETURNING i.segment_id)
+        WHERE i.segment_id = s.id RETURNING i.segment_id),
+    kept AS (
+        SELECT s.id AS segment_id FROM jsonb_to_recordset(changes->'segments') AS s(id bigint)
+        WHERE seachange.keeps(changes, s.id))
     INSERT INTO seachange.segment
         SELECT s.id, s.index_id, s.layout_id, s.kind,
             CASE WHEN s.delta THEN my_seq ELSE coalesce(s.base, my_seq - 1) END,
@@ -279,7 +151,7 @@ BEGIN
         FROM jsonb_to_recordset(changes->'segments') AS s(id bigint, index_id bigint, layout_id bigint,
             kind smallint, fresh boolean, rows bigint, size_bytes bigint, checksum text, key_min text, key_max text,
             delta boolean, base bigint)
-        JOIN taken ON taken.segment_id = s.id;
+        JOIN (SELECT segment_id FROM taken UNION SELECT segment_id FROM kept) t ON t.segment_id = s.id;
     FOR swap IN SELECT * FROM jsonb_to_recordset(changes->'generations')
             AS c(index_id bigint, base bigint, members jsonb) LOOP
         UPDATE seachange.sequencer SET next_generation = next_generation + 1
@@ -294,7 +166,7 @@ END $$;
 
 -- The oldest commit above `validated` that wrote or relied upon one of many keys:
 -- comparing each with each would take too long.
-CREATE FUNCTION seachange.conflict_of_many(validated bigint, head bigint, my_writes bigint[], needed bigint[])
+CREATE OR REPLACE FUNCTION seachange.conflict_of_many(validated bigint, head bigint, my_writes bigint[], needed bigint[])
 RETURNS bigint LANGUAGE sql AS $$
     SELECT min(k.seq) FROM (
         SELECT w.seq FROM (SELECT l.seq, unnest(l.writes) AS key FROM seachange.log l
@@ -306,13 +178,13 @@ $$;
 
 -- Decides the members of a batch in order, each under its own sequence.
 --
--- Per member, `positions` holds validated, oldest and parts; `numbers` its
+-- Per member, `positions` holds validated, oldest, parts and actor; `numbers` its
 -- writes, shares, bulk, touched, versions (pairs) and batches (triples of index,
 -- layout, rows), one after the other; `ends` where each of the six ends;
 -- `payloads` what its batches hold; `changes` the rarer rest.
 --
 -- `code` is one of commit.Code; what a and b mean depends on it.
-CREATE FUNCTION seachange.commit_batch(
+CREATE OR REPLACE FUNCTION seachange.commit_batch(
     my_epoch bigint, ids bytea[], positions bigint[], numbers bigint[], ends bigint[], payloads bytea[], changes jsonb[],
     span bigint
 ) RETURNS TABLE (code integer, a bigint, b bigint, detail text) LANGUAGE plpgsql AS $$
@@ -339,10 +211,11 @@ DECLARE
     needed bigint[];
     few boolean;
     repeated boolean := true;
+    has_locks boolean;
 BEGIN
     PERFORM pg_advisory_xact_lock(5873429021876);
-    SELECT l.seq, l.timestamp_us, s.floor, s.partitioned, n.live
-        INTO head, last_us, low, partitions, alive
+    SELECT l.seq, l.timestamp_us, s.floor, s.partitioned, n.live, EXISTS (SELECT 1 FROM seachange.lock)
+        INTO head, last_us, low, partitions, alive, has_locks
         FROM (SELECT o.seq, o.timestamp_us FROM seachange.log o ORDER BY o.seq DESC LIMIT 1) l,
             seachange.sequencer s LEFT JOIN seachange.node n ON n.epoch = my_epoch;
     now_us := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
@@ -358,7 +231,7 @@ BEGIN
     <<members>>
     FOR i IN 1 .. cardinality(ids) LOOP
         cut := ends[i * 6 - 5 : i * 6];
-        validated := positions[i * 3 - 2];
+        validated := positions[i * 4 - 3];
         batches := (cut[6] - cut[5]) / 3;
         my_changes := changes[i];
 
@@ -376,7 +249,7 @@ BEGIN
             NULL;
         ELSIF alive IS NOT TRUE THEN
             code := 4; a := my_epoch;
-        ELSIF validated < low OR positions[i * 3 - 1] < low THEN
+        ELSIF validated < low OR positions[i * 4 - 2] < low THEN
             code := 5; a := low;
         END IF;
 
@@ -428,11 +301,18 @@ BEGIN
             END IF;
         END IF;
 
+        -- Another's lock stands against it: its node waits, and sends it again.
+        IF code IS NULL AND has_locks THEN
+            SELECT k.key, k.guard INTO a, b FROM seachange.lock k
+                WHERE k.guard = ANY (my_writes) AND (k.epoch, k.actor) <> (my_epoch, positions[i * 4]) LIMIT 1;
+            IF FOUND THEN code := 8; END IF;
+        END IF;
+
         IF code IS NULL THEN
             head := head + 1;
             last_us := greatest(now_us, last_us + 1);
             INSERT INTO seachange.log VALUES
-                (head, last_us, ids[i], my_writes, my_shares, my_bulk, my_touched, positions[i * 3]);
+                (head, last_us, ids[i], my_writes, my_shares, my_bulk, my_touched, positions[i * 4 - 1]);
             IF batches > 0 THEN
                 IF head >= partitions THEN
                     partitions := seachange.add_partitions(head + 1, span);
@@ -445,6 +325,7 @@ BEGIN
             IF my_changes IS NOT NULL THEN
                 PERFORM seachange.publish_descriptors(head, my_changes);
                 PERFORM seachange.publish_generations(head, my_changes);
+                PERFORM seachange.publish_jobs(my_epoch, head, last_us, my_changes);
             END IF;
             code := 0; a := head; b := last_us;
         END IF;
@@ -454,7 +335,7 @@ BEGIN
 END $$;
 
 -- How a commit ended; an id that is not in the log is burned, which gives null.
-CREATE FUNCTION seachange.outcome(my_id bytea) RETURNS TABLE (seq bigint, timestamp_us bigint) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION seachange.outcome(my_id bytea) RETURNS TABLE (seq bigint, timestamp_us bigint) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM seachange.lock_sequencer();
     RETURN QUERY SELECT l.seq, l.timestamp_us FROM seachange.log l WHERE l.commit_id = my_id;
@@ -463,36 +344,45 @@ BEGIN
     END IF;
 END $$;
 
-CREATE FUNCTION seachange.register_node(my_name text, my_expiry_ms bigint, my_format integer) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION seachange.register_node(my_name text, my_expiry_ms bigint, my_format integer)
+RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     my_epoch bigint;
 BEGIN
     PERFORM seachange.lock_sequencer();
     UPDATE seachange.sequencer SET next_epoch = next_epoch + 1 RETURNING next_epoch - 1 INTO my_epoch;
-    INSERT INTO seachange.node
-        VALUES (my_epoch, my_name, true, seachange.head(), seachange.now_us(), my_expiry_ms, my_format);
+    INSERT INTO seachange.node (epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark)
+        VALUES (my_epoch, my_name, true, seachange.head(), seachange.now_us(), my_expiry_ms, my_format,
+            seachange.head());
     RETURN my_epoch;
 END $$;
 
-CREATE FUNCTION seachange.end_node(my_epoch bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION seachange.end_node(my_epoch bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM seachange.lock_sequencer();
     UPDATE seachange.node SET live = false WHERE epoch = my_epoch;
+    PERFORM seachange.forget_locks(ARRAY[my_epoch]);
 END $$;
 
-CREATE FUNCTION seachange.expire_nodes() RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION seachange.expire_nodes() RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+DECLARE
+    expired bigint[];
 BEGIN
     PERFORM seachange.lock_sequencer();
-    RETURN QUERY UPDATE seachange.node n SET live = false
-        WHERE n.live AND n.heartbeat_us + n.expiry_ms * 1000 < seachange.now_us() RETURNING n.epoch;
+    WITH ended AS (
+        UPDATE seachange.node n SET live = false
+        WHERE n.live AND n.heartbeat_us + n.expiry_ms * 1000 < seachange.now_us() RETURNING n.epoch)
+    SELECT coalesce(array_agg(epoch), '{}') INTO expired FROM ended;
+    PERFORM seachange.forget_locks(expired);
+    RETURN QUERY SELECT unnest(expired);
 END $$;
 
-CREATE FUNCTION seachange.is_live(my_epoch bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION seachange.is_live(my_epoch bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT coalesce((SELECT n.live FROM seachange.node n WHERE n.epoch = my_epoch), false)
 $$;
 
 -- The first of the reserved segment ids, null for an epoch that has ended.
-CREATE FUNCTION seachange.reserve_segments(my_epoch bigint, amount bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION seachange.reserve_segments(my_epoch bigint, amount bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     first bigint;
 BEGIN
@@ -504,7 +394,7 @@ BEGIN
 END $$;
 
 -- Null for an epoch that has ended.
-CREATE FUNCTION seachange.claim(my_epoch bigint, my_resource text) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION seachange.claim(my_epoch bigint, my_resource text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM seachange.lock_sequencer();
     IF NOT seachange.is_live(my_epoch) THEN RETURN NULL; END IF;
@@ -518,7 +408,7 @@ END $$;
 -- gives the new floor, null for an epoch that has ended. Of an index, the newest
 -- generation swapped in at or below the floor, all later ones, and every delta
 -- above its base stay.
-CREATE FUNCTION seachange.raise_floor(my_epoch bigint, retention_us bigint, burned_kept_us bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION seachange.raise_floor(my_epoch bigint, retention_us bigint, burned_kept_us bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     low bigint;
 BEGIN
@@ -565,7 +455,7 @@ BEGIN
 END $$;
 
 -- Whether no reader at or above the floor looks at a batch of these sequences.
-CREATE FUNCTION seachange.is_unread(first bigint, beyond bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION seachange.is_unread(first bigint, beyond bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT NOT EXISTS (
         SELECT 1 FROM seachange.batch b, seachange.sequencer s
         WHERE b.seq >= first AND b.seq < beyond
@@ -574,3 +464,119 @@ CREATE FUNCTION seachange.is_unread(first bigint, beyond bigint) RETURNS boolean
             AND NOT EXISTS (SELECT 1 FROM seachange.index_owner o
                 WHERE o.index_id = b.index_id AND o.dropped <= s.floor))
 $$;
+
+-- By other holders and, unless the actor has a part of the lock already, by
+-- those who came first. Strengths that add up to five exclude each other.
+CREATE OR REPLACE FUNCTION seachange.is_blocked(my_epoch bigint, my_actor bigint, my_key bigint, my_strength bigint)
+RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT 1 FROM seachange.lock l WHERE l.key = my_key AND l.strength + my_strength >= 5
+            AND (l.epoch, l.actor) <> (my_epoch, my_actor))
+        OR (EXISTS (SELECT 1 FROM seachange.lock_wait w WHERE w.key = my_key AND w.strength + my_strength >= 5
+                AND (w.epoch, w.actor) <> (my_epoch, my_actor)
+                AND w.turn < coalesce((SELECT m.turn FROM seachange.lock_wait m
+                    WHERE m.epoch = my_epoch AND m.actor = my_actor AND m.key = my_key), 9223372036854775807))
+            AND NOT EXISTS (SELECT 1 FROM seachange.lock o
+                WHERE o.key = my_key AND o.epoch = my_epoch AND o.actor = my_actor))
+$$;
+
+-- Grants wishes, triples of key, strength and guard, in order, at most `most`.
+-- `policy` is what to do about the first that is blocked: 0 waits for it, 1
+-- gives up, 2 goes on to the next. `head` is null for an epoch that has ended.
+CREATE OR REPLACE FUNCTION seachange.take_locks(
+    my_epoch bigint, my_actor bigint, my_scope bigint, wishes bigint[], policy bigint, most bigint
+) RETURNS TABLE (head bigint, granted boolean[]) LANGUAGE plpgsql AS $$
+DECLARE
+    my_key bigint;
+    my_strength bigint;
+    amount bigint := 0;
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    granted := '{}';
+    IF NOT seachange.is_live(my_epoch) THEN RETURN NEXT; RETURN; END IF;
+    head := seachange.head();
+    FOR i IN 1 .. cardinality(wishes) BY 3 LOOP
+        EXIT WHEN amount >= most;
+        my_key := wishes[i]; my_strength := wishes[i + 1];
+        IF NOT seachange.is_blocked(my_epoch, my_actor, my_key, my_strength) THEN
+            INSERT INTO seachange.lock AS l VALUES (my_key, my_epoch, my_actor, my_scope, my_strength, wishes[i + 2])
+                ON CONFLICT (key, epoch, actor, scope) DO UPDATE SET strength = excluded.strength, guard = excluded.guard
+                WHERE excluded.strength > l.strength;
+            granted := granted || true;
+            amount := amount + 1;
+            CONTINUE;
+        END IF;
+        granted := granted || false;
+        EXIT WHEN policy = 1;
+        IF policy = 0 THEN
+            PERFORM 1 FROM seachange.lock_wait w WHERE w.epoch = my_epoch AND w.actor = my_actor
+                AND w.key = my_key AND w.strength = my_strength;
+            IF NOT FOUND THEN
+                DELETE FROM seachange.lock_wait w WHERE w.epoch = my_epoch AND w.actor = my_actor;
+                INSERT INTO seachange.lock_wait (key, epoch, actor, strength)
+                    VALUES (my_key, my_epoch, my_actor, my_strength);
+            END IF;
+            RETURN NEXT;
+            RETURN;
+        END IF;
+    END LOOP;
+    DELETE FROM seachange.lock_wait w WHERE w.epoch = my_epoch AND w.actor = my_actor;
+    RETURN NEXT;
+END $$;
+
+CREATE OR REPLACE FUNCTION seachange.forget_locks(my_epochs bigint[]) RETURNS void LANGUAGE sql AS $$
+    DELETE FROM seachange.lock WHERE epoch = ANY (my_epochs);
+    DELETE FROM seachange.lock_wait WHERE epoch = ANY (my_epochs);
+$$;
+
+-- Whether one of the jobs that a commit changes keeps a file.
+CREATE OR REPLACE FUNCTION seachange.keeps(changes jsonb, my_segment bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT 1 FROM seachange.job_file f, jsonb_to_recordset(changes->'jobs') AS j(id bigint)
+        WHERE f.segment_id = my_segment AND f.job_id = j.id)
+$$;
+
+-- What of the jobs stands against a commit: another revision, or a file that is not the job's to keep.
+CREATE OR REPLACE FUNCTION seachange.job_problem(my_epoch bigint, changes jsonb) RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    problem text;
+BEGIN
+    SELECT 'job ' || c.id INTO problem
+        FROM jsonb_to_recordset(changes->'jobs') AS c(id bigint, expected bigint)
+        LEFT JOIN seachange.job j ON j.id = c.id WHERE coalesce(j.revision, 0) <> c.expected LIMIT 1;
+    IF FOUND THEN RETURN problem; END IF;
+    SELECT 'segment ' || f INTO problem
+        FROM jsonb_to_recordset(changes->'jobs') AS c(id bigint, files jsonb), jsonb_array_elements_text(c.files) f
+        WHERE NOT EXISTS (SELECT 1 FROM seachange.job_file k WHERE k.segment_id = f::bigint AND k.job_id = c.id)
+            AND NOT EXISTS (SELECT 1 FROM seachange.intent i WHERE i.segment_id = f::bigint AND i.epoch = my_epoch)
+        LIMIT 1;
+    RETURN problem;
+END $$;
+
+-- After the segments: a file that was attached is no longer the job's.
+CREATE OR REPLACE FUNCTION seachange.publish_jobs(my_epoch bigint, my_seq bigint, now_us bigint, changes jsonb)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO seachange.job AS j
+        SELECT c.id, c.expected + 1, c.status, '', ARRAY(SELECT d::bigint FROM jsonb_array_elements_text(c.descriptors) d),
+            c.body, my_epoch, now_us, now_us, my_seq
+        FROM jsonb_to_recordset(changes->'jobs')
+            AS c(id bigint, expected bigint, status text, descriptors jsonb, body text)
+        ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, status = excluded.status,
+            descriptors = excluded.descriptors, body = excluded.body, epoch = excluded.epoch,
+            updated_us = excluded.updated_us, updated_seq = excluded.updated_seq;
+    WITH gone AS (
+        DELETE FROM seachange.job_file f USING jsonb_to_recordset(changes->'jobs') AS c(id bigint, files jsonb)
+        WHERE f.job_id = c.id
+            AND f.segment_id NOT IN (SELECT e::bigint FROM jsonb_array_elements_text(c.files) e)
+        RETURNING f.segment_id)
+    INSERT INTO seachange.garbage SELECT segment_id FROM gone
+        WHERE segment_id NOT IN (SELECT s.id FROM jsonb_to_recordset(changes->'segments') AS s(id bigint));
+    WITH named AS (
+        SELECT c.id AS job_id, e::bigint AS segment_id
+        FROM jsonb_to_recordset(changes->'jobs') AS c(id bigint, files jsonb), jsonb_array_elements_text(c.files) e),
+    taken AS (
+        DELETE FROM seachange.intent i USING named n WHERE i.segment_id = n.segment_id RETURNING i.segment_id)
+    INSERT INTO seachange.job_file SELECT n.segment_id, n.job_id FROM named n ON CONFLICT DO NOTHING;
+    INSERT INTO seachange.event (timestamp_us, job_id, seq, text)
+        SELECT now_us, c.id, my_seq, c.event FROM jsonb_to_recordset(changes->'jobs') AS c(id bigint, event text)
+        WHERE c.event <> '';
+END $$;
