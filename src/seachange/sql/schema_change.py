@@ -16,7 +16,7 @@ from seachange import errors
 from seachange.model import elements
 from seachange.model.defaults import is_constant
 from seachange.model.descriptor import Table
-from seachange.model.elements import Element
+from seachange.model.elements import Element, descriptor_of
 from seachange.model.ids import TableId
 from seachange.model.ops import OpType
 from seachange.model.statements import DdlStatement, DropIndex
@@ -91,6 +91,8 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     changed = {id_ for stage in at_once for id_ in stage.publishes}
     for id_ in sorted(changed):
         _publish(tables.get(id_), after.descriptors.get(id_), port, duck)
+    if needs_job and not changed:
+        _claim(plan, tables, port)
     if needs_job or port.asks_for_job:
         rest = [stage.phase for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
         progress = progress_after(plan.graph, at_once)
@@ -100,6 +102,13 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         port.fence(plan.change.fenced)
     notices.extend(plan.notices)
     return Result(command_tag(statement))
+
+
+def _claim(plan: Plan, tables: Mapping[TableId, Table], port: TransactionPort) -> None:
+    """A change that begins with work publishes nothing at first. The same version under the next number refuses whoever
+    changes the tables at the same time, or is refused by them."""
+    for id_ in sorted({TableId(descriptor_of(target.element)) for target in plan.change.targets}):
+        port.publish(tables[id_], replace(tables[id_], version=tables[id_].version + 1))
 
 
 def _plan(statement: DdlStatement, catalog: Catalog, port: TransactionPort) -> Plan:
