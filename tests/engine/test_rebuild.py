@@ -56,3 +56,20 @@ def _running(work: Callable[[], None], meanwhile: Callable[[], object], ended: t
         ended.set()
         thread.join()
     return problems
+
+
+def test_rows_are_found_as_they_were_before_they_were_written_anew(node: Node, other: Node):
+    """By a node that knows nothing of the index which held them then."""
+    with closing(Session(node)) as session:
+        session.execute("create table t (a int primary key, b int not null)")
+        session.execute("insert into t values (1, 10), (2, 20)")
+        before = node.epoch.applied
+        session.execute("alter table t alter primary key using columns (b)")
+        between = node.epoch.applied
+        session.execute("alter table t alter column a type text using 'a' || a")
+        session.execute("delete from t where b = 10")
+    with closing(Session(other)) as session:
+        for at, rows in ((between, [(1, 10), (2, 20)]), (before, [(1, 10), (2, 20)]), ("", [("a2", 20)])):
+            session.execute(f"set seachange.as_of = '{at}'")
+            assert sorted(session.execute("select * from t").rows) == rows
+            assert session.execute("select b from t where a::text like '%2'").rows == [(20,)]

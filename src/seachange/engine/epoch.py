@@ -90,7 +90,9 @@ class EpochState:
             image = self.images.load(newest, newest.index_by_id[index.id], self.applied)
             if image.base <= snapshot:
                 return image
-        return self.images.load_past(newest or table, index, snapshot)
+        # The newest version knows all layouts, but nothing of an index that is gone.
+        knows = newest is not None and index.id in newest.index_by_id
+        return self.images.load_past(newest if newest is not None and knows else table, index, snapshot)
 
     # Following the log.
 

@@ -48,7 +48,9 @@ class Images:
         return self._read(table, index, at)
 
     def _read(self, table: Table, index: Index, at: Seq) -> IndexImage:
-        self._tables[index.id] = table
+        known = self._tables.get(index.id)
+        if known is None or known.version < table.version:
+            self._tables[index.id] = table
         contents = self._catalog.index_contents(self._epoch, index.id, at)
         shape = Shape(
             index_id=index.id,

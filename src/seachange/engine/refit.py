@@ -1,18 +1,20 @@
 """A commit that was planned with an older version than its tables allow, made to fit the newest one.
 
 The buffered rows stay as they are: a newer version reads the layout that they are in. What the newer version asks for
-besides, entries of indexes that have come since and constraints that are enforced now, is derived from the rows as they
-were before the transaction and as it leaves them.
+besides, entries of indexes that have come since, the primary one among them, and constraints that are enforced now, is
+derived from the rows as they were before the transaction and as it leaves them. A column that was converted has its
+values by the expression of a version in between.
 
 **Invariant:** the entries that a refit adds are those that the statements would have written, had they been planned
 with the newest version; uniqueness and references are checked at what the node has applied, and from there on by the
-commit.
+commit. What it takes out of an index, and the rows that it puts into a new primary one, conflict with whatever was
+written since the statements read them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from seachange import errors
@@ -27,8 +29,11 @@ from seachange.model.ids import DescriptorId, IndexId, LayoutId, Seq
 from seachange.model.references import Reference
 from seachange.model.segments import SegmentKind
 from seachange.storage.keys import Key
+from seachange.storage.projection import compile_row
 
 Row = tuple[Any, ...]
+# When it was written, the row as it was before, and as it is then.
+_Pair = tuple[Seq, Row | None, Row | None]
 
 # Rows of files that the transaction has staged are held in memory while they are fitted.
 STAGED_ROWS_MAX = 1_000_000
@@ -42,10 +47,10 @@ class Refused:
     reason: str
 
 
-# Everything else fits: indexes and constraints that come, go or change their state, columns that come or go, names.
+# Everything else fits: indexes and constraints that come, go or change their state, columns that come, go or are
+# converted, another primary key, names.
 GONE = Refused("a table that is gone", "there is nothing left to write to")
 OWN_CHANGE = Refused("a table that the transaction changes itself", "its own version was made from the older one")
-OTHER_PRIMARY = Refused("another primary index", "rows are known by another key, or stored with other values")
 OTHER_COLUMN = Refused("a column in the place of another", "what was written to the old one would be lost")
 NO_VALUE = Refused("a column with a default", "rows that were planned without it have no value for it")
 ACTION = Refused("a foreign key with an action", "rows of other tables would have to change with the commit")
@@ -59,6 +64,8 @@ class _Rows:
 
     table: Table
     pairs: Sequence[tuple[Row | None, Row | None]]
+    # Of each pair the snapshot at which it was written.
+    bases: Sequence[Seq]
 
     @property
     def new(self) -> list[Row]:
@@ -110,40 +117,64 @@ class Refit:
             raise refused(str(plan.table_id), GONE)
         if self._txn.pending.changes(now):
             raise refused(now.name, OWN_CHANGE)
-        if now.primary.id != plan.index.id:
-            raise refused(now.name, OTHER_PRIMARY)
         old = self._fits.get(now.id) or self._txn.epoch.schema(self._txn.snapshot).by_id[now.id]
-        _check_columns(old, now)
-        buffer = self._txn.buffer.indexes[plan.index.id]
-        return _Rows(now, list(self._pairs(now, buffer))), self._txn.parts.write_plan(old)
+        versions = [t for t in self._txn.epoch.schemas.versions(now.id, old.version) if t.version <= now.version]
+        _check_columns(old, versions)
+        found = list(self._pairs(old, self._txn.buffer.indexes[plan.index.id]))
+        gone, _ = self._carry([o for _, o, _ in found if o is not None], old, versions)
+        new, failed = self._carry([n for _, _, n in found if n is not None], old, versions)
+        self._check_converted(now, failed)
+        olds, news = iter(gone), iter(new)
+        pairs = [(None if o is None else next(olds), None if n is None else next(news)) for _, o, n in found]
+        return _Rows(now, pairs, [base for base, _, _ in found]), self._txn.parts.write_plan(old)
+
+    def _carry(self, rows: list[Row], old: Table, versions: Sequence[Table]) -> tuple[list[Row], Failures]:
+        """Rows of an old version as the newest one sees them."""
+        failed = Failures()
+        for table in versions:
+            project = compile_row(tuple((c.id, c.type) for c in old.columns), table.columns)
+            rows = rows if project is None else [project(row) for row in rows]
+            if any(column.conversion is not None for column in table.columns):
+                rows = list(self._txn.parts.write_plan(table).derive(rows, self._txn.parts.duck, failed))
+            old = table
+        return rows, failed
+
+    def _check_converted(self, now: Table, failed: Failures) -> None:
+        """As long as a column is not in view, its change fails for a row without a value, and not the row."""
+        for column_id, problem in failed.items():
+            column = now.column_by_id.get(column_id)
+            if column is not None and column.conversion is None:
+                # What stands for itself is run again.
+                raise refused(now.name, OTHER_COLUMN) if self._txn.stands_alone else problem
 
     # Rows.
 
-    def _pairs(self, now: Table, buffer: IndexBuffer) -> Iterator[tuple[Row | None, Row | None]]:
+    def _pairs(self, table: Table, buffer: IndexBuffer) -> Iterator[_Pair]:
+        """As the version sees them that the buffer fits."""
         each = self._txn.client.interrupts.each
         for _, _, entry in each(list(buffer.final())):
-            old = self._committed(now, buffer.plan, entry.key, entry.base) if entry.existed else None
-            yield old, None if entry.row is None else _project(now, buffer.plan.layout_id, entry.row)
+            old = self._committed(table, buffer.plan, entry.key, entry.base) if entry.existed else None
+            yield entry.base, old, None if entry.row is None else _project(table, buffer.plan.layout_id, entry.row)
         files = [*buffer.staged, *buffer.removed]
         if sum(file.segment.rows for file in files) > STAGED_ROWS_MAX:
-            raise refused(now.name, MANY_ROWS)
+            raise refused(table.name, MANY_ROWS)
         for file in files:
-            yield from each(self._staged(now, buffer.plan, file))
+            yield from each(self._staged(table, buffer.plan, file))
 
-    def _staged(self, now: Table, plan: EntryPlan, file: StagedFile) -> Iterator[tuple[Row | None, Row | None]]:
+    def _staged(self, table: Table, plan: EntryPlan, file: StagedFile) -> Iterator[_Pair]:
         reader = self._txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
         for position, key in enumerate(reader.keys()):
             if position in file.deleted:
                 continue
-            old = None if file.segment.fresh else self._committed(now, plan, key, file.base)
+            old = None if file.segment.fresh else self._committed(table, plan, key, file.base)
             if file.segment.kind is SegmentKind.TOMBSTONES:
-                yield old, None
+                yield file.base, old, None
             else:
-                yield old, _project(now, file.segment.layout_id, reader.row(position))
+                yield file.base, old, _project(table, file.segment.layout_id, reader.row(position))
 
-    def _committed(self, now: Table, plan: EntryPlan, key: Key, base: Seq) -> Row | None:
-        found = self._txn.epoch.image(now, plan.index, base).get(key, base)
-        return None if found is None else _project(now, found.layout_id, found.row)
+    def _committed(self, table: Table, plan: EntryPlan, key: Key, base: Seq) -> Row | None:
+        found = self._txn.epoch.image(table, plan.index, base).get(key, base)
+        return None if found is None else _project(table, found.layout_id, found.row)
 
     # Entries.
 
@@ -151,6 +182,8 @@ class Refit:
         duck, failed = self._txn.parts.duck, Failures()
         gone = after.derive([o for o, _ in rows.pairs if o is not None], duck)
         new = after.derive(rows.new, duck, failed)
+        bases_gone = [base for base, (o, _) in zip(rows.bases, rows.pairs, strict=True) if o is not None]
+        bases_new = [base for base, (_, n) in zip(rows.bases, rows.pairs, strict=True) if n is not None]
         record_failures(self._txn, rows.table, failed)
         writer = RowWriter(
             after, self._txn.buffer, self._txn.epoch, self._txn.parts, at, False, self._txn.client.interrupts
@@ -158,9 +191,9 @@ class Refit:
         writer.check(new)
         known = {plan.index.id: plan for plan in old.entries}
         added = [plan for plan in after.entries if plan.index.id not in known]
-        for row in gone:
+        for writer.base, row in zip(bases_gone, gone, strict=True):
             writer.remove_entries(added, row)
-        for row in new:
+        for writer.base, row in zip(bases_new, new, strict=True):
             writer.check_required(row)
             writer.add_entries(added, row)
         for plan in after.entries:
@@ -176,6 +209,10 @@ class Refit:
     def _forget(self, old: WritePlan, after: WritePlan) -> list[IndexId]:
         kept = {plan.index.id for plan in after.entries}
         gone = [plan.index.id for plan in old.entries if plan.index.id not in kept]
+        primary = self._txn.buffer.indexes.get(after.primary.index.id)
+        if primary is not None:
+            # It may have been written as one that was yet to come.
+            primary.plan = replace(primary.plan, is_primary=True)
         return [index_id for index_id in gone if self._txn.buffer.indexes.pop(index_id, None) is not None]
 
     # References.
@@ -201,11 +238,13 @@ class Refit:
         return self._txn.epoch.schema(snapshot).references.get(table.id, ())
 
 
-def _check_columns(old: Table, now: Table) -> None:
+def _check_columns(old: Table, versions: Sequence[Table]) -> None:
     """A row that was written without a column reads as its frozen value, which a column of an empty table lacks."""
+    now = versions[-1]
     gone = {column.name for column in old.columns if column.id not in now.column_by_id}
+    converted = {column.id for table in versions for column in table.columns if column.conversion is not None}
     for column in now.columns:
-        if column.id in old.column_by_id or column.conversion is not None or column.generated is not None:
+        if column.id in old.column_by_id or column.id in converted or column.generated is not None:
             continue
         if column.name in gone:
             raise refused(now.name, OTHER_COLUMN)
@@ -213,8 +252,8 @@ def _check_columns(old: Table, now: Table) -> None:
             raise refused(now.name, NO_VALUE)
 
 
-def _project(now: Table, layout_id: LayoutId, row: Row) -> Row:
-    project = compile_read(now, now.primary, layout_id)
+def _project(table: Table, layout_id: LayoutId, row: Row) -> Row:
+    project = compile_read(table, table.primary, layout_id)
     return row if project is None else project(row)
 
 

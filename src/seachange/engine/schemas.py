@@ -51,6 +51,11 @@ class SchemaHistory:
         history = self._history
         return history[bisect_right(history, snapshot, key=attrgetter("seq")) - 1]
 
+    def versions(self, table_id: DescriptorId, after: int) -> list[Table]:
+        """The versions of a table above one that some snapshot knows, oldest first."""
+        found = [schema.by_id[table_id] for schema in self._history if table_id in schema.by_id]
+        return list({table.version: table for table in found if table.version > after}.values())
+
     def apply(self, seq: Seq, changes: Iterable[PublishedDescriptor]) -> None:
         tables = dict(self.newest.by_id)
         for change in changes:

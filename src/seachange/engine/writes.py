@@ -39,6 +39,8 @@ class RowWriter:
         self._warehouse = parts.warehouse
         self._duck = parts.duck
         self._snapshot = snapshot
+        # At which the rows were read that are replaced or removed.
+        self.base = snapshot
         # A table that this transaction creates has no committed rows and no image.
         self._is_new = is_new
         self._interrupts = interrupts
@@ -109,7 +111,8 @@ class RowWriter:
             taken = own.row is not None if own else removed is None and self._committed(plan, key) is not None
             if taken or self._find_staged(buffer, key) is not None:
                 raise self._duplicate(plan, key)
-        existed, base = (own.existed, own.base) if own else (False, self._snapshot)
+        at = self.base if plan.holds_rows else self._snapshot
+        existed, base = (own.existed, own.base) if own else (False, at)
         if removed is not None:
             # One version per entry: what comes back is no longer removed.
             self._buffer.delete_staged(removed.file, removed.position)
@@ -139,7 +142,7 @@ class RowWriter:
         if staged is not None:
             self._buffer.delete_staged(staged.file, staged.position)
             return Entry(key, row, existed=not staged.file.segment.fresh, base=staged.file.base)
-        return Entry(key, row, existed=True, base=self._snapshot)
+        return Entry(key, row, existed=True, base=self.base)
 
     def _committed(self, plan: EntryPlan, key: Key) -> Found | None:
         if self._is_new:

@@ -1,0 +1,114 @@
+"""Transactions that began before rows were written anew, and commit when everybody sees the new ones."""
+
+from contextlib import ExitStack, closing
+
+import pytest
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.engine.session import Session
+from seachange.model.jobs import JobStatus
+from seachange.verify.consistency import check
+from tests.changer.changing import ask, begin, run_between
+from tests.support.nodes import Place
+
+CHANGES = {
+    "type": "alter table concurrently item alter column code type int using substr(code, 2)::int",
+    "key": "alter table concurrently item alter primary key using columns (number)",
+}
+# By what is to be done next: nobody knows of the change, all do, it is about to be seen.
+MOMENTS = ["before", "backfill", "mutation"]
+WRITES = {
+    "insert": "insert into item values (1001, 'c1001', 1, 1001)",
+    "update": "update item set code = 'c77001' where id = 7",
+    "other": "update item set category = 99 where id = 8",
+    "move": "update item set id = 1009, number = 1009 where id = 9",
+    "delete": "delete from item where id = 10",
+    "twice": "insert into item values (1011, 'c2011', 1, 1011); update item set code = 'c1011' where id = 1011",
+    "load": "insert into item select i, 'c' || i, 1, i from generate_series(5001, 6500) g(i)",
+    "many": "update item set category = 100 where id between 201 and 400",
+}
+
+
+@pytest.fixture
+def numbered(shop: Place, node: Node) -> Node:
+    ask(node, "alter table item add column number int")
+    ask(node, "update item set number = id")
+    ask(node, "alter table item alter column number set not null")
+    ask(node, "alter table item add unique (number)")
+    ask(node, "create unique index item_code on item (code)")
+    ask(node, "create index item_category on item (category, number)")
+    return node
+
+
+def expected() -> set[tuple[object, ...]]:
+    rows = {i: (i, i, i % 7, i) for i in range(1, 501)}
+    rows |= {i: (i, i, 1, i) for i in (1001, 1011, *range(5001, 6501))}
+    rows[1011] = (1011, 1011, 1, 1011)
+    rows[7] = (7, 77001, 0, 7)
+    rows[8] = (8, 8, 99, 8)
+    rows[9] = (1009, 9, 2, 1009)
+    del rows[10]
+    rows |= {i: (i, i, 100, i) for i in range(201, 401)}
+    return set(rows.values())
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("what", CHANGES)
+def test_all_of_them_commit(shop: Place, numbered: Node, what: str, moment: str):
+    with ExitStack() as stack:
+        there = stack.enter_context(closing(open_node(shop.data, shop.catalog, name="there")))
+        writers = {how: stack.enter_context(closing(Session(there))) for how in WRITES}
+
+        begun: list[str] = []
+
+        def write(stage: str) -> None:
+            if stage == moment and not begun:
+                begun.append(stage)
+                for how, session in writers.items():
+                    session.execute("begin")
+                    for statement in WRITES[how].split("; "):
+                        session.execute(statement)
+
+        write("before")
+        job = run_between(numbered, begin(numbered, CHANGES[what]), write, drain_ms=50)
+        assert job.status is JobStatus.SUCCEEDED
+        # Shuts out whoever knows the new rows only as ones to come.
+        ask(numbered, "set seachange.drain_timeout = '50ms'; create index item_number on item (number)")
+        for session in writers.values():
+            session.execute("commit")
+    code = "code" if what == "type" else "substr(code, 2)::int"
+    assert set(ask(numbered, f"select id, {code}, category, number from item")) == expected()
+    assert ask(numbered, "select id from item where number = 1009") == [(1009,)]
+    assert ask(numbered, "select number from item where id in (9, 10)") == []
+    assert check(numbered) == []
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_row_that_was_changed_meanwhile_is_a_conflict(shop: Place, numbered: Node, what: str):
+    """By somebody who knows the new rows alone."""
+    with ExitStack() as stack:
+        there = stack.enter_context(closing(open_node(shop.data, shop.catalog, name="there")))
+        late = {how: stack.enter_context(closing(Session(there))) for how in ("other", "insert", "delete")}
+        for how, session in late.items():
+            session.execute("begin")
+            session.execute(WRITES[how])
+        assert run_between(numbered, begin(numbered, CHANGES[what]), lambda s: None, 50).status is JobStatus.SUCCEEDED
+        ask(numbered, "update item set category = 5 where id = 8")
+        ask(numbered, "update item set category = 6 where id = 10")
+        code = "1001" if what == "type" else "'c1001'"
+        ask(numbered, f"insert into item values (1001, {code}, 2, 1001)")
+        outcomes = {}
+        for how, session in late.items():
+            with pytest.raises(errors.Error) as caught:
+                session.execute("commit")
+            outcomes[how] = caught.value.sqlstate
+    assert outcomes.pop("insert") in ("40001", "23505")
+    assert outcomes == {"other": "40001", "delete": "40001"}
+    assert ask(numbered, "select id, category from item where id in (8, 10, 1001) order by id") == [
+        (8, 5),
+        (10, 6),
+        (1001, 2),
+    ]
+    assert check(numbered) == []
