@@ -432,6 +432,12 @@ class JobPastReturn(ObjectInUse):
     hint_text = "It goes on by itself; SHOW JOB {job} shows how far it is."
 
 
+class QueuedBehindFailure(OperationalError):
+    sqlstate = "55000"
+    message = "job {behind}, behind which this one was queued, has {status}: {reason}"
+    hint_text = "Send the statement again if it is still wanted."
+
+
 class NotInPrerequisiteState(OperationalError):
     sqlstate = "55000"
     message = "{detail}"

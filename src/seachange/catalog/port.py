@@ -144,6 +144,10 @@ class Catalog(Protocol):
     def request_job(self, job_id: JobId, request: JobRequest) -> bool:
         """Asks something of a job, which does not disturb whoever changes it; False if there is none, or it is over."""
 
+    def cancel_job(self, job_id: JobId, expected: int) -> bool:
+        """Asks that a job which is at revision `expected` be taken back, and raises the revision, under the sequencer
+        lock: whoever goes on from that revision is refused. False, and nothing is asked, if it is at another."""
+
     def tell(self, text: str, job_id: JobId = NO_JOB) -> None:
         """Adds a line to the history, which is kept for two weeks, as are jobs that are over."""
 

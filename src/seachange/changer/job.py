@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from seachange import errors
 from seachange.model.codec import Codec
 from seachange.model.elements import descriptor_of
 from seachange.model.ids import DescriptorId, SegmentId, Seq
@@ -43,12 +44,24 @@ class StageDone:
 
 
 @dataclass(frozen=True, slots=True)
+class Queued:
+    """A statement whose turn has not come: it is planned when it does, for whoever sent it. `descriptors` are what it
+    is about, as far as is known; `behind` the jobs of which all must have succeeded."""
+
+    user: str
+    database: str
+    settings: tuple[tuple[str, str], ...]
+    descriptors: tuple[DescriptorId, ...]
+    behind: tuple[JobId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """`at` is the raise that backfills and validations read as of; `units` what of the present stage is done, with the
     number of its op. `rows_total` is what all its work reads, `rows_before` what was read in stages that are done, and
     `rows_done` in the present one. `passed`: something was published that is not taken back. `converted_at`: as of it
     all rows are known to have values for columns that are converted. `seen` is the commit that wrote the record;
-    `errors_met` counts attempts that failed since the last step."""
+    `errors_met` counts attempts that failed since the last step. Of a job that is `queued` there is no change yet."""
 
     id: JobId
     statement: str
@@ -68,6 +81,9 @@ class Job:
     units: tuple[tuple[int, UnitDone], ...] = ()
     converted_at: Seq | None = None
     errors_met: int = 0
+    queued: Queued | None = None
+    # How long the drains of the job take at most; None: as long as where it is run.
+    drain_ms: int | None = None
     revision: int = 0
     seen: Seq = Seq(0)  # noqa: RUF009 - a number
 
@@ -85,6 +101,8 @@ class Job:
 
     @property
     def descriptors(self) -> tuple[DescriptorId, ...]:
+        if self.queued is not None:
+            return self.queued.descriptors
         return tuple(sorted({descriptor_of(target.element) for target in self.change.targets}))
 
     @property
@@ -109,6 +127,8 @@ class Job:
     @property
     def stage(self) -> str:
         """What is done next, in a word."""
+        if self.queued is not None:
+            return "" if self.is_finished else "queue"
         stages = () if self.is_finished else self.rest().stages
         if not stages:
             return ""
@@ -117,7 +137,21 @@ class Job:
         return str(stages[0].type)
 
 
-_CODEC = Codec(*CHANGE_CLASSES, Failure, Job, JobStatus, StageDone, UnitDone)
+_CODEC = Codec(*CHANGE_CLASSES, Failure, Job, JobStatus, Queued, StageDone, UnitDone)
+
+
+def canceled(job: Job) -> Failure:
+    """Why a job went back that somebody has cancelled."""
+    problem = errors.QueryCanceled(reason=f"CANCEL JOB {job.id}")
+    return Failure(problem.sqlstate, str(problem), problem.hint)
+
+
+def queue_job(job_id: JobId, statement: str, queued: Queued, waiting: str) -> Job:
+    nothing = Change((), {}, {})
+    progress = Progress((), frozenset())
+    return Job(
+        job_id, statement, nothing, progress, Phase.STATEMENT, status=JobStatus.PENDING, waiting=waiting, queued=queued
+    )
 
 
 def job_change(job: Job, event: str = "") -> JobChange:

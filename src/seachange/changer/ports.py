@@ -67,6 +67,9 @@ class Changes(Protocol):
     """Commits that change the schema. Each carries the job as it is from then on; if the job, or a descriptor, has been
     changed by another meanwhile, nothing is written and `Lost` is raised."""
 
+    def is_ours(self, record: JobRecord) -> bool:
+        """Whether nobody else has taken the job up since it was changed from here."""
+
     def publish(
         self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange, converted_at: Seq | None = None
     ) -> Seq:

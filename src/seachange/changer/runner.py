@@ -3,6 +3,9 @@
 **Invariant:** every step ends in one commit that carries the job's next record, compared with the one that was read.
 A runner that was overtaken, or whose node's epoch has ended, cannot publish anything.
 
+**Invariant:** a cancel raises the revision of the record. So either it was asked for before the publication, which is
+then refused, or it finds the publication on record, and is refused itself.
+
 **Invariant:** nothing that can fail for the data's sake comes after the publication; what fails before it is taken back
 by the reversed plan.
 """
@@ -14,7 +17,7 @@ from dataclasses import replace
 
 from seachange import errors
 from seachange.changer.drain import Drain, describe
-from seachange.changer.job import THIS_COMMIT, Failure, Job, StageDone, job_change, read_job, written
+from seachange.changer.job import THIS_COMMIT, Failure, Job, StageDone, canceled, job_change, read_job, written
 from seachange.changer.ports import Changes, Holder, Lost, Pipeline, Unconverted
 from seachange.changer.reactions import Reaction, backoff_s, reaction_to
 from seachange.model import elements
@@ -39,7 +42,8 @@ class _Paused(Exception):
 
 
 class Runner:
-    """`told` is called with every new state of the job; `pause` waits, or raises if the work is to end."""
+    """`told` is called with every new state of the job; `pause` waits, or raises if the work is to end. It is cut in
+    the same way when something was asked of the job: `was_nudged` tells the two apart."""
 
     def __init__(
         self,
@@ -49,6 +53,7 @@ class Runner:
         clock: Clock,
         pause: Callable[[float], None],
         told: Callable[[Job], None] = lambda job: None,
+        was_nudged: Callable[[], bool] = lambda: False,
     ) -> None:
         self._changes = changes
         self._pipeline = pipeline
@@ -56,6 +61,7 @@ class Runner:
         self._clock = clock
         self._pause = pause
         self._told = told
+        self._was_nudged = was_nudged
         self._looked_us = 0
 
     def run(self, job: Job) -> Job:
@@ -81,10 +87,26 @@ class Runner:
             return self._advance(job)
         except _Paused:
             return self._record(replace(self._reread(job), status=JobStatus.PAUSED), "paused")
+        except Lost as lost:
+            return self._turn_canceled(job, lost)
         except errors.StaleNode as problem:
             raise Lost(str(problem)) from problem
         except errors.Error as problem:
-            return self._react(self._reread(job), problem)
+            job = self._reread(job)
+            if isinstance(problem, errors.QueryCanceled) and self._was_nudged():
+                # The next step hears what was asked.
+                return job
+            return self._react(job, problem)
+
+    def _turn_canceled(self, job: Job, lost: Lost) -> Job:
+        """A commit was refused: because of a cancel, or because another has the job."""
+        record = self._changes.read(job.id)
+        if record is None or not self._changes.is_ours(record) or record.request is not JobRequest.CANCEL:
+            raise lost
+        job = read_job(record)
+        if not job.can_be_canceled:
+            raise lost
+        return self.turn(job, canceled(job))
 
     def _react(self, job: Job, problem: errors.Error) -> Job:
         """After an error. What cannot be taken back any more, or is being taken back, is tried until it succeeds."""
@@ -97,8 +119,16 @@ class Runner:
             unfenced = job.progress.unfenced | set(job.descriptors)
             job = replace(job, at=None, units=(), rows_done=0, progress=replace(job.progress, unfenced=unfenced))
         job = self._record(job, f"tries again after an error: {problem.sqlstate}: {problem}")
-        self._pause(backoff_s(attempts))
+        self._rest(backoff_s(attempts))
         return job
+
+    def _rest(self, seconds: float) -> None:
+        """A while, or until something is asked of the job."""
+        try:
+            self._pause(seconds)
+        except errors.QueryCanceled:
+            if not self._was_nudged():
+                raise
 
     def turn(self, job: Job, failure: Failure) -> Job:
         """From here on the change is taken back."""
@@ -118,7 +148,7 @@ class Runner:
         if record.request is JobRequest.PAUSE and not job.is_reverting:
             raise _Paused
         if record.request is JobRequest.CANCEL and job.can_be_canceled:
-            raise errors.QueryCanceled(reason=f"CANCEL JOB {job.id}")
+            raise Lost(f"job {job.id} was canceled")
 
     def _glance(self, job: Job) -> bool:
         """Looks, if that was not done for a while, at what was asked of the job."""

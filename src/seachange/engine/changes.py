@@ -53,6 +53,9 @@ class NodeChanges:
         self._epoch = epoch
         self._looked_us = 0
 
+    def is_ours(self, record: JobRecord) -> bool:
+        return record.epoch == self._epoch.epoch
+
     def read(self, job_id: JobId) -> JobRecord | None:
         return self._parts.catalog.job(job_id)
 

@@ -28,18 +28,43 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._set = threading.Event()
+        # Why it is set: the statement is to end, or only to look up from its work.
+        self._ends = False
+        self._is_nudged = False
         # Held while queries are interrupted, so that none of them ends meanwhile.
         self._reaching = threading.Lock()
         self._reached: list[Interruptible] = []
 
     def clear(self) -> None:
-        self._set.clear()
+        with self._reaching:
+            self._ends = self._is_nudged = False
+            self._set.clear()
 
     def set(self) -> None:
+        self._ends = True
+        self._cut()
+
+    def nudge(self) -> None:
+        """Cuts what runs now, which asks why by `was_nudged`, and may go on."""
+        self._is_nudged = True
+        self._cut()
+
+    def _cut(self) -> None:
         self._set.set()
         with self._reaching:
             for running in self._reached:
                 running.interrupt()
+
+    def was_nudged(self) -> bool:
+        """Whether somebody nudged since this was last asked. What is to end stays so."""
+        with self._reaching:
+            nudged, self._is_nudged = self._is_nudged, False
+            if nudged and not self._ends:
+                self._set.clear()
+        # Whoever came in between has set it before, or sets it now.
+        if self._ends or self._is_nudged:
+            self._set.set()
+        return nudged
 
     @property
     def is_set(self) -> bool:

@@ -10,12 +10,15 @@ import threading
 from collections.abc import Callable, Mapping
 
 from seachange import errors
-from seachange.changer.job import Job, read_job
+from seachange.changer.job import Job, Queued, job_change, queue_job, read_job
 from seachange.changer.ports import Lost
+from seachange.changer.queue import describe_queue
+from seachange.engine.changes import NodeChanges
 from seachange.engine.interrupts import Interrupts
+from seachange.engine.job_requests import cancel_if_possible
 from seachange.engine.jobs import Conditions
 from seachange.engine.node import Node
-from seachange.model.jobs import FINISHED, JobId, JobRequest
+from seachange.model.jobs import FINISHED, JobId
 from seachange.model.statements import AlterTable, CreateIndex, DropIndex
 from seachange.model.types import BIGINT
 from seachange.planner.exclusion import Answer, Exclusion
@@ -67,8 +70,7 @@ class JobStatement:
             try:
                 self._interrupts.pause(_LOOK_SECONDS)
             except errors.QueryCanceled:
-                if job.can_be_canceled:
-                    self._node.parts.catalog.request_job(job_id, JobRequest.CANCEL)
+                cancel_if_possible(self._node.parts.catalog, job_id)
                 raise
 
     def stand_behind(self, jobs: Mapping[JobId, Exclusion]) -> None:
@@ -77,7 +79,7 @@ class JobStatement:
         for job_id, exclusion in jobs.items():
             self._notice(f"waits for job {job_id}: {exclusion.reason}")
             if exclusion.answer is Answer.CANCEL:
-                self._node.parts.catalog.request_job(job_id, JobRequest.CANCEL)
+                cancel_if_possible(self._node.parts.catalog, job_id)
                 self._node.jobs.wake()
             while (record := self._node.parts.catalog.job(job_id)) is not None and record.status not in FINISHED:
                 waited_ms = (self._node.parts.clock.steady_us() - begun_us) // 1_000
@@ -119,6 +121,16 @@ def is_asynchronous(statement: Parsed, concurrently: str) -> bool:
 
 def job_result(tag: str, job_id: JobId) -> Result:
     return Result(tag, (table_column("job_id", BIGINT),), [(job_id,)], 1)
+
+
+def enqueue(node: Node, statement: str, queued: Queued) -> JobId:
+    """Leaves a statement to the workers, for when its turn has come."""
+    job_id = node.parts.catalog.new_job_id()
+    waiting = describe_queue(queued.behind)
+    job = queue_job(job_id, statement, queued, waiting)
+    NodeChanges(node.parts, node.epoch).record(job_change(job, f"queued: {statement}; waits for {waiting}"))
+    node.jobs.wake()
+    return job_id
 
 
 def answer(job: Job) -> None:

@@ -10,18 +10,20 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from seachange import errors
 from seachange.changer.drain import DRAIN_TIMEOUT_MS, Drain
 from seachange.changer.job import Job, read_job
 from seachange.changer.ports import Lost
+from seachange.changer.queue import Begin, advance, is_due
 from seachange.changer.runner import Runner
 from seachange.engine.changes import NodeChanges
 from seachange.engine.epoch import EpochState
 from seachange.engine.interrupts import Interrupts
 from seachange.engine.local_pipeline import local_pipeline
 from seachange.engine.nodeparts import NodeParts
-from seachange.model.jobs import JobId, JobRecord, JobRequest, JobStatus
+from seachange.model.jobs import FINISHED, JobId, JobRecord, JobRequest, JobStatus
 
 CurrentEpoch = Callable[[], EpochState]
 # How often the worker looks for jobs that nobody runs.
@@ -41,7 +43,8 @@ class Conditions:
     pause: Callable[[float], None]
     interrupts: Interrupts
     told: Callable[[Job], None]
-    drain_timeout_ms: int = DRAIN_TIMEOUT_MS
+    # None: as the statement said that began the job.
+    drain_timeout_ms: int | None = None
     lock_timeout_ms: int = 0
 
 
@@ -51,6 +54,8 @@ class JobDesk:
         self._current = current
         self._lock = threading.Lock()
         self._held: set[JobId] = set()
+        # How to reach those that run here.
+        self._running: dict[JobId, Interrupts] = {}
         self._stop = threading.Event()
         self._awake = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -58,6 +63,8 @@ class JobDesk:
         # Tests run jobs at a moment of their choosing.
         self.paused = False
         self.told: Callable[[Job], None] = lambda job: None
+        # How a statement that was queued begins; without, it is left to others.
+        self.begin: Begin | None = None
 
     # Jobs of sessions.
 
@@ -89,22 +96,45 @@ class JobDesk:
             raise errors.UndefinedObject(kind="job", name=str(job_id))
         job = read_job(record)
         epoch = self._current()
-        runner = self._runner(epoch, conditions)
-        if record.epoch != epoch.epoch or job.status in (JobStatus.PAUSED, JobStatus.PENDING):
-            job = runner.take(job)
+        runner = self._runner(epoch, conditions, job.drain_ms)
         try:
-            return runner.run(job)
+            with self._reachable(job_id, conditions.interrupts):
+                if record.epoch != epoch.epoch or job.status in (JobStatus.PAUSED, JobStatus.PENDING):
+                    job = runner.take(job)
+                return runner.run(job)
         except Lost as lost:
             # So that the next attempt is not made under the same epoch.
             epoch.ended = epoch.ended or isinstance(lost.__cause__, errors.StaleNode)
             raise
 
-    def _runner(self, epoch: EpochState, conditions: Conditions) -> Runner:
+    @contextmanager
+    def _reachable(self, job_id: JobId, interrupts: Interrupts) -> Iterator[None]:
+        with self._lock:
+            self._running[job_id] = interrupts
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._running[job_id]
+            # One that came too late concerns nobody.
+            interrupts.was_nudged()
+
+    def nudge(self) -> None:
+        """Cuts the work of those jobs that run here and of which something was asked; a long query does not look."""
+        asked = {record.id for record in self._parts.catalog.jobs(unfinished=True) if _is_to_stop(record)}
+        with self._lock:
+            for job_id in asked.intersection(self._running):
+                self._running[job_id].nudge()
+
+    def _runner(self, epoch: EpochState, conditions: Conditions, said_ms: int | None) -> Runner:
         changes = NodeChanges(self._parts, epoch)
         clock = self._parts.clock
-        drain = Drain(changes, clock, conditions.pause, conditions.drain_timeout_ms, conditions.lock_timeout_ms)
+        drain_ms = next(ms for ms in (conditions.drain_timeout_ms, said_ms, DRAIN_TIMEOUT_MS) if ms is not None)
+        drain = Drain(changes, clock, conditions.pause, drain_ms, conditions.lock_timeout_ms)
         pipeline = local_pipeline(self._parts, epoch, conditions.interrupts)
-        return Runner(changes, pipeline, drain, clock, conditions.pause, conditions.told)
+        return Runner(
+            changes, pipeline, drain, clock, conditions.pause, conditions.told, conditions.interrupts.was_nudged
+        )
 
     # The worker.
 
@@ -118,6 +148,9 @@ class JobDesk:
     def stop(self) -> None:
         self._stop.set()
         self._awake.set()
+        with self._lock:
+            for interrupts in self._running.values():
+                interrupts.nudge()
         for thread in (self._thread, *self._threads):
             if thread is not None:
                 thread.join()
@@ -128,6 +161,7 @@ class JobDesk:
             self._awake.clear()
             try:
                 if not self.paused and not self._stop.is_set():
+                    self.nudge()
                     self.take_up()
             except errors.Error:
                 # The catalog is out of reach for now.
@@ -157,17 +191,20 @@ class JobDesk:
         own = self._current().epoch
         with self._lock:
             held = set(self._held)
+        open_ids = {record.id for record in unfinished}
         return [
             record
             for record in unfinished
-            if (record.id not in held and is_wanted(record) and (record.epoch == own or record.epoch not in live))
-            or (record.id not in held and _is_asked_for(record))
+            if record.id not in held
+            and (_is_asked_for(record) or (is_wanted(record) and (record.epoch == own or record.epoch not in live)))
+            and is_due(record, open_ids)
         ]
 
     def _run_held(self, job_id: JobId) -> None:
         interrupts = Interrupts()
         try:
-            self.run(job_id, Conditions(self._pause, interrupts, self._tell))
+            if self._has_begun(job_id):
+                self.run(job_id, Conditions(partial(self._pause, interrupts), interrupts, self._tell))
         except (Lost, Stopped):
             # Another goes on with it.
             return
@@ -176,6 +213,15 @@ class JobDesk:
         finally:
             with self._lock:
                 self._held.discard(job_id)
+
+    def _has_begun(self, job_id: JobId) -> bool:
+        """A job that was queued is begun, if its turn has come."""
+        record = self._parts.catalog.job(job_id)
+        if record is None or record.status in FINISHED or read_job(record).queued is None:
+            return record is not None
+        if self.begin is None:
+            return False
+        return advance(record, NodeChanges(self._parts, self._current()), self.begin)
 
     def _note(self, job_id: JobId, problem: errors.Error) -> None:
         try:
@@ -188,9 +234,10 @@ class JobDesk:
         if self._stop.is_set():
             raise Stopped
 
-    def _pause(self, seconds: float) -> None:
-        if self._stop.wait(seconds):
+    def _pause(self, interrupts: Interrupts, seconds: float) -> None:
+        if self._stop.is_set():
             raise Stopped
+        interrupts.pause(seconds)
 
 
 def is_wanted(record: JobRecord) -> bool:
@@ -198,6 +245,12 @@ def is_wanted(record: JobRecord) -> bool:
     return record.status is not JobStatus.PAUSED
 
 
+def _is_to_stop(record: JobRecord) -> bool:
+    return record.status is JobStatus.RUNNING and record.request in (JobRequest.PAUSE, JobRequest.CANCEL)
+
+
 def _is_asked_for(record: JobRecord) -> bool:
-    """A job that was paused belongs to nobody: whoever sees that it is to go on takes it."""
+    """A job that was paused belongs to nobody: whoever sees that it is to go on takes it. So does one that waits."""
+    if record.status is JobStatus.PENDING:
+        return record.request in (JobRequest.PAUSE, JobRequest.CANCEL)
     return record.status is JobStatus.PAUSED and record.request in (JobRequest.RESUME, JobRequest.CANCEL)

@@ -6,12 +6,14 @@ import os
 import socket
 import threading
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from seachange import errors
 from seachange.catalog.open import open_catalog
 from seachange.engine.node import NODE_EXPIRY_MS, RETENTION_US, Node
 from seachange.engine.nodeparts import NodeParts
+from seachange.engine.queueing import begin_queued
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.opening import open_files
@@ -42,7 +44,9 @@ def open_node(
         clock=SYSTEM_CLOCK,
         entropy=SYSTEM_ENTROPY,
     )
-    return Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us)
+    node = Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us)
+    node.jobs.begin = partial(begin_queued, node)
+    return node
 
 
 @dataclass(slots=True)

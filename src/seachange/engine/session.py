@@ -7,14 +7,15 @@ that only COMMIT, ROLLBACK and ROLLBACK TO leave; no transaction outlives it.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, TextIO, TypeVar
 
 from seachange import errors
+from seachange.changer.job import Job, Queued
 from seachange.engine.control import is_control, run_control
-from seachange.engine.job_session import JobStatement, is_asynchronous, job_result
+from seachange.engine.job_session import JobStatement, enqueue, is_asynchronous, job_result
 from seachange.engine.node import Node
 from seachange.engine.rerun import run_current
 from seachange.engine.savepoints import Point, Savepoints
@@ -158,11 +159,30 @@ class Session:
             try:
                 return self._retrying(work, prepared.writes), self._launched
             except Busy as busy:
+                if self._is_asynchronous(prepared):
+                    queued = Queued(
+                        self.user, self.database, self.settings.given(), busy.descriptors, tuple(sorted(busy.jobs))
+                    )
+                    return Result(prepared.command), enqueue(self.node, prepared.text, queued)
                 self._job_statement().stand_behind(busy.jobs)
 
-    def _run_first(self, prepared: Prepared, values: Sequence[Any], transaction: Transaction) -> Result:
+    def begin_queued(self, job: Job) -> Collection[JobId]:
+        """Begins the statement of a job, which was queued; gives those that it still has to wait for."""
+        (prepared,) = prepare(job.statement)
+        work = partial(self._run_first, prepared, (), queued=job)
+        try:
+            self._guarded(lambda: self._retrying(work))
+        except Busy as busy:
+            return busy.jobs.keys()
+        return ()
+
+    def _run_first(
+        self, prepared: Prepared, values: Sequence[Any], transaction: Transaction, queued: Job | None = None
+    ) -> Result:
         transaction.stands_alone = True
-        transaction.asks_for_job = self._is_asynchronous(prepared)
+        transaction.asks_for_job = queued is not None or self._is_asynchronous(prepared)
+        transaction.queued = queued
+        transaction.drain_ms = parse_duration_ms(self.settings.get("seachange.drain_timeout"))
         return self._run(prepared, transaction, values)
 
     def _is_asynchronous(self, prepared: Prepared) -> bool:

@@ -1,4 +1,4 @@
-"""What the engine tells of itself: the rows of the views, and what may be asked of a job."""
+"""What the engine tells of itself: the rows of the views."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from seachange import errors
-from seachange.catalog.port import Catalog
 from seachange.changer.job import Job, read_job
 from seachange.engine.epoch import EpochState
 from seachange.engine.holders import Lease, leases_of
 from seachange.engine.nodeparts import NodeParts
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import Seq
-from seachange.model.jobs import FINISHED, JobId, JobRecord, JobRequest, JobStatus
+from seachange.model.jobs import JobRecord, JobStatus
 from seachange.model.segments import Segment
 
 Row = tuple[Any, ...]
@@ -24,16 +23,6 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 def system_rows(view: str, parts: NodeParts, epoch: EpochState) -> list[Row]:
     return list(_VIEWS[view]((parts, epoch)))
-
-
-def ask_job(catalog: Catalog, job_id: JobId, request: JobRequest) -> None:
-    record = catalog.job(job_id)
-    if record is None:
-        raise errors.UndefinedObject(kind="job", name=str(job_id))
-    if request is JobRequest.CANCEL and record.status not in FINISHED and not read_job(record).can_be_canceled:
-        raise errors.JobPastReturn(job=job_id, status=record.status)
-    if record.status in FINISHED or not catalog.request_job(job_id, request):
-        raise errors.NotInPrerequisiteState(detail=f"job {job_id} is over: it has {record.status}")
 
 
 def _moment(timestamp_us: int) -> dt.datetime:

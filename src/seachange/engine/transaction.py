@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 from seachange import errors
 from seachange.engine.deferral import find_deferrable
+from seachange.engine.job_requests import ask_job
 from seachange.engine.refit import Refit
 from seachange.engine.submit import commit_transaction
-from seachange.engine.system_views import Row, ask_job, system_rows
+from seachange.engine.system_views import Row, system_rows
 from seachange.engine.transaction_writes import TransactionWrites
 from seachange.model.ids import Seq
 from seachange.model.jobs import JobId, JobRequest

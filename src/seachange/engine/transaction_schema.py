@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from seachange import errors
+from seachange.changer.job import Job
 from seachange.engine.buffer import WriteBuffer
 from seachange.engine.claims import Claims
 from seachange.engine.client import Client, driven_by_hand
@@ -21,7 +22,7 @@ from seachange.engine.registry import Writer
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
-from seachange.model.jobs import JobChange, JobRecord
+from seachange.model.jobs import JobChange, JobId, JobRecord
 from seachange.model.references import Reference, references_to
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
 
@@ -62,6 +63,9 @@ class TransactionSchema:
         self.jobs: list[JobChange] = []
         self.stands_alone = False
         self.asks_for_job = False
+        # The job whose statement was queued, and is run by this transaction; and what is said of every one that begins.
+        self.queued: Job | None = None
+        self.drain_ms: int | None = None
         # Stays empty below SERIALIZABLE.
         self.reads = ReadSet()
         self._ticket = self._enter(client) if as_of is None else epoch.registry.enter_below(as_of)
@@ -144,6 +148,10 @@ class TransactionSchema:
 
     def allocate_ids(self, count: int) -> range:
         return self.parts.catalog.allocate_ids(count)
+
+    @property
+    def queue_place(self) -> JobId | None:
+        return self.queued.id if self.queued is not None else None
 
     def unfinished_jobs(self) -> tuple[JobRecord, ...]:
         return self.parts.catalog.jobs(unfinished=True)

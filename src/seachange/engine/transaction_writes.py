@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ from seachange.model.constraint import Action
 from seachange.model.descriptor import Column, Table
 from seachange.model.ids import IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
-from seachange.model.jobs import JobId
+from seachange.model.jobs import JobId, JobStatus
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
 from seachange.planner.plan import Change
 from seachange.planner.stages import Phase, Progress
@@ -77,7 +78,20 @@ class TransactionWrites(TransactionReads):
 
     def launch(self, statement: str, change: Change, progress: Progress, phase: Phase, passed: bool) -> JobId:
         """The rest of a change becomes a job when this transaction commits."""
-        job = Job(self.parts.catalog.new_job_id(), statement, change, progress, phase, passed)
+        job = self.queued
+        if job is None:
+            job = Job(self.parts.catalog.new_job_id(), statement, change, progress, phase, passed)
+        job = replace(
+            job,
+            change=change,
+            progress=progress,
+            phase=phase,
+            passed=passed,
+            status=JobStatus.RUNNING,
+            queued=None,
+            waiting="",
+            drain_ms=self.drain_ms,
+        )
         self.jobs.append(job_change(job, f"began: {statement}"))
         return job.id
 

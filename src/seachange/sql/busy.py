@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 
-from seachange.changer.job import read_job
+from seachange.changer.job import Job, read_job
 from seachange.model.descriptor import Table
 from seachange.model.elements import descriptor_of
+from seachange.model.ids import DescriptorId
 from seachange.model.jobs import JobId
 from seachange.model.relation import RelationName
 from seachange.model.statements import DdlStatement
@@ -19,9 +20,11 @@ from seachange.sql.port import TransactionPort
 class Busy(Exception):
     """Other changes are under way for which this one waits, or which it takes back."""
 
-    def __init__(self, jobs: Mapping[JobId, Exclusion]) -> None:
+    def __init__(self, jobs: Mapping[JobId, Exclusion], descriptors: Collection[DescriptorId]) -> None:
         super().__init__(", ".join(map(str, jobs)))
         self.jobs = jobs
+        # What the statement is about, as far as is known.
+        self.descriptors = tuple(sorted(descriptors))
 
 
 def check_change(change: Change, port: TransactionPort) -> None:
@@ -31,14 +34,23 @@ def check_change(change: Change, port: TransactionPort) -> None:
     for record in port.unfinished_jobs():
         for id_ in touched.intersection(record.descriptors):
             job = read_job(record)
-            running, new = classify(job.change, id_), classify(change, id_)
+            if not _is_before(job, port.queue_place):
+                continue
+            # What a queued one will be is not known before it is planned.
+            running = classify(job.change, id_) if job.queued is None else ChangeKind.WORK
+            new = classify(change, id_)
             if running is None or new is None:
                 continue
             exclusion = decide(running, new, job.can_be_canceled)
             if exclusion.answer is not Answer.PROCEED:
                 found[record.id] = exclusion
     if found:
-        raise Busy(found)
+        raise Busy(found, touched)
+
+
+def _is_before(job: Job, place: JobId | None) -> bool:
+    """Whether a statement that is queued itself at `place` comes after the job."""
+    return place is None or (job.id != place and (job.queued is None or job.id < place))
 
 
 def check_named(statement: DdlStatement, port: TransactionPort) -> None:
@@ -46,9 +58,13 @@ def check_named(statement: DdlStatement, port: TransactionPort) -> None:
     be possible later."""
     names = {name.name for name in _relations(statement)}
     named = {table.id for table in port.tables() if not names.isdisjoint(_names_of(table))}
-    found = [record.id for record in port.unfinished_jobs() if named.intersection(record.descriptors)]
+    found = [
+        record.id
+        for record in port.unfinished_jobs()
+        if named.intersection(record.descriptors) and _is_before(read_job(record), port.queue_place)
+    ]
     if found:
-        raise Busy(dict.fromkeys(found, decide(ChangeKind.WORK, ChangeKind.METADATA)))
+        raise Busy(dict.fromkeys(found, decide(ChangeKind.WORK, ChangeKind.METADATA)), named)
 
 
 def _names_of(table: Table) -> set[str]:

@@ -17,7 +17,7 @@ from seachange.sql.ddl.tags import command_tag
 from seachange.sql.dml import compile_plan
 from seachange.sql.duck import DuckSession
 from seachange.sql.explain import run_explain
-from seachange.sql.parse import Parsed, TreeStatement, parse_script
+from seachange.sql.parse import Parsed, TreeStatement, parse_script, parse_texts
 from seachange.sql.plan import Plan
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result
@@ -62,9 +62,7 @@ def prepare(text: str) -> tuple[Prepared, ...]:
 
 def _prepare(text: str) -> tuple[Prepared, ...]:
     check_characters(text)
-    parsed = parse_script(text)
-    # Only a statement that stands alone is ever called by its text.
-    return tuple(Prepared(one, text.strip().rstrip("; \n") if len(parsed) == 1 else "") for one in parsed)
+    return tuple(Prepared(parsed, own.strip().rstrip("; \n")) for parsed, own in parse_texts(text))
 
 
 _prepare_kept = lru_cache(maxsize=_PREPARED_MAX)(_prepare)

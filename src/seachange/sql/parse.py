@@ -94,8 +94,13 @@ _REFUSED: dict[str, str] = {
 
 
 def parse_script(script: str) -> tuple[Parsed, ...]:
+    return tuple(parsed for parsed, _ in parse_texts(script))
+
+
+def parse_texts(script: str) -> tuple[tuple[Parsed, str], ...]:
+    """Each statement with its own text."""
     try:
-        return tuple(parse_statement(raw) for raw in split_script(script))
+        return tuple((parse_statement(raw), raw.text) for raw in split_script(script))
     except RecursionError:
         raise errors.StatementTooComplex() from None
 

@@ -35,6 +35,10 @@ class TransactionPort(Protocol):
     def asks_for_job(self) -> bool:
         """Whether a change is to have a job even if nothing is left for it to do."""
 
+    @property
+    def queue_place(self) -> JobId | None:
+        """The job whose statement this is, if it was queued."""
+
     def system_rows(self, view: str) -> Sequence[Row]:
         """What the engine tells of itself now."""
 

@@ -207,6 +207,10 @@ class SessionSettings:
     def show(self) -> list[tuple[str, str, str]]:
         return [(name, self.get(name), setting.description) for name, setting in sorted(SETTINGS.items())]
 
+    def given(self) -> tuple[tuple[str, str], ...]:
+        """What this session has set."""
+        return tuple(sorted({**self._values, **self._local}.items()))
+
     def mark(self) -> SettingsMark:
         """A point within a transaction to go back to."""
         return dict(self._values), dict(self._local)

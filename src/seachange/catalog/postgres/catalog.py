@@ -272,6 +272,9 @@ class PostgresCatalog:
     def request_job(self, job_id: JobId, request: JobRequest) -> bool:
         return self._pool.run(lambda db: jobs.ask(db, job_id, request))
 
+    def cancel_job(self, job_id: JobId, expected: int) -> bool:
+        return self._pool.run(lambda db: jobs.cancel(db, job_id, expected))
+
     def tell(self, text: str, job_id: JobId = NO_JOB) -> None:
         self._pool.run(lambda db: jobs.tell(db, job_id, text))
 

@@ -16,6 +16,9 @@ _OPEN = _JOBS + " WHERE status NOT IN ('succeeded', 'failed', 'canceled') ORDER 
 _ONE = _JOBS + " WHERE id = %b"
 _REQUEST = """UPDATE seachange.job SET request = %s WHERE id = %b
     AND status NOT IN ('succeeded', 'failed', 'canceled')"""
+_LOCK = "SELECT seachange.lock_sequencer()"
+_CANCEL = """UPDATE seachange.job SET request = 'cancel', revision = revision + 1 WHERE id = %b AND revision = %b
+    AND status NOT IN ('succeeded', 'failed', 'canceled')"""
 _TAKE = "UPDATE seachange.sequencer SET next_job = next_job + 1 RETURNING next_job - 1"
 _TELL = """INSERT INTO seachange.event (timestamp_us, job_id, seq, text)
     VALUES (seachange.now_us(), %b, seachange.head(), %s)"""
@@ -31,6 +34,12 @@ def take_id(db: Connection) -> JobId:
 
 def ask(db: Connection, job_id: JobId, request: JobRequest) -> bool:
     return db.execute(_REQUEST, (request.value, job_id)).rowcount > 0
+
+
+def cancel(db: Connection, job_id: JobId, expected: int) -> bool:
+    with db.transaction():
+        db.execute(_LOCK)
+        return db.execute(_CANCEL, (job_id, expected)).rowcount > 0
 
 
 def read_jobs(db: Connection, unfinished: bool) -> tuple[JobRecord, ...]:

@@ -268,6 +268,10 @@ class SqliteCatalog:
         with self._writer as db:
             return jobs.ask(db, job_id, request)
 
+    def cancel_job(self, job_id: JobId, expected: int) -> bool:
+        with self._writer as db:
+            return jobs.cancel(db, job_id, expected)
+
     def tell(self, text: str, job_id: JobId = NO_JOB) -> None:
         with self._writer as db:
             jobs.tell(db, job_id, text, db.execute(HEAD).fetchone()[0], self._clock.wall_us())

@@ -18,6 +18,8 @@ _JOB = f"SELECT {_COLUMNS} FROM job WHERE id = ?"  # noqa: S608
 _REVISION = "SELECT revision FROM job WHERE id = ?"
 _REQUEST = """UPDATE job SET request = ? WHERE id = ?
     AND status NOT IN ('succeeded', 'failed', 'canceled')"""
+_CANCEL = """UPDATE job SET request = 'cancel', revision = revision + 1 WHERE id = ? AND revision = ?
+    AND status NOT IN ('succeeded', 'failed', 'canceled')"""
 _NEXT_JOB = "SELECT next_job FROM sequencer"
 _TAKE_JOB = "UPDATE sequencer SET next_job = next_job + 1"
 _WRITE = """INSERT INTO job VALUES (?1, ?2, ?3, '', ?4, ?5, ?6, ?7, ?7, ?8)
@@ -82,6 +84,10 @@ def take_id(db: sqlite3.Connection) -> JobId:
 
 def ask(db: sqlite3.Connection, job_id: JobId, request: JobRequest) -> bool:
     return db.execute(_REQUEST, (request.value, job_id)).rowcount > 0
+
+
+def cancel(db: sqlite3.Connection, job_id: JobId, expected: int) -> bool:
+    return db.execute(_CANCEL, (job_id, expected)).rowcount > 0
 
 
 def read_jobs(db: sqlite3.Connection, unfinished: bool) -> tuple[JobRecord, ...]:

@@ -1,0 +1,87 @@
+"""The queue: statements that return at once and whose turn has not come.
+
+**Invariant:** a queued statement is planned when all that it was queued behind have succeeded, by the commit that
+begins it, which is compared with its record like every other step. What fails, or is taken back, fails what is behind
+it: that was written for a schema which did not come about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from seachange import errors
+from seachange.changer.job import Failure, Job, canceled, job_change, read_job
+from seachange.changer.ports import Changes
+from seachange.changer.reactions import Reaction, reaction_to
+from seachange.model.jobs import JobId, JobRecord, JobRequest, JobStatus
+
+# Begins the job; gives the others that stand in its way, if there are any.
+Begin = Callable[[Job], Collection[JobId]]
+
+
+def is_due(record: JobRecord, unfinished: Collection[JobId]) -> bool:
+    """Whether there is something to do about a job that may be queued."""
+    queued = read_job(record).queued
+    if queued is None:
+        return True
+    asked = record.request in (JobRequest.CANCEL, JobRequest.PAUSE)
+    return asked or not any(job_id in unfinished for job_id in queued.behind)
+
+
+def advance(record: JobRecord, changes: Changes, begin: Begin) -> bool:
+    """Does what there is to do about a queued job; True if it has begun, and is to be run."""
+    job = read_job(record)
+    if record.request is JobRequest.CANCEL:
+        _end(job, JobStatus.CANCELED, canceled(job), changes)
+        return False
+    if record.request is JobRequest.PAUSE:
+        changes.record(job_change(replace(job, status=JobStatus.PAUSED), "paused"))
+        return False
+    failure = _failure_before(job, changes)
+    if failure is not None:
+        _end(job, JobStatus.FAILED, failure, changes)
+        return False
+    return _begin(job, changes, begin)
+
+
+def _begin(job: Job, changes: Changes, begin: Begin) -> bool:
+    assert job.queued is not None
+    try:
+        in_the_way = begin(job)
+    except errors.Error as problem:
+        if reaction_to(problem, job.errors_met + 1) is not Reaction.REVERT:
+            raise
+        _end(job, JobStatus.FAILED, Failure(problem.sqlstate, str(problem), problem.hint), changes)
+        return False
+    if not in_the_way:
+        return True
+    # Others have begun in between.
+    behind = tuple(sorted({*job.queued.behind, *in_the_way}))
+    queued = replace(job.queued, behind=behind)
+    waiting = describe_queue(in_the_way)
+    changes.record(job_change(replace(job, queued=queued, status=JobStatus.PENDING, waiting=waiting), waiting))
+    return False
+
+
+def _failure_before(job: Job, changes: Changes) -> Failure | None:
+    """What has become of those that the job is behind, if that is in its way."""
+    assert job.queued is not None
+    for job_id in job.queued.behind:
+        record = changes.read(job_id)
+        if record is not None and record.status in (JobStatus.FAILED, JobStatus.CANCELED):
+            other = read_job(record)
+            reason = other.failure.message if other.failure is not None else ""
+            problem = errors.QueuedBehindFailure(behind=job_id, status=record.status, reason=reason)
+            return Failure(problem.sqlstate, str(problem), problem.hint)
+    return None
+
+
+def _end(job: Job, status: JobStatus, failure: Failure, changes: Changes) -> None:
+    ended = replace(job, status=status, failure=failure, waiting="")
+    changes.record(job_change(ended, f"{status}: {failure.sqlstate}: {failure.message}"))
+
+
+def describe_queue(behind: Collection[JobId]) -> str:
+    names = ", ".join(f"job {job_id}" for job_id in sorted(behind))
+    return f"{names}, behind which it is queued"
