@@ -107,6 +107,10 @@ class Catalog(Protocol):
     def descriptors(self, epoch: Epoch, at: Seq) -> tuple[PublishedDescriptor, ...]:
         """Of every descriptor that is live at `at`, its newest version published at or below it."""
 
+    def dropped(self) -> tuple[PublishedDescriptor, ...]:
+        """What was dropped and is still kept, in the order of the drops: the last body, with the version that the drop
+        was published as."""
+
     def index_contents(self, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:
         """The newest generation with base <= `at`, and the deltas with base < seq <= `at`."""
 

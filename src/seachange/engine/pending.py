@@ -18,6 +18,8 @@ class PendingSchema:
         # id -> (committed before, pending now); a journal of earlier values undoes a failed statement.
         self._changes: dict[DescriptorId, tuple[Table | None, Table | None]] = {}
         self._journal: list[tuple[DescriptorId, tuple[Table | None, Table | None] | None]] = []
+        # Those that others know as dropped: what they are compared with is the version of the drop.
+        self._revived: set[DescriptorId] = set()
 
     def __bool__(self) -> bool:
         return bool(self._changes)
@@ -48,6 +50,15 @@ class PendingSchema:
         self._journal.append((table.id, known))
         self._changes[table.id] = (known[0] if known else before, after)
 
+    def revive(self, dropped: Table, after: Table) -> None:
+        if dropped.id not in self._changes:
+            self._revived.add(dropped.id)
+        self.publish(dropped, after)
+
+    def dropped(self) -> tuple[Table, ...]:
+        """What the transaction itself has dropped."""
+        return tuple(before for before, after in self._changes.values() if before is not None and after is None)
+
     def find(self, schema: str, name: str, committed: Schema) -> Table | None:
         for _, pending in self._changes.values():
             if pending is not None and (pending.schema, pending.name) == (schema, name):
@@ -67,7 +78,11 @@ class PendingSchema:
 
     def versions(self) -> dict[DescriptorId, int]:
         """What the commit carries for the tables that it changes: the versions that it publishes."""
-        return {id_: after.version for id_, (before, after) in self._changes.items() if before and after}
+        return {
+            id_: after.version
+            for id_, (before, after) in self._changes.items()
+            if before and after and id_ not in self._revived
+        }
 
     def descriptor_changes(self) -> tuple[DescriptorChange, ...]:
         return tuple(

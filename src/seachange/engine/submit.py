@@ -74,11 +74,12 @@ def commit_transaction(txn: TransactionState, refit: Refit) -> Seq | None:
         for buffer in txn.buffer.indexes.values():
             _add_entries(txn, draft, buffer)
             _add_staged(txn, draft, buffer)
-        if not draft.touched and not txn.pending:
+        if not draft.touched and not txn.pending and not txn.jobs:
             return None
         draft.watched += txn.reads.indexes
-        for key, base in txn.claims.writes.items():
-            draft.writes[key] = min(base, draft.writes.get(key, base))
+        for keys in (txn.claims.writes, txn.changed):
+            for key, base in keys.items():
+                draft.writes[key] = min(base, draft.writes.get(key, base))
         return _submit(txn, draft, refit)
     except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
         # Nobody knows whether the files are referred to: they stay intents of this epoch.

@@ -37,7 +37,7 @@ class Transaction(TransactionWrites):
 
     @property
     def has_writes(self) -> bool:
-        return not self.buffer.is_empty or bool(self.pending)
+        return not self.buffer.is_empty or bool(self.pending) or bool(self.jobs)
 
     def commit(self) -> Seq | None:
         """Makes the writes durable and visible to all; gives their sequence, None if there was nothing to commit."""

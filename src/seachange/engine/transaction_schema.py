@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from seachange import errors
@@ -61,6 +62,8 @@ class TransactionSchema:
         self.unconverted: dict[KeyHash, errors.Error] = {}
         # Jobs that begin with the commit of this transaction, which then stands for one statement.
         self.jobs: list[JobChange] = []
+        # What its changes of descriptors conflict by, with the snapshots that they were planned at.
+        self.changed: dict[KeyHash, Seq] = {}
         self.stands_alone = False
         self.asks_for_job = False
         # The job whose statement was queued, and is run by this transaction; and what is said of every one that begins.
@@ -136,6 +139,10 @@ class TransactionSchema:
 
     def tables(self) -> tuple[Table, ...]:
         return self.pending.tables(self.epoch.schema(self.snapshot))
+
+    def dropped_tables(self) -> tuple[Table, ...]:
+        kept = [replace(d.body, version=d.version) for d in self.parts.catalog.dropped() if d.body is not None]
+        return (*kept, *self.pending.dropped())
 
     def table_by_id(self, table_id: TableId) -> Table | None:
         return self.pending.find_by_id(table_id, self.epoch.schema(self.snapshot))

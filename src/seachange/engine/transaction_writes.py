@@ -36,6 +36,7 @@ from seachange.model.jobs import JobId, JobStatus
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
 from seachange.planner.plan import Change
 from seachange.planner.stages import Phase, Progress
+from seachange.storage.keys import change_hash, name_hash
 
 Row = tuple[Any, ...]
 Mark = tuple[int, int, int, Deferral]
@@ -72,9 +73,23 @@ class TransactionWrites(TransactionReads):
         self._check_writable()
         if before is not None:
             self._use(before)
+        self._declare(before, after)
         self.pending.publish(before, after)
         if before is not None and after is not None:
             self.buffer.convert(self.parts.write_plan(before), self.parts.write_plan(after))
+
+    def revive(self, dropped: Table, after: Table) -> None:
+        self._check_writable()
+        self._declare(None, after)
+        self.pending.revive(dropped, after)
+
+    def _declare(self, before: Table | None, after: Table | None) -> None:
+        """What the change conflicts by: the table, and every name that a relation is given by it."""
+        taken = _names(after) - _names(before)
+        table = after or before
+        keys = {name_hash(*name) for name in taken} | ({change_hash(table.id)} if table is not None else set())
+        for key in keys:
+            self.changed.setdefault(key, self.snapshot)
 
     def launch(self, statement: str, change: Change, progress: Progress, phase: Phase, passed: bool) -> JobId:
         """The rest of a change becomes a job when this transaction commits."""
@@ -92,6 +107,9 @@ class TransactionWrites(TransactionReads):
             waiting="",
             drain_ms=self.drain_ms,
         )
+        # It may begin with a wait, and publish nothing yet.
+        for id_ in job.descriptors:
+            self.changed.setdefault(change_hash(id_), self.snapshot)
         self.jobs.append(job_change(job, f"began: {statement}"))
         return job.id
 
@@ -260,3 +278,10 @@ class TransactionWrites(TransactionReads):
     def _abandon(self, ids: Sequence[Any]) -> None:
         if ids:
             self.parts.catalog.abandon_segments(self.epoch.epoch, ids)
+
+
+def _names(table: Table | None) -> set[tuple[str, str, str]]:
+    if table is None:
+        return set()
+    place = (table.database, table.schema)
+    return {(*place, table.name), *((*place, index.name) for index in table.indexes)}

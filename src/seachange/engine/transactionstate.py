@@ -34,6 +34,7 @@ class TransactionState(Protocol):
     unconverted: dict[KeyHash, errors.Error]
     jobs: list[JobChange]
     stands_alone: bool
+    changed: dict[KeyHash, Seq]
 
     def index_parts(self, table: Table, index: Index) -> SnapshotParts: ...
 

@@ -55,6 +55,9 @@ class TransactionPort(Protocol):
 
     def tables(self) -> tuple[Table, ...]: ...
 
+    def dropped_tables(self) -> tuple[Table, ...]:
+        """Tables whose data is still kept, in the order in which they were dropped, as of the version that followed."""
+
     def references_to(self, table: Table) -> tuple[Reference, ...]:
         """The foreign keys that refer to a table, with their tables."""
 
@@ -149,6 +152,9 @@ class TransactionPort(Protocol):
         """A point to go back to, and `reset` goes back: a statement that fails leaves none of its writes."""
 
     def reset(self, mark: Any) -> None: ...
+
+    def revive(self, dropped: Table, after: Table) -> None:
+        """The same for one of the dropped tables, which comes back with its rows."""
 
     def publish(self, before: Table | None, after: Table | None) -> None:
         """Makes a descriptor change part of the transaction: creates (before None), replaces, drops (after None)."""

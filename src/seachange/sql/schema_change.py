@@ -9,15 +9,16 @@ one that begins in between publishes a version, and so refuses the commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from seachange import errors
 from seachange.model import elements
 from seachange.model.defaults import is_constant
 from seachange.model.descriptor import Table
-from seachange.model.elements import Element, descriptor_of
+from seachange.model.elements import Element
 from seachange.model.ids import TableId
+from seachange.model.object_statements import UndropTable
 from seachange.model.ops import OpType
 from seachange.model.statements import DdlStatement, DropIndex
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
@@ -67,7 +68,9 @@ class _Sizes(Mapping[TableId, TableSize]):
 
 def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
     tables = {table.id: table for table in port.tables()}
-    catalog = Catalog(tables, _Sizes(port, tables))
+    # Looked for only by the statement that brings them back.
+    kept = port.dropped_tables() if isinstance(statement, UndropTable) else ()
+    catalog = Catalog(tables, _Sizes(port, tables), kept)
     plan = _plan(statement, catalog, port)
     at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     needs_job = any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
@@ -90,9 +93,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         port.rely_on_empty(tables[table_id].primary.id)
     changed = {id_ for stage in at_once for id_ in stage.publishes}
     for id_ in sorted(changed):
-        _publish(tables.get(id_), after.descriptors.get(id_), port, duck)
-    if needs_job and not changed:
-        _claim(plan, tables, port)
+        _publish(tables.get(id_), after.descriptors.get(id_), kept, port, duck)
     if needs_job or port.asks_for_job:
         rest = [stage.phase for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
         progress = progress_after(plan.graph, at_once)
@@ -102,13 +103,6 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         port.fence(plan.change.fenced)
     notices.extend(plan.notices)
     return Result(command_tag(statement))
-
-
-def _claim(plan: Plan, tables: Mapping[TableId, Table], port: TransactionPort) -> None:
-    """A change that begins with work publishes nothing at first. The same version under the next number refuses whoever
-    changes the tables at the same time, or is refused by them."""
-    for id_ in sorted({TableId(descriptor_of(target.element)) for target in plan.change.targets}):
-        port.publish(tables[id_], replace(tables[id_], version=tables[id_].version + 1))
 
 
 def _plan(statement: DdlStatement, catalog: Catalog, port: TransactionPort) -> Plan:
@@ -128,8 +122,14 @@ def _fresh_ids(port: TransactionPort) -> Iterator[int]:
         yield from port.allocate_ids(_ID_BLOCK)
 
 
-def _publish(before: Table | None, after: object, port: TransactionPort, duck: DuckSession) -> None:
+def _publish(
+    before: Table | None, after: object, kept: Sequence[Table], port: TransactionPort, duck: DuckSession
+) -> None:
     assert after is None or isinstance(after, Table)
+    dropped = next((table for table in reversed(kept) if after is not None and table.id == after.id), None)
+    if before is None and after is not None and dropped is not None:
+        port.revive(dropped, after)
+        return
     if after is not None:
         verify_checks(before, after, duck)
         verify_computed(before, after, duck)

@@ -20,7 +20,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from seachange.model.ids import ColumnId, IndexId, KeyHash, TableId
+from seachange.model.ids import ColumnId, DescriptorId, IndexId, KeyHash, TableId
 from seachange.model.types import Kind, SqlType
 
 # The form of NULL; below it and at or above FIRST_VALUE is every value. AFTER follows all that continues a key.
@@ -158,6 +158,16 @@ def conversion_hash(table_id: TableId, column_id: ColumnId) -> KeyHash:
     return _hash(b"c", IndexId(table_id), _pack_u64(column_id))
 
 
+def change_hash(descriptor_id: DescriptorId) -> KeyHash:
+    """What a statement writes that changes a descriptor, or leaves that to a job: of two at a time one is refused."""
+    return _hash(b"d", descriptor_id, b"")
+
+
+def name_hash(database: str, schema: str, name: str) -> KeyHash:
+    """What a statement writes that gives a relation its name: tables and indexes of a schema share one space."""
+    return _hash(b"n", 0, "\0".join((database, schema, name)).encode())
+
+
 def entry_hashes(index_id: IndexId, encoded: Iterable[bytes]) -> Hashes:
     return _hashes(b"e", index_id, encoded)
 
@@ -176,6 +186,6 @@ def advisory_hash(numbers: Sequence[int]) -> KeyHash:
     return _hash(b"a", IndexId(len(numbers)), b"".join(number.to_bytes(8, "big", signed=True) for number in numbers))
 
 
-def _hash(space: bytes, index_id: IndexId, encoded: bytes) -> KeyHash:
-    digest = xxhash.xxh3_64_intdigest(space + _pack_u64(index_id) + encoded)
+def _hash(space: bytes, id_: int, encoded: bytes) -> KeyHash:
+    digest = xxhash.xxh3_64_intdigest(space + _pack_u64(id_) + encoded)
     return KeyHash(digest - (1 << 64) if digest & _SIGN_64 else digest)

@@ -20,6 +20,7 @@ from seachange.catalog.postgres.read import (
     query,
     read_contents,
     read_descriptors,
+    read_dropped,
     read_entries,
     read_first_reliance,
     read_newest_generation,
@@ -214,6 +215,9 @@ class PostgresCatalog:
 
     def descriptors(self, epoch: Epoch, at: Seq) -> tuple[PublishedDescriptor, ...]:
         return self._pool.run(lambda db: read_descriptors(db, epoch, at))
+
+    def dropped(self) -> tuple[PublishedDescriptor, ...]:
+        return self._pool.run(read_dropped)
 
     def index_contents(self, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:
         return self._pool.run(lambda db: read_contents(db, epoch, index_id, at))

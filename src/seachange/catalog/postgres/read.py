@@ -61,6 +61,11 @@ _DESCRIPTORS_AT = """SELECT d.id, d.version, d.body FROM seachange.descriptor_ve
     WHERE d.body IS NOT NULL AND d.version = (SELECT max(n.version)
         FROM seachange.descriptor_version n WHERE n.id = d.id AND n.seq <= %b)
     ORDER BY d.id"""
+_DROPPED = """SELECT d.id, d.version, v.body FROM seachange.descriptor d
+    JOIN seachange.descriptor_version v ON v.id = d.id
+    WHERE NOT d.live AND v.version = (SELECT max(n.version) FROM seachange.descriptor_version n
+        WHERE n.id = d.id AND n.body IS NOT NULL)
+    ORDER BY d.changed, d.id"""
 _GENERATION_AT = """SELECT id, index_id, base, swap FROM seachange.generation
     WHERE index_id = %b AND base <= %b ORDER BY id DESC LIMIT 1"""
 _NEWEST_GENERATION = """SELECT id, index_id, base, swap FROM seachange.generation
@@ -130,6 +135,10 @@ def read_descriptors(db: Connection, epoch: Epoch, at: Seq) -> tuple[PublishedDe
     found = tuple(map(descriptor_from, query(db, _DESCRIPTORS_AT, at)))
     check(db, epoch, at)
     return found
+
+
+def read_dropped(db: Connection) -> tuple[PublishedDescriptor, ...]:
+    return tuple(map(descriptor_from, query(db, _DROPPED)))
 
 
 def read_contents(db: Connection, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:

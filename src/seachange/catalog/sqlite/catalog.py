@@ -20,6 +20,7 @@ from seachange.catalog.sqlite.read import (
     HEAD,
     read_contents,
     read_descriptors,
+    read_dropped,
     read_entries,
     read_first_reliance,
     read_newest_generation,
@@ -207,6 +208,10 @@ class SqliteCatalog:
     def descriptors(self, epoch: Epoch, at: Seq) -> tuple[PublishedDescriptor, ...]:
         with Read(self._readers) as db:
             return read_descriptors(db, epoch, at)
+
+    def dropped(self) -> tuple[PublishedDescriptor, ...]:
+        with Read(self._readers) as db:
+            return read_dropped(db)
 
     def index_contents(self, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:
         with Read(self._readers) as db:

@@ -52,6 +52,10 @@ _DESCRIPTORS_AT = """SELECT id, version, body FROM descriptor_version d
     WHERE body IS NOT NULL AND version = (SELECT max(version) FROM descriptor_version n
         WHERE n.id = d.id AND n.seq <= ?)
     ORDER BY id"""
+_DROPPED = """SELECT d.id, d.version, v.body FROM descriptor d JOIN descriptor_version v ON v.id = d.id
+    WHERE d.live = 0 AND v.version = (SELECT max(n.version) FROM descriptor_version n
+        WHERE n.id = d.id AND n.body IS NOT NULL)
+    ORDER BY d.changed, d.id"""
 _GENERATION_AT = """SELECT id, index_id, base, swap FROM generation
     WHERE index_id = ? AND base <= ? ORDER BY id DESC LIMIT 1"""
 _NEWEST_GENERATION = """SELECT id, index_id, base, swap FROM generation
@@ -114,6 +118,10 @@ def read_descriptors(db: sqlite3.Connection, epoch: Epoch, at: Seq) -> tuple[Pub
     found = tuple(map(descriptor_from, db.execute(_DESCRIPTORS_AT, (at,))))
     check(db, epoch, at)
     return found
+
+
+def read_dropped(db: sqlite3.Connection) -> tuple[PublishedDescriptor, ...]:
+    return tuple(map(descriptor_from, db.execute(_DROPPED)))
 
 
 def read_contents(db: sqlite3.Connection, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:

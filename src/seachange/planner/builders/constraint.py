@@ -39,6 +39,9 @@ def add_constraint(draft: Draft, table_id: TableId, action: AddConstraint) -> No
 
 
 def add_key(draft: Draft, table_id: TableId, key: KeyDefinition) -> None:
+    # Another key of that name is an index, and found as a relation.
+    if key.name is not None and draft.select(elements.ConstraintName, table_id=table_id, name=key.name):
+        raise errors.DuplicateObject(kind="constraint", name=key.name)
     if key.using_index is not None:
         _take_over_index(draft, table_id, key)
     elif key.primary:

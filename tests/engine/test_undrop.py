@@ -1,0 +1,203 @@
+"""UNDROP TABLE within the retention, and what garbage collection leaves of a table after it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.engine.session import Session
+from seachange.model.ids import IndexId
+from seachange.runtime.faults import FAULTS
+from seachange.verify.consistency import inspect
+from tests.support.databases import MakePlace, catalog_kind, place, place_for
+from tests.support.nodes import Place
+
+__all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
+
+ROWS = 6_000
+
+
+@pytest.fixture
+def node(place: Place) -> Iterator[Node]:
+    opened = open_node(place.data, place.catalog, name="here")
+    opened.keeper.paused = True
+    yield opened
+    FAULTS.disarm()
+    opened.close()
+
+
+@pytest.fixture
+def session(node: Node) -> Iterator[Session]:
+    """A table in files and inline batches, with an index, checks and a foreign key."""
+    session = Session(node)
+    session.execute("create table kind (id int primary key)")
+    session.execute("insert into kind select i from generate_series(0, 9) g(i)")
+    session.execute(
+        "create table item (id int primary key, code text unique, kind int references kind, check (id >= 0))"
+    )
+    session.execute(f"insert into item select i, 'c' || i, i % 10 from generate_series(1, {ROWS}) g(i)")
+    session.execute("create index item_kind on item (kind)")
+    session.execute("alter table item add column more int default 7")
+    session.execute("update item set more = 8 where id <= 3")
+    yield session
+    session.close()
+
+
+def look(session: Session) -> list[tuple[object, ...]]:
+    return list(session.execute("select count(*), sum(id), sum(more), sum(kind) from item").rows)
+
+
+def refused(session: Session, sql: str) -> str:
+    with pytest.raises(errors.Error) as caught:
+        session.execute(sql)
+    return caught.value.sqlstate
+
+
+def judge(node: Node, session: Session, expected: list[tuple[object, ...]]) -> None:
+    assert look(session) == expected
+    assert list(session.execute("select id from item where code = 'c77'").rows) == [(77,)]
+    assert refused(session, "insert into item values (9001, 'c77', 1)") == "23505"
+    assert refused(session, "insert into item values (-1, 'x', 1)") == "23514"
+    assert refused(session, "insert into item values (9001, 'x', 99)") == "23503"
+    session.execute("insert into item values (9001, 'new', 1)")
+    assert list(session.execute("select more from item where id = 9001").rows) == [(7,)]
+    session.execute("delete from item where id = 9001")
+    assert not inspect(node).anomalies
+
+
+def test_a_table_comes_back_with_all_that_it_had(node: Node, session: Session):
+    before = look(session)
+    session.execute("drop table item")
+    assert refused(session, "select * from item") == "42P01"
+    session.execute("undrop table item")
+    judge(node, session, before)
+    assert any("NOT VALID" in notice for notice in session.notices)
+    session.execute("alter table item validate constraint item_kind_fkey")
+    # And once more.
+    session.execute("drop table item")
+    session.execute("undrop table item")
+    judge(node, session, before)
+
+
+def test_another_node_brings_it_back(node: Node, place: Place, session: Session):
+    before = look(session)
+    session.execute("drop table item")
+    other = open_node(place.data, place.catalog, name="there")
+    there = Session(other)
+    try:
+        there.execute("undrop table item")
+        judge(other, there, before)
+        judge(node, session, before)
+    finally:
+        there.close()
+        other.close()
+
+
+def test_in_a_transaction_block(node: Node, session: Session):
+    before = look(session)
+    session.execute("begin")
+    session.execute("drop table item")
+    session.execute("undrop table item")
+    assert look(session) == before
+    session.execute("commit")
+    session.execute("drop table item")
+    session.execute("begin")
+    session.execute("undrop table item")
+    assert look(session) == before
+    session.execute("insert into item values (9001, 'inside', 1)")
+    session.execute("rollback")
+    assert refused(session, "select * from item") == "42P01"
+    session.execute("begin; undrop table item; delete from item where id = 1; commit")
+    session.execute("insert into item values (1, 'c1', 1, 8)")
+    judge(node, session, before)
+
+
+def test_the_name_must_be_free_and_the_last_one_comes_back(node: Node, session: Session):
+    session.execute("drop table item")
+    session.execute("create table item (id int primary key, other text)")
+    assert refused(session, "undrop table item") == "42P07"
+    session.execute("insert into item values (1, 'second')")
+    session.execute("drop table item")
+    session.execute("undrop table item")
+    assert list(session.execute("select * from item").rows) == [(1, "second")]
+
+
+def test_history_shows_when_it_was_gone(session: Session):
+    before = look(session)
+    session.execute("drop table item")
+    gone = session.node.epoch.applied
+    session.execute("undrop table item")
+    session.execute(f"set seachange.as_of = '{gone}'")
+    assert refused(session, "select * from item") == "42P01"
+    session.execute("set seachange.as_of = ''")
+    assert look(session) == before
+
+
+def is_gone(node: Node, ids: list[IndexId]) -> bool:
+    """Nothing of the indexes is left in the catalog, nor files that nothing refers to."""
+    catalog, head = node.parts.catalog, node.epoch.catch_up()
+    contents = [catalog.index_contents(node.epoch.epoch, id_, head) for id_ in ids]
+    live = {
+        member.segment.id
+        for table in node.epoch.schemas.newest.by_id.values()
+        for index in table.indexes
+        for found in [catalog.index_contents(node.epoch.epoch, index.id, head)]
+        for member in (found.generation.members if found.generation is not None else ())
+    }
+    files = sum(1 for path in (node.parts.data / "segments").rglob("*") if path.is_file())
+    # Inline batches go with their partition of the log, on PostgreSQL later than the rest.
+    empty = all(found.generation is None and not any(d.segments for d in found.deltas) for found in contents)
+    return empty and not catalog.dropped() and files == len(live)
+
+
+@pytest.mark.parametrize("cut", ["", "gc.collected", "gc.deleted", "gc.forgotten"])
+def test_after_the_retention_nothing_is_left_of_it(node: Node, place: Place, session: Session, cut: str):
+    """Also if the collector dies on its way: whoever comes next goes on."""
+    ids = [index.id for index in node.epoch.schemas.newest.by_name["public", "item"].indexes]
+    session.execute("drop table item")
+    node.collect_garbage(retention_us=3_600_000_000)
+    assert not is_gone(node, ids)
+
+    def die() -> None:
+        node.parts.catalog.end_node(node.epoch.epoch)
+        raise errors.InputOutputError(action="delete", file="a segment", detail="cut")
+
+    if cut:
+        FAULTS.arm(cut, die)
+        with pytest.raises(errors.Error):
+            node.collect_garbage(retention_us=0)
+        FAULTS.disarm()
+    other = open_node(place.data, place.catalog, name="next")
+    try:
+        other.collect_garbage(retention_us=0)
+        other.collect_garbage(retention_us=0)
+        assert is_gone(other, ids)
+    finally:
+        other.close()
+    assert refused(session, "undrop table item") == "42P01"
+    session.execute("create table item (id int primary key)")
+    assert not inspect(node).anomalies
+
+
+def test_what_is_collected_meanwhile_does_not_come_back(node: Node, session: Session):
+    """The collection comes between the plan and the commit."""
+    session.execute("drop table item")
+
+    def collect() -> None:
+        FAULTS.disarm()
+        session.node.parts.catalog.collect(node.epoch.epoch, 0)
+
+    other = open_node(node.parts.data, node.parts.catalog.url if "postgres" in node.parts.catalog.url else None)
+    there = Session(other)
+    try:
+        # The open transaction of this node holds history; that of the other, at the head, does not.
+        node.follow()
+        node.beat()
+        FAULTS.arm("commit.queued", collect)
+        assert refused(there, "undrop table item") == "42P01"
+    finally:
+        FAULTS.disarm()
+        there.close()
+        other.close()
