@@ -564,6 +564,18 @@ class DataFolderProblem(OperationalError):
     message = "data folder {path}: {detail}"
 
 
+class SparkUnavailable(NotSupportedError):
+    sqlstate = "0A000"
+    message = "Spark cannot be used: {detail}"
+    hint_text = "{remedy}"
+
+
+class SparkFailed(OperationalError):
+    sqlstate = "58000"
+    message = "Spark failed: {detail}"
+    hint_text = "Its messages are in {log}. The work goes on from the units that are done when it is tried again."
+
+
 class NodeClosed(InterfaceError):
     message = "the connection is closed"
 

@@ -84,6 +84,8 @@ class Job:
     queued: Queued | None = None
     # How long the drains of the job take at most; None: as long as where it is run.
     drain_ms: int | None = None
+    # What its session has set that its work heeds, whoever runs it.
+    settings: tuple[tuple[str, str], ...] = ()
     revision: int = 0
     seen: Seq = Seq(0)  # noqa: RUF009 - a number
 

@@ -21,8 +21,8 @@ from seachange.changer.runner import Runner
 from seachange.engine.changes import NodeChanges
 from seachange.engine.epoch import EpochState
 from seachange.engine.interrupts import Interrupts
-from seachange.engine.local_pipeline import local_pipeline
 from seachange.engine.nodeparts import NodeParts
+from seachange.engine.spark_pipeline import job_pipeline
 from seachange.model.jobs import FINISHED, JobId, JobRecord, JobRequest, JobStatus
 
 CurrentEpoch = Callable[[], EpochState]
@@ -96,7 +96,7 @@ class JobDesk:
             raise errors.UndefinedObject(kind="job", name=str(job_id))
         job = read_job(record)
         epoch = self._current()
-        runner = self._runner(epoch, conditions, job.drain_ms)
+        runner = self._runner(epoch, conditions, job)
         try:
             with self._reachable(job_id, conditions.interrupts):
                 if record.epoch != epoch.epoch or job.status in (JobStatus.PAUSED, JobStatus.PENDING):
@@ -126,12 +126,13 @@ class JobDesk:
             for job_id in asked.intersection(self._running):
                 self._running[job_id].nudge()
 
-    def _runner(self, epoch: EpochState, conditions: Conditions, said_ms: int | None) -> Runner:
+    def _runner(self, epoch: EpochState, conditions: Conditions, job: Job) -> Runner:
         changes = NodeChanges(self._parts, epoch)
         clock = self._parts.clock
-        drain_ms = next(ms for ms in (conditions.drain_timeout_ms, said_ms, DRAIN_TIMEOUT_MS) if ms is not None)
+        drain_ms = next(ms for ms in (conditions.drain_timeout_ms, job.drain_ms, DRAIN_TIMEOUT_MS) if ms is not None)
         drain = Drain(changes, clock, conditions.pause, drain_ms, conditions.lock_timeout_ms)
-        pipeline = local_pipeline(self._parts, epoch, conditions.interrupts)
+        pipeline = job_pipeline(self._parts, epoch, conditions.interrupts, job)
+        pipeline.foresee(job, changes.head())
         return Runner(
             changes, pipeline, drain, clock, conditions.pause, conditions.told, conditions.interrupts.was_nudged
         )

@@ -36,6 +36,8 @@ class NodeParts:
     inline_rows_max: int = INLINE_ROWS_MAX
     # Whether queries look rows up through indexes; without, they scan, with the same results.
     seeks: bool = True
+    # What the database's own file sets for every session and job.
+    settings: dict[str, str] = field(default_factory=dict)
     _plans: dict[tuple[DescriptorId, int], tuple[Table, WritePlan]] = field(default_factory=dict)
     _reads: dict[tuple[DescriptorId, int, LayoutId], tuple[Table, Any]] = field(default_factory=dict)
 

@@ -14,6 +14,7 @@ from seachange.catalog.open import open_catalog
 from seachange.engine.node import NODE_EXPIRY_MS, RETENTION_US, Node
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.queueing import begin_queued
+from seachange.engine.settings_file import read_settings
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.opening import open_files
@@ -43,6 +44,7 @@ def open_node(
         duck=Duck(data / "tmp"),
         clock=SYSTEM_CLOCK,
         entropy=SYSTEM_ENTROPY,
+        settings=read_settings(data),
     )
     node = Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us)
     node.jobs.begin = partial(begin_queued, node)

@@ -35,7 +35,7 @@ from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
 from seachange.sql.parse import TreeStatement
 from seachange.sql.result import Result, show_in_zone
-from seachange.sql.settings import SessionSettings, parse_as_of, parse_duration_ms, parse_size
+from seachange.sql.settings import PIPELINE_SETTINGS, SessionSettings, parse_as_of, parse_duration_ms, parse_size
 
 # How often a statement that stands for itself is run again when it meets a conflict.
 RETRIES_MAX = 20
@@ -51,7 +51,7 @@ class Session:
         self.node = node
         self.user = user
         self.database = database
-        self.settings = SessionSettings()
+        self.settings = SessionSettings(node.parts.settings)
         self.notices: list[str] = []
         self.status = Status.IDLE
         known = {"session_user": user, "session_database": database}
@@ -183,6 +183,7 @@ class Session:
         transaction.asks_for_job = queued is not None or self._is_asynchronous(prepared)
         transaction.queued = queued
         transaction.drain_ms = parse_duration_ms(self.settings.get("seachange.drain_timeout"))
+        transaction.job_settings = tuple(pair for pair in self.settings.given() if pair[0] in PIPELINE_SETTINGS)
         return self._run(prepared, transaction, values)
 
     def _is_asynchronous(self, prepared: Prepared) -> bool:

@@ -69,6 +69,7 @@ class TransactionSchema:
         # The job whose statement was queued, and is run by this transaction; and what is said of every one that begins.
         self.queued: Job | None = None
         self.drain_ms: int | None = None
+        self.job_settings: tuple[tuple[str, str], ...] = ()
         # Stays empty below SERIALIZABLE.
         self.reads = ReadSet()
         self._ticket = self._enter(client) if as_of is None else epoch.registry.enter_below(as_of)

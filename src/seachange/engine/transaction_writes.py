@@ -106,6 +106,7 @@ class TransactionWrites(TransactionReads):
             queued=None,
             waiting="",
             drain_ms=self.drain_ms,
+            settings=self.job_settings,
         )
         # It may begin with a wait, and publish nothing yet.
         for id_ in job.descriptors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -78,6 +78,21 @@ def _check_concurrently(value: str) -> str:
     return value.lower()
 
 
+def _check_count(value: str) -> str:
+    return str(_natural(value))
+
+
+def _check_rows(value: str) -> str:
+    return "" if not value.strip() else str(_natural(value))
+
+
+def _natural(value: str) -> int:
+    text = value.strip().replace("_", "")
+    if not text.isdecimal():
+        raise ValueError(value)
+    return int(text)
+
+
 SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
@@ -122,10 +137,43 @@ SETTINGS: dict[str, Setting] = {
             _check_size,
             "By how much the process may grow during a statement; 0 for any.",
         ),
+        Setting(
+            "seachange.local_rows",
+            "",
+            _check_rows,
+            "Up to how many rows backfills and validations are done in-process, and more on Spark: 0 is always Spark, "
+            "empty goes by the work.",
+        ),
+        Setting("seachange.pipeline_cores", "0", _check_count, "How many cores a pipeline uses at a time; 0 for all."),
+        Setting(
+            "seachange.pipeline_memory",
+            "512MB",
+            _check_size,
+            "How much memory a kernel of the pipeline takes before it spills.",
+        ),
+        Setting("seachange.spark.master", "", _any_text, "Where Spark runs; empty for this machine, local[*]."),
+        Setting("seachange.spark.driver_memory", "1g", _any_text, "The memory of Spark's driver."),
+        Setting("seachange.spark.executor_memory", "1g", _any_text, "The memory of each of Spark's executors."),
+        Setting("seachange.spark.executor_cores", "", _check_rows, "The cores of each executor; empty for all."),
+        Setting("seachange.spark.cores_max", "", _check_rows, "The cores of all executors; empty for all."),
+        Setting(
+            "seachange.spark.python",
+            "",
+            _any_text,
+            "The Python of the executors, which has this version of Seachange; empty for the path of this one.",
+        ),
+        Setting("seachange.spark.idle_timeout", "10min", _check_duration, "After what idle time Spark is stopped."),
+        Setting("seachange.spark.options", "", _any_text, "Other settings of Spark: name=value, separated by spaces."),
         Setting("statement_timeout", "0", _check_duration, "How long a statement may take; 0 for ever."),
         Setting("timezone", UTC, check_zone, "The time zone of the session, by its name or in hours east."),
     )
 }
+
+
+# What the jobs of a session heed, whoever runs them.
+PIPELINE_SETTINGS = tuple(
+    name for name in SETTINGS if name.startswith(("seachange.local_rows", "seachange.pipeline_", "seachange.spark."))
+)
 
 
 @lru_cache(maxsize=64)
@@ -174,7 +222,9 @@ SettingsMark = tuple[dict[str, str], dict[str, str]]
 class SessionSettings:
     """The values of one session. SET is undone by ROLLBACK; SET LOCAL ends with the transaction."""
 
-    def __init__(self) -> None:
+    def __init__(self, defaults: Mapping[str, str] | None = None) -> None:
+        """`defaults` are those of the database, in their canonical form."""
+        self._defaults = dict(defaults or {})
         self._values: dict[str, str] = {}
         self._local: dict[str, str] = {}
         self._before: dict[str, str] | None = None
@@ -183,12 +233,12 @@ class SessionSettings:
         setting = _find(name)
         if name in self._local:
             return self._local[name]
-        return self._values.get(name, setting.default)
+        return self._values.get(name, self._defaults.get(name, setting.default))
 
     def set(self, name: str, value: str | None, local: bool = False) -> None:
         setting = _find(name)
         try:
-            checked = setting.default if value is None else setting.check(value)
+            checked = self._defaults.get(name, setting.default) if value is None else setting.check(value)
         except ValueError:
             raise errors.InvalidSetting(name=name, value=value) from None
         if local:

@@ -1,0 +1,179 @@
+"""Who does the work of a job: this process where it is small, Spark where it is large, by the same kernels.
+
+**Invariant:** who does it is no part of what is done: units that one has finished are used by the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from seachange import errors
+from seachange.changer.job import Job
+from seachange.engine.epoch import EpochState
+from seachange.engine.interrupts import Interrupts
+from seachange.engine.local_pipeline import local_pipeline
+from seachange.engine.nodeparts import NodeParts
+from seachange.model.elements import descriptor_of
+from seachange.model.ids import Seq, TableId
+from seachange.model.ops import BackfillIndexes, Validate
+from seachange.model.work import Built, UnitDone, Violation
+from seachange.pipeline.crew import Crew
+from seachange.pipeline.halves import SparkHalf, load_spark
+from seachange.pipeline.local import LocalPipeline
+from seachange.pipeline.spark_options import SparkOptions, parse_options
+from seachange.pipeline.workshop import Workshop
+from seachange.sql.settings import SessionSettings, parse_duration_ms, parse_size
+from seachange.storage.spill import SortLimits
+
+# About how many rows this process handles in a second, on one of today's machines: an index is sorted and written, a
+# validation only reads.
+_BUILT_PER_SECOND = 1_000_000
+_READ_PER_SECOND = 10_000_000
+# What Spark costs before it does anything, when it runs already and when it does not.
+_WARM_SECONDS, _COLD_SECONDS = 2, 10
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSettings:
+    """`local_rows`: up to so many are done in-process; None goes by the work."""
+
+    local_rows: int | None
+    cores: int
+    memory_bytes: int
+    spark: SparkOptions
+
+    @property
+    def asks_for_spark(self) -> bool:
+        return self.local_rows is not None or bool(self.spark.master)
+
+
+def pipeline_settings(parts: NodeParts, given: Sequence[tuple[str, str]]) -> PipelineSettings:
+    """Those of the database, and what the session of a job has set."""
+    settings = SessionSettings({**parts.settings, **dict(given)})
+    local_rows = settings.get("seachange.local_rows")
+    spark = {name: settings.get(f"seachange.spark.{name}") for name in _TEXTS}
+    options = SparkOptions(
+        **spark,
+        idle_seconds=parse_duration_ms(settings.get("seachange.spark.idle_timeout")) // 1_000,
+        more=parse_options(settings.get("seachange.spark.options")),
+        log=parts.data / "log" / "spark.log",
+    )
+    return PipelineSettings(
+        int(local_rows) if local_rows else None,
+        int(settings.get("seachange.pipeline_cores")),
+        parse_size(settings.get("seachange.pipeline_memory")),
+        options,
+    )
+
+
+_TEXTS = ("master", "driver_memory", "executor_memory", "executor_cores", "cores_max", "python")
+
+
+def job_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts, job: Job) -> JobPipeline:
+    settings = pipeline_settings(parts, job.settings)
+    local = replace(local_pipeline(parts, epoch, interrupts), limits=SortLimits(settings.memory_bytes, settings.cores))
+    return JobPipeline(local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data)
+
+
+def worth_spark(settings: PipelineSettings, rows: int, built: int, warm: bool) -> bool:
+    """Whether Spark does work on so many rows: `built` indexes are made of them, or they are only read.
+
+    >>> settings = PipelineSettings(None, 0, 0, SparkOptions())
+    >>> worth_spark(settings, 50_000_000, 1, False), worth_spark(settings, 50_000_000, 0, False)
+    (True, False)
+    """
+    if settings.local_rows is not None:
+        return rows > settings.local_rows
+    seconds = rows * built / _BUILT_PER_SECOND if built else rows / _READ_PER_SECOND
+    return seconds > (_WARM_SECONDS if warm else _COLD_SECONDS)
+
+
+@dataclass(slots=True)
+class JobPipeline:
+    """`tell` keeps a line in the history of the job."""
+
+    local: LocalPipeline
+    settings: PipelineSettings
+    tell: Callable[[str], None]
+    data: Path
+    _half: SparkHalf | None = None
+
+    def backfill(
+        self,
+        op: BackfillIndexes,
+        at: Seq,
+        done: Sequence[UnitDone],
+        report: Callable[[UnitDone], None],
+        look: Callable[[], None],
+    ) -> tuple[Built, ...]:
+        with self._whoever(op, at) as pipeline:
+            return pipeline.backfill(op, at, done, report, look)
+
+    def validate(self, op: Validate, at: Seq, report: Callable[[int], None]) -> Violation | None:
+        with self._whoever(op, at) as pipeline:
+            return pipeline.validate(op, at, report)
+
+    def check_converted(self, table_id: TableId, at: Seq) -> None:
+        self.local.check_converted(table_id, at)
+
+    def rows(self, table_id: TableId, at: Seq) -> int:
+        return self.local.rows(table_id, at)
+
+    def foresee(self, job: Job, at: Seq) -> None:
+        """Begins to start Spark, if work is to come that it will do. What stands against it is met by that work."""
+        plan = job.rest()
+        ops = [op for stage in plan.stages for op in plan.ops(stage)]
+        with suppress(errors.Error):
+            if any(self._is_for_spark(op, at) for op in ops if isinstance(op, BackfillIndexes | Validate)):
+                half = self._load()
+                if half is not None:
+                    half.host.HOST.warm(self.settings.spark)
+
+    def _is_for_spark(self, op: BackfillIndexes | Validate, at: Seq) -> bool:
+        built = len(op.index_ids) if isinstance(op, BackfillIndexes) else 0
+        table_id = op.table_id if isinstance(op, BackfillIndexes) else TableId(descriptor_of(op.element))
+        warm = self._half is not None and self._half.host.HOST.is_warm
+        return worth_spark(self.settings, self.local.rows(table_id, at), built, warm)
+
+    @contextmanager
+    def _whoever(self, op: BackfillIndexes | Validate, at: Seq) -> Iterator[LocalPipeline]:
+        half = self._load() if self._is_for_spark(op, at) else None
+        if half is None:
+            yield self.local
+            return
+        with ExitStack() as stack:
+
+            def hire(workshop: Workshop, look: Callable[[], None]) -> Crew:
+                def wait() -> None:
+                    workshop.interrupts.check()
+                    look()
+
+                application = stack.enter_context(half.host.HOST.using(self.settings.spark, wait))
+                crew: Crew = half.crew.SparkCrew(
+                    application, self._site(half), workshop, look, self.tell, self.settings.cores
+                )
+                return crew
+
+            yield replace(self.local, hire=hire)
+
+    def _load(self) -> SparkHalf | None:
+        """None if Spark is not there, and nobody has asked for it."""
+        if self._half is None:
+            try:
+                self._half = load_spark()
+                self._half.host.check_java()
+            except errors.SparkUnavailable as problem:
+                self._half = None
+                if self.settings.asks_for_spark:
+                    raise
+                self.tell(f"is done in-process: {problem}")
+        return self._half
+
+    def _site(self, half: SparkHalf) -> object:
+        # Kernels on this machine spill where those of this process do; each task is one of many, so it has one core.
+        spill = str(self.data / "tmp") if self.settings.spark.is_local else None
+        limits = SortLimits(self.settings.memory_bytes, 1)
+        return half.executor.Site(str(self.data / "segments"), spill, limits, self.local.translate)

@@ -1,0 +1,27 @@
+"""The door to the Spark half of the pipeline, so that nobody pays for PySpark who does not use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from seachange import errors
+
+_REMEDY = "pip install 'seachange[spark]', or leave seachange.local_rows unset to work in-process."
+
+
+@dataclass(frozen=True, slots=True)
+class SparkHalf:
+    """Its modules: the application, the crew, and what executors run."""
+
+    host: Any
+    crew: Any
+    executor: Any
+
+
+def load_spark() -> SparkHalf:
+    if find_spec("pyspark") is None:
+        raise errors.SparkUnavailable(detail="PySpark is not installed", remedy=_REMEDY)
+    return SparkHalf(*(import_module(f"seachange.pipeline.spark.{name}") for name in ("host", "crew", "executor")))

@@ -1,0 +1,165 @@
+"""Tasks done by Spark: each is a Spark job of one task, as many at the same time as there are hands.
+
+So a unit is known to be finished when it is, in whatever order; Spark places tasks, and tries those again whose
+executor dies.
+
+**Invariant:** ids of files are reserved before a task is sent, and a task's result is taken once. Files of attempts
+that were lost stay announced until the epoch ends: their writers may not know yet.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pyspark import cloudpickle
+
+from seachange import errors
+from seachange.model.ids import SegmentId
+from seachange.pipeline.crew import Sizes, Task
+from seachange.pipeline.merge import RANGE_ROWS_MAX
+from seachange.pipeline.source import UNIT_ROWS_MAX
+from seachange.pipeline.spark.executor import VERSIONS, Again, Assignment, Failed, Finished, Outcome, Site, Trace
+from seachange.pipeline.spark.host import Application
+from seachange.pipeline.workshop import Workshop
+
+T = TypeVar("T")
+
+# How often whoever waits for tasks looks whether they are to end.
+TICK_SECONDS = 0.2
+# Work is cut into about so many tasks, so that they can be shared out evenly, but not into tasks of less than a second.
+_TASKS = 16
+_TASK_ROWS_MIN = 500_000
+# Ids are reserved for the first attempts at a task; after those it is sent again.
+_ATTEMPTS = 2
+_ROUNDS_MAX = 4
+
+
+@dataclass(slots=True)
+class _Sent:
+    place: int
+    ids: tuple[tuple[SegmentId, ...], ...]
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class SparkCrew:
+    """`look` is called several times a second while tasks run, and may raise; `tell` keeps a line of history."""
+
+    application: Application
+    site: Site
+    workshop: Workshop
+    look: Callable[[], None]
+    tell: Callable[[str], None]
+    cores: int = 0
+
+    @property
+    def hands(self) -> int:
+        slots = self.application.slots
+        return min(slots, self.cores) if self.cores else slots
+
+    def sizes(self, rows: int) -> Sizes:
+        wanted = max(rows // _TASKS, _TASK_ROWS_MIN)
+        return Sizes(min(wanted, UNIT_ROWS_MAX), min(wanted, RANGE_ROWS_MAX))
+
+    def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None]) -> None:
+        if not tasks:
+            return
+        self.tell(f"has {_tasks(len(tasks))} for Spark application {self.application}: {tasks[0].title}")
+        with self.application.group() as group, ThreadPoolExecutor(self.hands, "spark-task") as pool:
+            shift = _Shift(self, pool, group, tasks, done)
+            try:
+                shift.work()
+            except BaseException:
+                shift.end()
+                raise
+        self.tell(f"Spark application {self.application} has done {_tasks(len(tasks))}: {_places(shift.traces)}")
+
+
+@dataclass(slots=True)
+class _Shift:
+    """The tasks of one run. Everything but the wait for Spark happens in the caller's thread."""
+
+    crew: SparkCrew
+    pool: ThreadPoolExecutor
+    group: str
+    tasks: Sequence[Task[Any]]
+    done: Callable[[int, Any], None]
+    sent: dict[Future[Outcome], _Sent] = field(default_factory=dict)
+    traces: list[Trace] = field(default_factory=list)
+
+    def work(self) -> None:
+        left = deque(range(len(self.tasks)))
+        while left or self.sent:
+            while left and len(self.sent) < self.crew.hands:
+                place = left.popleft()
+                self._send(place, self.tasks[place].segments, 1)
+            ready, _ = wait(self.sent, TICK_SECONDS, FIRST_COMPLETED)
+            self.crew.workshop.interrupts.check()
+            self.crew.look()
+            for future in ready:
+                self._take(future.result(), self.sent.pop(future))
+
+    def _send(self, place: int, count: int, number: int) -> None:
+        reserve = self.crew.workshop.reserve
+        ids = tuple(tuple(reserve(count)) if count else () for _ in range(_ATTEMPTS))
+        assignment = Assignment(self.tasks[place], self.crew.site, ids)
+        payload = pickle.dumps((VERSIONS, cloudpickle.dumps(assignment)))
+        call = self.crew.application.call
+        future = self.pool.submit(call, payload, self.group, self.tasks[place].title)
+        self.sent[future] = _Sent(place, ids, number)
+
+    def _take(self, outcome: Outcome, sent: _Sent) -> None:
+        self.traces.append(outcome.trace)
+        self._settle_ids(outcome, sent)
+        match outcome:
+            case Finished():
+                self.done(sent.place, outcome.result)
+            case Failed():
+                raise errors.remembered(outcome.sqlstate, outcome.message, outcome.hint)
+            case Again():
+                self._send_again(outcome, sent)
+
+    def _settle_ids(self, outcome: Outcome, sent: _Sent) -> None:
+        """What this attempt did not use nobody will; those before it may still be at work."""
+        used = set(outcome.used) if isinstance(outcome, Finished) else set()
+        attempt = outcome.trace.attempt
+        self.crew.workshop.leave([id_ for ids in sent.ids[:attempt] for id_ in ids])
+        self.crew.workshop.give_up([id_ for ids in sent.ids[attempt:] for id_ in ids if id_ not in used])
+
+    def _send_again(self, outcome: Again, sent: _Sent) -> None:
+        if sent.round >= _ROUNDS_MAX:
+            raise errors.SparkFailed(
+                detail=f"the executors were lost too often: {self.tasks[sent.place].title}",
+                log=self.crew.application.log,
+            )
+        count = len(sent.ids[0])
+        self._send(sent.place, count * 2 + 2 if outcome.too_few else count, sent.round + 1)
+
+    def end(self) -> None:
+        """Nothing is sent any more, and what runs is killed."""
+        for sent in self.sent.values():
+            self.crew.workshop.leave([id_ for ids in sent.ids for id_ in ids])
+        for future in self.sent:
+            future.cancel()
+        # A thread may be about to begin a job: it is asked for until all have ended.
+        while not all(future.done() for future in self.sent):
+            self.crew.application.cancel(self.group)
+            wait(self.sent, TICK_SECONDS)
+
+
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count} tasks"
+
+
+def _places(traces: Sequence[Trace]) -> str:
+    """Which tasks, and where: 3, 4 and 5 on a, b."""
+    ids = ", ".join(str(id_) for id_ in sorted(trace.task_id for trace in traces))
+    hosts = ", ".join(sorted({trace.host for trace in traces}))
+    retried = sum(trace.attempt > 0 for trace in traces)
+    again = f", {retried} not at the first attempt" if retried else ""
+    return f"{ids} on {hosts}{again}"

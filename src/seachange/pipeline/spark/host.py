@@ -1,0 +1,268 @@
+"""The Spark application of this process: started when it is needed, used again, stopped when it is idle.
+
+Spark has one application per process. One that the program itself has started is used as it is, and never stopped.
+
+**Invariant:** an application that somebody uses is not stopped; one that is known to be broken is not given again.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+
+from seachange import errors
+from seachange.pipeline.spark.executor import Outcome, load_kernels, run_assignments
+from seachange.pipeline.spark_options import SparkOptions, configuration
+
+_JAVA = "Install Java 17 or newer and set JAVA_HOME, or leave seachange.local_rows unset to work in-process."
+_END_SECONDS = 10
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+# How often a thread that waits for Spark to start looks whether it is still to.
+_TICK_SECONDS = 0.2
+
+
+class Application:
+    """A running Spark application. `own`: it was started here."""
+
+    def __init__(self, context: SparkContext, own: bool, log: Path) -> None:
+        self._context = context
+        self.own = own
+        self.log = log
+        self.id = str(context.applicationId)
+        self.master = str(context.master)
+        self._groups = count(1)
+        self.users = 0
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.master})"
+
+    @property
+    def slots(self) -> int:
+        """How many tasks run at the same time."""
+        return max(int(self._context.defaultParallelism), 1)
+
+    @property
+    def is_alive(self) -> bool:
+        try:
+            return self._context._jsc is not None and not self._context._jsc.sc().isStopped()
+        except (Py4JError, OSError):
+            return False
+
+    def warm_up(self) -> None:
+        """The first task on an executor waits until its Python has loaded the kernels."""
+        with suppress(Py4JError, PySparkException, OSError):
+            self._context.parallelize(range(self.slots), self.slots).map(load_kernels).collect()
+
+    @contextmanager
+    def group(self) -> Iterator[str]:
+        """Jobs that can be cancelled together."""
+        yield f"seachange-{os.getpid()}-{next(self._groups)}"
+
+    def call(self, payload: bytes, group: str, title: str) -> Outcome:
+        """Runs one assignment as a Spark job and gives its outcome."""
+        try:
+            self._context.setJobGroup(group, title, interruptOnCancel=True)
+            (outcome,) = self._context.parallelize([payload], 1).mapPartitions(run_assignments).collect()
+        except Py4JJavaError as problem:
+            raise _failure(problem, self.log) from problem
+        except (Py4JError, PySparkException, OSError, EOFError) as problem:
+            raise errors.SparkFailed(detail=f"application {self.id} is gone: {problem}", log=self.log) from problem
+        found: Outcome = pickle.loads(outcome)
+        return found
+
+    def cancel(self, group: str) -> None:
+        with suppress(Py4JError, OSError):
+            self._context.cancelJobGroup(group)
+
+    def stop(self) -> None:
+        """Ends the JVM too; only of an application that was started here."""
+        gateway = SparkContext._gateway
+        with suppress(Py4JError, OSError):
+            self._context.stop()
+        SparkContext._gateway = SparkContext._jvm = None
+        if gateway is not None:
+            _end_jvm(gateway)
+
+
+def _end_jvm(gateway: JavaGateway) -> None:
+    with suppress(Py4JNetworkError, OSError):
+        gateway.shutdown()
+    process: subprocess.Popen[bytes] = gateway.proc
+    # It ends when its input does.
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _failure(problem: Py4JJavaError, log: Path) -> errors.Error:
+    missing = _MISSING.search(str(problem.java_exception))
+    if missing is None:
+        return errors.SparkFailed(detail=_cause(problem), log=log)
+    return errors.SparkUnavailable(
+        detail=f"the Python of its executors has no module {missing.group(1)}",
+        remedy="Install this version of Seachange there, or name an interpreter that has it by seachange.spark.python.",
+    )
+
+
+def _cause(problem: Py4JJavaError) -> str:
+    """The last line that says what happened, of several pages."""
+    lines = [line.strip() for line in str(problem.java_exception).splitlines()]
+    telling = [line for line in lines if line and not line.startswith(("at ", "File ", "Driver stacktrace"))]
+    return " / ".join([telling[0], telling[-1]] if len(telling) > 1 else telling)[:500]
+
+
+class SparkHost:
+    """Gives the application to whoever has work for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._application: Application | None = None
+        self._options: SparkOptions | None = None
+        self._idle: threading.Timer | None = None
+        self._starting: threading.Thread | None = None
+        self._problem: Exception | None = None
+
+    @property
+    def is_warm(self) -> bool:
+        return self._application is not None
+
+    @contextmanager
+    def using(self, options: SparkOptions, look: Callable[[], None]) -> Iterator[Application]:
+        """Starts it if there is none; `look` is called while that takes its time, and may raise."""
+        application = self._acquire(options, look)
+        try:
+            yield application
+        finally:
+            self._release(application, options)
+
+    def warm(self, options: SparkOptions) -> None:
+        """Begins to start it, if there is none; a problem is met by the one who uses it."""
+        with self._lock:
+            if self._application is not None or (self._starting is not None and self._starting.is_alive()):
+                return
+            self._problem = None
+            self._starting = threading.Thread(target=self._start, args=(options,), name="spark-start", daemon=True)
+            self._starting.start()
+
+    def _acquire(self, options: SparkOptions, look: Callable[[], None]) -> Application:
+        while True:
+            with self._lock:
+                self._forget_unfit(options)
+                if self._application is not None:
+                    self._application.users += 1
+                    return self._application
+            self.warm(options)
+            while (starting := self._starting) is not None and starting.is_alive():
+                look()
+                starting.join(_TICK_SECONDS)
+            if self._problem is not None:
+                raise self._problem
+
+    def _forget_unfit(self, options: SparkOptions) -> None:
+        """One that is broken, or that was started otherwise than is asked for now and that nobody uses."""
+        found = self._application
+        if found is None:
+            return
+        other = found.own and self._options != options and not found.users
+        if not found.is_alive or other:
+            self._application = None
+            if found.own:
+                found.stop()
+
+    def _start(self, options: SparkOptions) -> None:
+        try:
+            application = start_application(options)
+            application.warm_up()
+        except errors.Error as problem:
+            self._problem = problem
+            return
+        with self._lock:
+            self._application, self._options = application, options
+
+    def _release(self, application: Application, options: SparkOptions) -> None:
+        with self._lock:
+            application.users -= 1
+            if application.users or not application.own:
+                return
+            if self._idle is not None:
+                self._idle.cancel()
+            self._idle = threading.Timer(options.idle_seconds, self.stop_idle)
+            self._idle.daemon = True
+            self._idle.start()
+
+    def stop_idle(self) -> None:
+        with self._lock:
+            found = self._application
+            if found is None or found.users or not found.own:
+                return
+            self._application = None
+            found.stop()
+
+    def stop(self) -> None:
+        """At the end of the process."""
+        starting = self._starting
+        if starting is not None:
+            starting.join()
+        with self._lock:
+            if self._idle is not None:
+                self._idle.cancel()
+            found, self._application = self._application, None
+            if found is not None and found.own:
+                found.stop()
+
+
+def start_application(options: SparkOptions) -> Application:
+    running = SparkContext._active_spark_context
+    if running is not None:
+        return Application(running, False, options.log)
+    check_java()
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(configuration(options).items()))
+    options.log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with options.log.open("ab") as log:
+            gateway = launch_gateway(conf, {"stdin": subprocess.PIPE, "stdout": log, "stderr": log})
+    except (PySparkException, Py4JError, OSError) as problem:
+        raise errors.SparkFailed(detail=f"it does not start: {problem}", log=options.log) from problem
+    try:
+        context = SparkContext(gateway=gateway, conf=conf)
+        # Not taken from the configuration, but from the environment, which is not ours to change.
+        context.pythonExec = options.python or sys.executable
+        return Application(context, True, options.log)
+    except (PySparkException, Py4JError, OSError) as problem:
+        SparkContext._gateway = SparkContext._jvm = None
+        _end_jvm(gateway)
+        cause = _cause(problem) if isinstance(problem, Py4JJavaError) else str(problem)
+        raise errors.SparkFailed(detail=f"it does not start: {cause}", log=options.log) from problem
+
+
+def check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if home and not Path(home, "bin", "java").exists():
+        raise errors.SparkUnavailable(detail=f"JAVA_HOME is {home}, which has no bin/java", remedy=_JAVA)
+    if not home and shutil.which("java") is None:
+        raise errors.SparkUnavailable(detail="there is no Java", remedy=_JAVA)
+
+
+HOST = SparkHost()
+atexit.register(HOST.stop)
