@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from seachange.model.ids import CommitId, Seq
 from seachange.model.log import Committed
 from tests.catalog.builders import accept, register
 from tests.catalog.conftest import Opener
+from tests.support.forks import Fork
 
 ROOT = Path(__file__).parents[2]
 COMMITS_EACH = 1_000
@@ -19,6 +21,7 @@ FAIR_COMMITS = 1_000
 
 OPEN = """
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from seachange.catalog.open import open_catalog
 from seachange.runtime.clock import SYSTEM_CLOCK
@@ -38,10 +41,13 @@ print(submit(catalog, register(catalog), what).seq)
 
 def start_workers(url: str, work: str, number: int, processes: int) -> list[list[int]]:
     """Runs workers that start together; gives the numbers each has printed."""
-    command = [sys.executable, "-m", "tests.catalog.worker", url, work, str(number), str(processes)]
-    started = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
-    outputs = [process.communicate()[0] for process in started]
-    assert [process.returncode for process in started] == [0] * processes
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(Fork("tests.catalog.worker", url, work, str(number), str(processes)))
+            for _ in range(processes)
+        ]
+        outputs = [process.stdout.read().decode() for process in started]
+        assert [process.wait() for process in started] == [0] * processes
     return [[int(line) for line in output.split()] for output in outputs]
 
 

@@ -40,7 +40,8 @@ def commit_until(catalog: Catalog, epoch: Epoch, target: int) -> None:
 WORK = {"number": commit_number, "until": commit_until}
 
 
-def main(url: str, work: str, number: str, processes: str) -> None:
+def main() -> None:
+    url, work, number, processes = sys.argv[1:]
     catalog = open_catalog(url, Path(), SYSTEM_CLOCK, SYSTEM_ENTROPY)
     epoch = catalog.register_node("worker", LONG_MS)
     deadline = time.monotonic() + START_S_MAX
@@ -52,4 +53,4 @@ def main(url: str, work: str, number: str, processes: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

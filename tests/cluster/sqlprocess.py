@@ -2,9 +2,7 @@
 outcome."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 from seachange import errors
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
+from tests.support.forks import Fork
 from tests.support.nodes import Place
 
 REPOSITORY = Path(__file__).parents[2]
@@ -23,36 +22,24 @@ class SqlProcess:
     """Used as a context: it is killed at the end if it did not end by itself."""
 
     def __init__(self, place: Place, expiry_ms: int = 10_000, fault: str | None = None) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "tests.cluster.sqlprocess",
-            str(place.data),
-            place.catalog or "",
-            str(expiry_ms),
-        ]
-        env = {**os.environ, "SEACHANGE_FAULT": fault} if fault is not None else None
-        self._process = subprocess.Popen(
-            command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=env
-        )
+        arguments = (str(place.data), place.catalog or "", str(expiry_ms))
+        self._process = Fork("tests.cluster.sqlprocess", *arguments, fault=fault)
 
     def __enter__(self) -> "SqlProcess":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            pipe.close()
+        # What went wrong in it is shown with the test.
+        sys.stderr.write(self._process.stderr.read().decode(errors="replace"))
+        self._process.close()
 
     def send(self, text: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(text) + "\n")
+        self._process.stdin.write(json.dumps(text).encode() + b"\n")
         self._process.stdin.flush()
 
     def hear(self) -> Any:
         """The rows of the oldest statement not heard of yet, or its SQLSTATE."""
-        assert self._process.stdout is not None
         return json.loads(self._process.stdout.readline())
 
     def run(self, text: str) -> Any:
@@ -61,7 +48,7 @@ class SqlProcess:
 
     def wait(self) -> int:
         """How it ended: by itself, or by a fault."""
-        return self._process.wait(60)
+        return self._process.wait()
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

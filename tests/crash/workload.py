@@ -277,7 +277,7 @@ def serve() -> None:
             answer(error=problem.sqlstate, kind=type(problem).__name__, message=str(problem))
 
 
-def main() -> None:
+def run_once() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data")
     parser.add_argument("--catalog")
@@ -289,8 +289,12 @@ def main() -> None:
     workload.close()
 
 
-if __name__ == "__main__":
+def main() -> None:
     if len(sys.argv) > 1:
-        main()
+        run_once()
     else:
         serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,6 @@
 """List-append histories of several processes over one database show no anomaly that their level rules out."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -14,9 +12,9 @@ from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 from tests.isolation.appender import CREATE, Orders, decode, read_all
 from tests.isolation.history import RULED_OUT, Status, Transaction, find_anomalies
+from tests.support.forks import Fork
 from tests.support.nodes import Place
 
-REPOSITORY = Path(__file__).parents[2]
 LEVELS = tuple(RULED_OUT)
 SEED = 20_260
 PROCESSES = 3
@@ -39,18 +37,15 @@ def _run_processes(orders: list[Orders]) -> list[Transaction]:
     with ExitStack() as stack:
         started = [stack.enter_context(_start(o)) for o in orders]
         for process in started:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
+            assert process.stdout.readline() == b"ready\n", process.stderr.read().decode(errors="replace")
         for process in started:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
+            process.stdin.write(b"go\n")
             process.stdin.flush()
-        return [t for process in started for t in decode(process.communicate()[0])]
+        return [t for process in started for t in decode(process.stdout.read().decode())]
 
 
-def _start(orders: Orders) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "tests.isolation.appender", json.dumps(asdict(orders))]
-    return subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def _start(orders: Orders) -> Fork:
+    return Fork("tests.isolation.appender", json.dumps(asdict(orders)))
 
 
 def orders_for(place: Place, level: str, seed: int, transactions: int) -> Orders:

@@ -1,14 +1,11 @@
 """Handles on workload processes: they are commanded, listened to, killed, stopped and continued.
 
-A few of them are started ahead, imports done, so that a test does not wait for an interpreter.
+A few of them are started ahead, so that a test does not wait for one.
 """
 
 import json
-import os
 import queue
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -16,9 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.support.forks import Fork
 from tests.support.nodes import Place
 
-REPOSITORY = Path(__file__).parents[2]
 DEADLINE_S = 60.0
 SPARES = 2
 
@@ -40,14 +37,7 @@ class WorkerDied(Exception):
 
 class Worker:
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.workload"],
-            cwd=REPOSITORY,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={k: v for k, v in os.environ.items() if not k.startswith("SEACHANGE_")},
-        )
+        self._process = Fork("tests.crash.workload")
         self._answers: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
         self._errors: list[bytes] = []
         self._threads = [threading.Thread(target=t, daemon=True) for t in (self._listen, self._listen_to_errors)]
@@ -65,7 +55,6 @@ class Worker:
     # Talking.
 
     def send(self, do: str, **arguments: Any) -> None:
-        assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
             self._process.stdin.flush()
@@ -101,7 +90,6 @@ class Worker:
 
     def hear_until_silent(self) -> Iterator[Answer]:
         """What it says until it ends, or until there is nothing left to do for it."""
-        assert self._process.stdin is not None
         self._process.stdin.close()
         while (heard := self._answers.get(timeout=DEADLINE_S)) is not None:
             yield heard
@@ -131,21 +119,14 @@ class Worker:
         self._process.wait(DEADLINE_S)
         for thread in self._threads:
             thread.join()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            assert pipe is not None
-            try:
-                pipe.close()
-            except BrokenPipeError:
-                continue
+        self._process.close()
 
     def _listen(self) -> None:
-        assert self._process.stdout is not None
         for line in self._process.stdout:
             self._answers.put(json.loads(line))
         self._answers.put(None)
 
     def _listen_to_errors(self) -> None:
-        assert self._process.stderr is not None
         for line in self._process.stderr:
             self._errors.append(line)
 
