@@ -9,11 +9,12 @@ import sys
 import pytest
 
 from seachange.cli.main import COMMANDS, main
+from tests.support.forks import Fork
 
 
 def seachange(*arguments, stdin=""):
-    command = [sys.executable, "-m", "seachange.cli.main", *map(str, arguments)]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
+    with Fork("seachange.cli.main", *map(str, arguments)) as process:
+        return process.communicate(stdin)
 
 
 @pytest.fixture

@@ -10,23 +10,30 @@ import importlib
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from multiprocessing import reduction
 from types import TracebackType
 from typing import Any, Self
 
+from seachange.cli.main import COMMANDS
 from seachange.runtime.faults import FAULTS, arm_from
 
 DEADLINE_S = 60.0
 # Whatever a fork runs is imported by the server, with all that it needs.
 _MODULES = (
+    "seachange.cli.main",
     "tests.catalog.worker",
     "tests.cluster.sqlprocess",
     "tests.crash.workload",
     "tests.isolation.appender",
 )
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(list(_MODULES))
+# A command is imported only when it is run.
+_COMMANDS = tuple(module for module, _ in COMMANDS.values())
+_CONTEXT.set_forkserver_preload([*_MODULES, *_COMMANDS])
 
 
 class _Handed:
@@ -50,7 +57,7 @@ def _run(module: str, arguments: tuple[str, ...], fault: str | None, streams: tu
     sys.argv = [module, *arguments]
     if fault is not None:
         arm_from(fault, FAULTS)
-    importlib.import_module(module).main()
+    sys.exit(importlib.import_module(module).main())
 
 
 class Fork:
@@ -81,6 +88,16 @@ class Fork:
         self._process.join(timeout_s)
         assert self._process.exitcode is not None, f"the process did not end within {timeout_s} s"
         return self._process.exitcode
+
+    def communicate(self, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+        """Tells it something, and gives all that it said until it ended."""
+        with ThreadPoolExecutor(2) as pool:
+            heard = [pool.submit(pipe.read) for pipe in (self.stdout, self.stderr)]
+            with suppress(BrokenPipeError):
+                self.stdin.write(stdin.encode())
+                self.stdin.close()
+            out, err = (pipe.result(DEADLINE_S).decode() for pipe in heard)
+        return subprocess.CompletedProcess((), self.wait(), out, err)
 
     def send_signal(self, number: signal.Signals) -> None:
         if self.poll() is None:
