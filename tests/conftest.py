@@ -3,8 +3,18 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.postgres import LocalPostgres
+
+# How long an example takes says more about the neighbours than about the code; pytest-timeout ends what hangs. What
+# repeats a failure is printed.
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("shared")
+
+# The server is killed in tests, its machine is not: what it wrote survives without being synced. Pages are not written
+# to the log in whole, and new tables not at all, which is most of what an empty database costs.
+QUICK = {"full_page_writes": "off", "wal_level": "minimal", "max_wal_senders": "0"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,8 +43,8 @@ def rewrite(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[LocalPostgres]:
-    """One real PostgreSQL server for the whole run."""
-    with LocalPostgres() as server:
+    """One real PostgreSQL server for the whole run, in each process that runs tests."""
+    with LocalPostgres(fsync=False, settings=QUICK) as server:
         yield server
 
 

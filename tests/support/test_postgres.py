@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.support.postgres import INSTALLATIONS, LocalPostgres
+from tests.support.postgres import LocalPostgres
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -45,11 +45,6 @@ def test_each_database_is_fresh(postgres_server: LocalPostgres, postgres_catalog
     postgres_server.drop_database(other)
 
 
-def test_is_durable_by_default(postgres_url: str):
-    with psycopg.connect(postgres_url) as connection:
-        assert connection.execute("SHOW fsync").fetchone() == ("on",)
-
-
 @pytest.mark.parametrize("way", ["restart", "kill"])
 def test_comes_back_with_its_data(postgres_server: LocalPostgres, postgres_catalog_url: str, way: str):
     write_note(postgres_catalog_url, "kept")
@@ -76,14 +71,14 @@ def test_breaks_connections(postgres_server: LocalPostgres, postgres_catalog_url
     held.close()
 
 
-@pytest.mark.parametrize("version", INSTALLATIONS)
-def test_takes_version_and_settings(version: int):
+@pytest.mark.parametrize(("version", "options", "fsync"), [(16, {}, "on"), (18, {"fsync": False}, "off")])
+def test_takes_version_and_settings_and_is_durable_by_default(version: int, options: dict[str, bool], fsync: str):
     with (
-        LocalPostgres(fsync=False, version=version, settings={"work_mem": "1MB"}) as server,
+        LocalPostgres(**options, version=version, settings={"work_mem": "1MB"}) as server,
         psycopg.connect(server.url) as connection,
     ):
         assert connection.info.server_version // 10000 == version
-        assert connection.execute("SHOW fsync").fetchone() == ("off",)
+        assert connection.execute("SHOW fsync").fetchone() == (fsync,)
         assert connection.execute("SHOW work_mem").fetchone() == ("1MB",)
 
 
