@@ -69,6 +69,12 @@ BOUNDS = (
     Bound("changes.live.sqlite.ducklake", AT_MOST, 1),
     Bound("changes.live.postgresql.commit", AT_MOST, 10),
     Bound("changes.live.postgresql.ducklake", AT_MOST, 1),
+    # A foreground while an index on a large table is built, over before: what
+    # it gets done and its 99th percentile when half its capacity is asked of
+    # it, and what it gets done when all of it is.
+    Bound("foreground.open.throughput", AT_LEAST, 0.97),
+    Bound("foreground.open.p99", AT_MOST, 2),
+    Bound("foreground.closed.throughput", AT_LEAST, 0.5),
     # Transactions that fail because the schema changed under them.
     Bound("aborts.load", AT_MOST, 0),
     Bound("aborts.spanning.seachange", AT_MOST, 0),

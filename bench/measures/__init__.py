@@ -8,6 +8,7 @@ from bench.measures import (
     commits,
     constraints,
     contention,
+    foreground,
     planner,
     points,
     processes,
@@ -30,5 +31,6 @@ MEASURES: tuple[Measure, ...] = (
     *planner.MEASURES,
     *changes.MEASURES,
     *aborts.MEASURES,
+    *foreground.MEASURES,
     *tpch.MEASURES,
 )
