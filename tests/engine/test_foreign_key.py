@@ -18,13 +18,21 @@ from tests.engine.threads import together
 LEVELS = list(Isolation)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def nodes(request, tmp_path: Path) -> Iterator[tuple[Node, Node]]:
-    url = request.getfixturevalue("postgres_catalog_url") if request.param == "postgres" else None
-    with closing(open_node(tmp_path, url, "one")) as one, closing(open_node(tmp_path, url, "two")) as two:
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def pair(request, tmp_path_factory) -> Iterator[tuple[Node, Node]]:
+    data = tmp_path_factory.mktemp("pair")
+    url = request.getfixturevalue("postgres_server").create_database() if request.param == "postgres" else None
+    with closing(open_node(data, url, "one")) as one, closing(open_node(data, url, "two")) as two:
         for node in (one, two):
             node.keeper.paused = True
         yield one, two
+
+
+@pytest.fixture
+def nodes(pair) -> Iterator[tuple[Node, Node]]:
+    """Two nodes over one database, which has no tables."""
+    yield pair
+    run(pair[0], "drop table if exists c, p cascade")
 
 
 def run(node: Node, *statements: str) -> list[tuple[object, ...]]:
