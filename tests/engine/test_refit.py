@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from seachange import errors
 from seachange.engine.node import Node
 from seachange.engine.opening import open_node
+from seachange.engine.session import Session
 from seachange.engine.transaction import Transaction
 from seachange.model.constraint import Action, Check, ForeignKey
 from seachange.model.descriptor import Column, Table
@@ -42,12 +42,23 @@ WRITES: dict[str, tuple[Callable[[Transaction, Table], object], Sequence[tuple[o
 }
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def node(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Node]:
-    url = request.getfixturevalue("postgres_catalog_url") if request.param == "postgres" else None
-    with closing(open_node(tmp_path, url, "one")) as node:
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    url = request.getfixturevalue("postgres_server").create_database() if request.param == "postgres" else None
+    with closing(open_node(tmp_path_factory.mktemp("refit"), url, "one")) as node:
         node.keeper.paused = True
         yield node
+
+
+@pytest.fixture
+def node(opened: Node) -> Iterator[Node]:
+    """A node over a database without tables."""
+    inline_rows_max = opened.parts.inline_rows_max
+    yield opened
+    opened.parts.inline_rows_max = inline_rows_max
+    with closing(Session(opened)) as session:
+        for _, name in opened.epoch.schemas.newest.by_name:
+            session.execute(f"drop table if exists {name} cascade")
 
 
 @pytest.fixture
