@@ -325,6 +325,16 @@ class InvalidParameterValue(DataError):
     message = "{detail}"
 
 
+class SequenceOutOfBounds(DataError):
+    sqlstate = "22003"
+    message = 'setval: value {value} is out of bounds for sequence "{name}" ({minimum}..{maximum})'
+
+
+class SequenceExhausted(DataError):
+    sqlstate = "2200H"
+    message = 'nextval: reached {end} value of sequence "{name}" ({value})'
+
+
 class CardinalityViolation(DataError):
     sqlstate = "21000"
     message = "{detail}"

@@ -4,8 +4,8 @@ import pytest
 
 from seachange import errors
 from seachange.catalog.port import Catalog
-from seachange.model.descriptor import PublishedDescriptor
 from seachange.model.ids import IndexId, KeyHash, Seq
+from seachange.model.objects import PublishedDescriptor
 from tests.catalog.builders import (
     accept,
     batch,

@@ -13,15 +13,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from seachange.model.descriptor import PublishedDescriptor
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
+from seachange.model.objects import PublishedDescriptor
 from seachange.model.segments import Generation, IndexContents
+from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 
 # The newest catalog format that this program reads and writes.
-FORMAT = 3
+FORMAT = 4
 
 
 class ChangeWatch(Protocol):
@@ -120,6 +121,20 @@ class Catalog(Protocol):
         """Fresh descriptor and index ids (one space for both)."""
 
     def min_versions(self) -> dict[DescriptorId, int]: ...
+
+    # Sequences. What is taken is never given again, whatever becomes of who took it: each call is a transaction of
+    # its own. A sequence that starts over does so under the next `run`.
+
+    def draw_sequence(self, id_: DescriptorId, run: int, limits: SequenceLimits, count: int) -> SequenceBlock:
+        """Takes at least one and at most `count` values that follow each other. SequenceExhausted."""
+
+    def sequence_state(self, id_: DescriptorId, run: int) -> SequenceState | None:
+        """None: nothing was taken yet."""
+
+    def set_sequence(self, id_: DescriptorId, run: int, state: SequenceState) -> None: ...
+
+    def move_sequence(self, id_: DescriptorId, run: int, expected: SequenceState, state: SequenceState) -> bool:
+        """Sets it if it is as expected; whether it was."""
 
     # Files. An intent is registered before its file is written; `commit` turns the intents of the segments that
     # it attaches into references, in the same transaction.

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from seachange import errors
-from seachange.model.descriptor import PublishedDescriptor
-from seachange.model.descriptor_json import decode_table
+from seachange.model.descriptor import Table
 from seachange.model.ids import (
     CommitId,
     DescriptorId,
@@ -24,6 +23,8 @@ from seachange.model.ids import (
 from seachange.model.jobs import Event, JobId, JobRecord, JobRequest, JobStatus
 from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait
 from seachange.model.log import CommitRequest, Locked, LogEntry, NodeRecord
+from seachange.model.object_json import decode_descriptor
+from seachange.model.objects import PublishedDescriptor
 from seachange.model.segments import (
     Generation,
     GenerationMember,
@@ -111,7 +112,9 @@ def index_ids(body: str | None) -> tuple[IndexId, ...]:
     """The indexes of a published descriptor, the one that is to be its primary too; none when it was dropped."""
     if body is None:
         return ()
-    table = decode_table(body)
+    table = decode_descriptor(body)
+    if not isinstance(table, Table):
+        return ()
     coming = (table.next_primary,) if table.next_primary is not None else ()
     return tuple(index.id for index in (*table.indexes, *coming))
 
@@ -155,8 +158,8 @@ def batch_from(row: Row) -> InlineBatch:
 
 def descriptor_from(row: Row) -> PublishedDescriptor:
     id_, version, body = row
-    table = decode_table(body) if body is not None else None
-    return PublishedDescriptor(DescriptorId(id_), version, table)
+    descriptor = decode_descriptor(body) if body is not None else None
+    return PublishedDescriptor(DescriptorId(id_), version, descriptor)
 
 
 def node_from(row: Row) -> NodeRecord:

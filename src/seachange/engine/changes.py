@@ -19,10 +19,8 @@ from seachange.engine.committer import Submission
 from seachange.engine.epoch import EpochState
 from seachange.engine.holders import leases_of
 from seachange.engine.nodeparts import NodeParts
-from seachange.engine.pending import qualified_name
+from seachange.engine.pending import descriptor_change
 from seachange.model import elements
-from seachange.model.descriptor import Table
-from seachange.model.descriptor_json import encode_table
 from seachange.model.elements import descriptor_of
 from seachange.model.ids import CommitId, DescriptorId, KeyHash, Seq, TableId
 from seachange.model.jobs import JobChange, JobId, JobRecord
@@ -36,6 +34,7 @@ from seachange.model.log import (
     Superseded,
     VersionRaise,
 )
+from seachange.model.objects import Descriptor
 from seachange.model.ops import SetState
 from seachange.model.states import State
 from seachange.model.work import Built
@@ -91,7 +90,8 @@ class NodeChanges:
         by_descriptor: dict[DescriptorId, list[SetState]] = {}
         for mutation in mutations:
             by_descriptor.setdefault(descriptor_of(mutation.element), []).append(mutation)
-        newest = self._epoch.schemas.newest.by_id
+        schema = self._epoch.schemas.newest
+        newest: dict[DescriptorId, Descriptor] = {**schema.by_id, **schema.objects}
         return tuple(
             change
             for id_, changed in by_descriptor.items()
@@ -170,17 +170,7 @@ def _conversions(mutations: Sequence[SetState]) -> tuple[KeyHash, ...]:
     )
 
 
-def _change(id_: DescriptorId, before: Table | None, mutations: Sequence[SetState]) -> DescriptorChange | None:
+def _change(id_: DescriptorId, before: Descriptor | None, mutations: Sequence[SetState]) -> DescriptorChange | None:
     after = change_descriptor(before, mutations)
-    if before is None and after is None:
-        # It was dropped meanwhile, and what was to go with it.
-        return None
-    assert after is None or isinstance(after, Table)
-    version = before.version + 1 if before is not None else 1
-    return DescriptorChange(
-        id=id_,
-        expected=before.version if before is not None else 0,
-        version=version,
-        name=qualified_name(after or before),
-        body=encode_table(after) if after is not None else None,
-    )
+    # None of both: it was dropped meanwhile, and what was to go with it.
+    return None if before is None and after is None else descriptor_change(id_, before, after)

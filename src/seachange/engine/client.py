@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from seachange.engine.advisory import AdvisoryLocks
 from seachange.engine.interrupts import Interrupts
+from seachange.engine.sequences import DrawnValues
 
 
 @dataclass(slots=True)
@@ -16,6 +17,7 @@ class Client:
     actor: int
     interrupts: Interrupts = field(default_factory=Interrupts)
     advisory: AdvisoryLocks = field(default_factory=AdvisoryLocks)
+    drawn: DrawnValues = field(default_factory=DrawnValues)
 
     @property
     def name(self) -> str:

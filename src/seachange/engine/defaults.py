@@ -15,7 +15,7 @@ from seachange.model.descriptor import Column
 from seachange.model.ids import DescriptorId
 from seachange.model.timezone import find_zone, session_zone
 from seachange.runtime.entropy import Entropy
-from seachange.sql.default_text import DrawnDefault, Source, read_drawn
+from seachange.sql.default_text import DrawnDefault, Source, drawn_text, read_drawn
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.moments import TRANSACTION
 from seachange.storage.duck import Duck
@@ -36,7 +36,7 @@ class DefaultValues:
 
     def of(self, column: Column, count: int) -> list[Any]:
         """In the type of the column, one for each row."""
-        drawn = read_drawn(column.default or "")
+        drawn = read_drawn(drawn_text(column))
         coerce = coercer(column.type)
         match drawn.source:
             case Source.NOW:

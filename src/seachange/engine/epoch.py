@@ -22,10 +22,11 @@ from seachange.engine.locks import LockTable
 from seachange.engine.registry import Registry
 from seachange.engine.schemas import Schema, SchemaHistory, schema_of
 from seachange.engine.sharedlocks import SharedLocks
-from seachange.model.descriptor import Index, PublishedDescriptor, Table
-from seachange.model.descriptor_json import decode_table
+from seachange.model.descriptor import Index, Table
 from seachange.model.ids import DescriptorId, Epoch, Seq
 from seachange.model.log import CommitRequest, Committed, LogEntry
+from seachange.model.object_json import decode_descriptor
+from seachange.model.objects import PublishedDescriptor
 from seachange.runtime.clock import Clock
 from seachange.storage.image import IndexImage
 from seachange.storage.warehouse import Warehouse
@@ -145,7 +146,7 @@ class EpochState:
             self.schemas.apply(entry.seq, entry.descriptors)
             self.registry.note_publication(entry.seq)
             for descriptor in entry.descriptors:
-                if descriptor.body is not None:
+                if isinstance(descriptor.body, Table):
                     self.images.learn(descriptor.body)
         self.conflicts.add(entry)
         for local in member.local:
@@ -171,7 +172,7 @@ def _entry(request: CommitRequest, outcome: Committed) -> LogEntry:
         batches=request.batches,
         segments=(),
         descriptors=tuple(
-            PublishedDescriptor(DescriptorId(d.id), d.version, None if d.body is None else decode_table(d.body))
+            PublishedDescriptor(DescriptorId(d.id), d.version, None if d.body is None else decode_descriptor(d.body))
             for d in request.descriptors
         ),
         generations=(),

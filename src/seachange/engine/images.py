@@ -81,7 +81,7 @@ class Images:
 
     def apply(self, entry: LogEntry) -> None:
         for descriptor in entry.descriptors:
-            if descriptor.body is not None:
+            if isinstance(descriptor.body, Table):
                 self.learn(descriptor.body)
         for index_id in entry.touched:
             images = self._images.get(index_id)

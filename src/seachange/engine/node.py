@@ -184,6 +184,7 @@ class Node:
         self.keeper.stop()
         for thread in self._threads:
             thread.join()
+        self.parts.sequences.give_back()
         try:
             self.parts.catalog.end_node(self._epoch.epoch)
         finally:

@@ -9,6 +9,7 @@ from typing import Any
 
 from seachange.catalog.port import Catalog
 from seachange.engine.rowids import RowIds
+from seachange.engine.sequences import NodeSequences
 from seachange.engine.writeplan import Row, WritePlan, compile_read, compile_write_plan
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, LayoutId
@@ -34,12 +35,16 @@ class NodeParts:
     entropy: Entropy
     rowids: RowIds = field(default_factory=RowIds)
     inline_rows_max: int = INLINE_ROWS_MAX
+    sequences: NodeSequences = field(init=False)
     # Whether queries look rows up through indexes; without, they scan, with the same results.
     seeks: bool = True
     # What the database's own file sets for every session and job.
     settings: dict[str, str] = field(default_factory=dict)
     _plans: dict[tuple[DescriptorId, int], tuple[Table, WritePlan]] = field(default_factory=dict)
     _reads: dict[tuple[DescriptorId, int, LayoutId], tuple[Table, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.sequences = NodeSequences(self.catalog)
 
     def write_plan(self, table: Table) -> WritePlan:
         # A pending version may be rolled back and another one made with its number, so identity is compared too.

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.engine.schemas import Schema
+from seachange.engine.schemas import Relation, Schema
 from seachange.model.descriptor import Table
-from seachange.model.descriptor_json import encode_table
 from seachange.model.ids import DescriptorId, IndexId
 from seachange.model.log import DescriptorChange, GenerationChange
+from seachange.model.object_json import encode_descriptor
+from seachange.model.objects import Descriptor, Sequence, View, qualified_name
 from seachange.model.states import State
+
+_Change = tuple[Descriptor | None, Descriptor | None]
 
 
 class PendingSchema:
-    """The newest pending version of each table, with the committed version that the first change started from."""
+    """The newest pending version of each descriptor, with the committed version that the first change started from."""
 
     def __init__(self) -> None:
         # id -> (committed before, pending now); a journal of earlier values undoes a failed statement.
-        self._changes: dict[DescriptorId, tuple[Table | None, Table | None]] = {}
-        self._journal: list[tuple[DescriptorId, tuple[Table | None, Table | None] | None]] = []
+        self._changes: dict[DescriptorId, _Change] = {}
+        self._journal: list[tuple[DescriptorId, _Change | None]] = []
         # Those that others know as dropped: what they are compared with is the version of the drop.
         self._revived: set[DescriptorId] = set()
 
@@ -26,6 +29,9 @@ class PendingSchema:
 
     def changes(self, table: Table) -> bool:
         return table.id in self._changes
+
+    def changed(self, id_: DescriptorId) -> bool:
+        return id_ in self._changes
 
     def is_new(self, table: Table) -> bool:
         change = self._changes.get(table.id)
@@ -42,13 +48,13 @@ class PendingSchema:
             else:
                 self._changes[id_] = before
 
-    def publish(self, before: Table | None, after: Table | None) -> None:
-        table = after or before
-        if table is None:
+    def publish(self, before: Descriptor | None, after: Descriptor | None) -> None:
+        descriptor = after or before
+        if descriptor is None:
             raise errors.Bug(detail="a descriptor change without a descriptor")
-        known = self._changes.get(table.id)
-        self._journal.append((table.id, known))
-        self._changes[table.id] = (known[0] if known else before, after)
+        known = self._changes.get(descriptor.id)
+        self._journal.append((descriptor.id, known))
+        self._changes[descriptor.id] = (known[0] if known else before, after)
 
     def revive(self, dropped: Table, after: Table) -> None:
         if dropped.id not in self._changes:
@@ -57,27 +63,39 @@ class PendingSchema:
 
     def dropped(self) -> tuple[Table, ...]:
         """What the transaction itself has dropped."""
-        return tuple(before for before, after in self._changes.values() if before is not None and after is None)
+        return tuple(before for before, after in self._changes.values() if isinstance(before, Table) and after is None)
 
-    def find(self, schema: str, name: str, committed: Schema) -> Table | None:
+    def find(self, schema: str, name: str, committed: Schema) -> Relation | None:
         for _, pending in self._changes.values():
-            if pending is not None and (pending.schema, pending.name) == (schema, name):
+            if isinstance(pending, Table | Sequence | View) and (pending.schema, pending.name) == (schema, name):
                 return pending
-        table = committed.by_name.get((schema, name))
-        return None if table is None or table.id in self._changes else table
+        found = committed.relations.get((schema, name))
+        return None if found is None or found.id in self._changes else found
 
     def find_by_id(self, table_id: DescriptorId, committed: Schema) -> Table | None:
         change = self._changes.get(table_id)
-        return committed.by_id.get(table_id) if change is None else change[1]
+        if change is None:
+            return committed.by_id.get(table_id)
+        return change[1] if isinstance(change[1], Table) else None
+
+    def find_object(self, id_: DescriptorId, committed: Schema) -> Descriptor | None:
+        """Of any kind but a table."""
+        change = self._changes.get(id_)
+        return committed.objects.get(id_) if change is None else change[1]
 
     def tables(self, committed: Schema) -> tuple[Table, ...]:
         if not self._changes:
             return tuple(committed.by_id.values())
-        pending = [after for _, after in self._changes.values() if after is not None]
+        pending = [after for _, after in self._changes.values() if isinstance(after, Table)]
         return (*(t for t in committed.by_id.values() if t.id not in self._changes), *pending)
 
+    def objects(self, committed: Schema) -> tuple[Descriptor, ...]:
+        """All that are not tables."""
+        pending = [after for _, after in self._changes.values() if after is not None and not isinstance(after, Table)]
+        return (*(o for o in committed.objects.values() if o.id not in self._changes), *pending)
+
     def versions(self) -> dict[DescriptorId, int]:
-        """What the commit carries for the tables that it changes: the versions that it publishes."""
+        """What the commit carries for the descriptors that it changes: the versions that it publishes."""
         return {
             id_: after.version
             for id_, (before, after) in self._changes.items()
@@ -86,15 +104,7 @@ class PendingSchema:
 
     def descriptor_changes(self) -> tuple[DescriptorChange, ...]:
         return tuple(
-            DescriptorChange(
-                id=id_,
-                expected=before.version if before else 0,
-                version=after.version if after else (before.version + 1 if before else 0),
-                name=qualified_name(after or before),
-                body=encode_table(after) if after else None,
-            )
-            for id_, (before, after) in self._changes.items()
-            if before or after
+            descriptor_change(id_, before, after) for id_, (before, after) in self._changes.items() if before or after
         )
 
     def new_indexes(self) -> tuple[GenerationChange, ...]:
@@ -102,10 +112,20 @@ class PendingSchema:
         not to be read yet is built by a job."""
         created: list[IndexId] = []
         for before, after in self._changes.values():
-            known = set(before.index_by_id) if before else set()
-            created += [i.id for i in after.indexes if i.id not in known and i.state is State.PUBLIC] if after else []
+            known = set(before.index_by_id) if isinstance(before, Table) else set()
+            if isinstance(after, Table):
+                created += [i.id for i in after.indexes if i.id not in known and i.state is State.PUBLIC]
         return tuple(GenerationChange(index_id, None, None, ()) for index_id in created)
 
 
-def qualified_name(table: Table | None) -> str:
-    return f"{table.database}.{table.schema}.{table.name}" if table else ""
+def descriptor_change(id_: DescriptorId, before: Descriptor | None, after: Descriptor | None) -> DescriptorChange:
+    descriptor = after or before
+    assert descriptor is not None
+    following = before.version + 1 if before is not None else 1
+    return DescriptorChange(
+        id=id_,
+        expected=before.version if before is not None else 0,
+        version=after.version if after is not None else following,
+        name=qualified_name(descriptor),
+        body=encode_descriptor(after) if after is not None else None,
+    )

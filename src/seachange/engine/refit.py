@@ -13,7 +13,7 @@ written since the statements read them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,12 +80,19 @@ class Refit:
         # What the buffer has been made to fit already: it may be fenced again.
         self._fits: dict[DescriptorId, Table] = {}
 
+    def _check_objects(self, newest: Container[DescriptorId]) -> None:
+        """What the tables of this transaction draw from or are made of may have been dropped."""
+        for id_ in self._txn.relied:
+            if id_ not in newest:
+                raise errors.SerializationFailure(detail=f"object {id_}, which a change refers to, was dropped")
+
     def run(self) -> tuple[list[IndexId], list[IndexId]]:
         """Brings the buffer up to the newest version; gives the indexes that it writes to in addition, and those that
         it does so no longer."""
         epoch = self._txn.epoch
         at = epoch.catch_up()
         newest = epoch.schema(at).by_id
+        self._check_objects({*newest, *epoch.schema(at).objects})
         before = {id_: self._plan_of(id_) for id_ in self._used}
         outdated = [id_ for id_, version in self._used.items() if id_ not in newest or newest[id_].version != version]
         written = [self._fitted(plan, newest.get(id_)) for id_ in outdated if (plan := before[id_]) is not None]

@@ -10,27 +10,41 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 
-from seachange.model.descriptor import PublishedDescriptor, Table
+from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, Seq
+from seachange.model.objects import Descriptor, PublishedDescriptor, Sequence, View
 from seachange.model.references import Reference, references_to
+
+Relation = Table | Sequence | View
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """All live tables as of one sequence."""
+    """All live descriptors as of one sequence, the tables by themselves."""
 
     seq: Seq
     by_id: dict[DescriptorId, Table]
+    objects: dict[DescriptorId, Descriptor]
     by_name: dict[tuple[str, str], Table]
+    # Tables, sequences and views, by schema and name.
+    relations: dict[tuple[str, str], Relation]
     # By the table referred to: the foreign keys that do, with their tables.
     references: dict[DescriptorId, tuple[Reference, ...]]
 
 
-def schema_of(seq: Seq, tables: Iterable[Table]) -> Schema:
-    by_id = {table.id: table for table in tables}
+def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> Schema:
+    by_id: dict[DescriptorId, Table] = {}
+    objects: dict[DescriptorId, Descriptor] = {}
+    for descriptor in descriptors:
+        if isinstance(descriptor, Table):
+            by_id[descriptor.id] = descriptor
+        else:
+            objects[descriptor.id] = descriptor
     by_name = {(table.schema, table.name): table for table in by_id.values()}
+    others = {(o.schema, o.name): o for o in objects.values() if isinstance(o, Sequence | View)}
     parents = {key.parent for table in by_id.values() for key in table.foreign_keys}
-    return Schema(seq, by_id, by_name, {parent: references_to(by_id.values(), parent) for parent in parents})
+    references = {parent: references_to(by_id.values(), parent) for parent in parents}
+    return Schema(seq, by_id, objects, by_name, {**by_name, **others}, references)
 
 
 class SchemaHistory:
@@ -57,13 +71,13 @@ class SchemaHistory:
         return list({table.version: table for table in found if table.version > after}.values())
 
     def apply(self, seq: Seq, changes: Iterable[PublishedDescriptor]) -> None:
-        tables = dict(self.newest.by_id)
+        descriptors: dict[DescriptorId, Descriptor] = {**self.newest.by_id, **self.newest.objects}
         for change in changes:
             if change.body is None:
-                tables.pop(change.id, None)
+                descriptors.pop(change.id, None)
             else:
-                tables[change.id] = change.body
-        self._history = (*self._history, schema_of(seq, tables.values()))
+                descriptors[change.id] = change.body
+        self._history = (*self._history, schema_of(seq, descriptors.values()))
 
     def forget_below(self, mark: Seq) -> None:
         keep = bisect_right(self._history, mark, key=attrgetter("seq")) - 1

@@ -23,7 +23,10 @@ from seachange.model.condition import Condition
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.isolation import Isolation
+from seachange.model.objects import Sequence as SequenceObject
+from seachange.model.relation import RelationName
 from seachange.model.scan import Scan, ScanFacts
+from seachange.model.sequences import SequenceState
 from seachange.planner.catalog import TableSize
 from seachange.storage.image import SnapshotParts
 from seachange.storage.keys import entry_hash, unique_hash
@@ -187,7 +190,49 @@ class TransactionReads(TransactionSchema):
         return DefaultValues(self.parts.duck, self.parts.entropy, self.moments, self._draw).of(column, count)
 
     def _draw(self, sequence_id: DescriptorId, count: int) -> list[int]:
-        raise errors.FeatureNotSupported(feature="drawing from a sequence", instead="")
+        sequence = self.object_by_id(sequence_id)
+        if not isinstance(sequence, SequenceObject):
+            raise errors.Bug(detail=f"a default draws from sequence {sequence_id}, which is not there")
+        return self._take_values(sequence, count) if count else []
+
+    # Sequences.
+
+    def _take_values(self, sequence: SequenceObject, count: int) -> list[int]:
+        if self.read_only:
+            raise errors.ReadOnlyTransaction(command="nextval()")
+        values = self.parts.sequences.take(sequence, count)
+        self.client.drawn.note(sequence, values[-1])
+        return values
+
+    def _sequence(self, name: RelationName) -> SequenceObject:
+        found = self.relation(name.schema, name.name)
+        if not isinstance(found, SequenceObject):
+            raise errors.WrongObjectType(name=name, kind="sequence")
+        return found
+
+    def next_values(self, name: RelationName, count: int) -> list[int]:
+        return self._take_values(self._sequence(name), count)
+
+    def current_value(self, name: RelationName) -> int:
+        return self.client.drawn.current(self._sequence(name))
+
+    def last_value(self) -> int:
+        last = self.client.drawn.last
+        sequence = self.object_by_id(last) if last is not None else None
+        if not isinstance(sequence, SequenceObject):
+            raise errors.NotInPrerequisiteState(detail="lastval is not yet defined in this session")
+        return self.client.drawn.current(sequence)
+
+    def set_value(self, name: RelationName, value: int, called: bool) -> None:
+        if self.read_only:
+            raise errors.ReadOnlyTransaction(command="setval()")
+        sequence = self._sequence(name)
+        self.parts.sequences.set(sequence, value, called)
+        if called:
+            self.client.drawn.by_sequence[sequence.id] = value
+
+    def sequence_state(self, sequence: SequenceObject) -> SequenceState:
+        return self.parts.sequences.state(sequence)
 
     def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows with the values of columns that are computed."""

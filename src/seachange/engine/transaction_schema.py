@@ -20,10 +20,12 @@ from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
 from seachange.engine.registry import Writer
+from seachange.engine.schemas import Relation
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobChange, JobId, JobRecord
+from seachange.model.objects import Descriptor
 from seachange.model.references import Reference, references_to
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
 
@@ -54,6 +56,8 @@ class TransactionSchema:
         self.pending = PendingSchema()
         # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.
         self.used: dict[DescriptorId, int] = {}
+        # Objects that what it publishes refers to: they must not be gone by then.
+        self.relied: dict[DescriptorId, int] = {}
         self.relied_empty: dict[IndexId, tuple[Table, Seq]] = {}
         # Tables of which no writer may commit that planned with an older version than this transaction publishes.
         self.fenced: set[TableId] = set()
@@ -132,17 +136,29 @@ class TransactionSchema:
 
     # Tables.
 
-    def table(self, schema: str | None, name: str) -> Table:
+    def relation(self, schema: str | None, name: str) -> Relation:
         found = self.pending.find(schema or DEFAULT_SCHEMA, name, self.epoch.schema(self.snapshot))
         if found is None:
             raise errors.UndefinedTable(name=f"{schema}.{name}" if schema else name)
         return found
 
+    def table(self, schema: str | None, name: str) -> Table:
+        found = self.relation(schema, name)
+        if not isinstance(found, Table):
+            raise errors.WrongObjectType(name=name, kind="table")
+        return found
+
+    def objects(self) -> tuple[Descriptor, ...]:
+        return self.pending.objects(self.epoch.schema(self.snapshot))
+
+    def object_by_id(self, id_: DescriptorId) -> Descriptor | None:
+        return self.pending.find_object(id_, self.epoch.schema(self.snapshot))
+
     def tables(self) -> tuple[Table, ...]:
         return self.pending.tables(self.epoch.schema(self.snapshot))
 
     def dropped_tables(self) -> tuple[Table, ...]:
-        kept = [replace(d.body, version=d.version) for d in self.parts.catalog.dropped() if d.body is not None]
+        kept = [replace(d.body, version=d.version) for d in self.parts.catalog.dropped() if isinstance(d.body, Table)]
         return (*kept, *self.pending.dropped())
 
     def table_by_id(self, table_id: TableId) -> Table | None:
@@ -172,7 +188,8 @@ class TransactionSchema:
 
     def written_versions(self) -> dict[DescriptorId, int]:
         """The version vector of the commit: what its plans depended on."""
-        return {id_: version for id_, version in self.used.items() if id_ not in self.pending.versions()}
+        known = {**self.relied, **self.used}
+        return {id_: version for id_, version in known.items() if id_ not in self.pending.versions()}
 
     def _check_writable(self) -> None:
         if self.read_only:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -34,6 +34,8 @@ from seachange.model.ids import IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId, JobStatus
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
+from seachange.model.objects import Descriptor, View
+from seachange.model.objects import Sequence as SequenceObject
 from seachange.planner.plan import Change
 from seachange.planner.stages import Phase, Progress
 from seachange.storage.keys import change_hash, name_hash
@@ -69,13 +71,13 @@ class TransactionWrites(TransactionReads):
 
     # Descriptors.
 
-    def publish(self, before: Table | None, after: Table | None) -> None:
+    def publish(self, before: Descriptor | None, after: Descriptor | None) -> None:
         self._check_writable()
-        if before is not None:
+        if isinstance(before, Table):
             self._use(before)
         self._declare(before, after)
         self.pending.publish(before, after)
-        if before is not None and after is not None:
+        if isinstance(before, Table) and isinstance(after, Table):
             self.buffer.convert(self.parts.write_plan(before), self.parts.write_plan(after))
 
     def revive(self, dropped: Table, after: Table) -> None:
@@ -83,13 +85,20 @@ class TransactionWrites(TransactionReads):
         self._declare(None, after)
         self.pending.revive(dropped, after)
 
-    def _declare(self, before: Table | None, after: Table | None) -> None:
+    def _declare(self, before: Descriptor | None, after: Descriptor | None) -> None:
         """What the change conflicts by: the table, and every name that a relation is given by it."""
         taken = _names(after) - _names(before)
         table = after or before
         keys = {name_hash(*name) for name in taken} | ({change_hash(table.id)} if table is not None else set())
         for key in keys:
             self.changed.setdefault(key, self.snapshot)
+
+    def rely_on(self, objects: Iterable[Descriptor]) -> None:
+        for descriptor in objects:
+            if not self.pending.changed(descriptor.id):
+                self.relied[descriptor.id] = descriptor.version
+                # Whoever changes it at the same time has planned without knowing of this.
+                self.shares.setdefault(change_hash(descriptor.id), self.snapshot)
 
     def launch(self, statement: str, change: Change, progress: Progress, phase: Phase, passed: bool) -> JobId:
         """The rest of a change becomes a job when this transaction commits."""
@@ -281,8 +290,10 @@ class TransactionWrites(TransactionReads):
             self.parts.catalog.abandon_segments(self.epoch.epoch, ids)
 
 
-def _names(table: Table | None) -> set[tuple[str, str, str]]:
-    if table is None:
+def _names(descriptor: Descriptor | None) -> set[tuple[str, str, str]]:
+    """The names of relations; those of other objects are looked at by the catalog alone."""
+    if not isinstance(descriptor, Table | SequenceObject | View):
         return set()
-    place = (table.database, table.schema)
-    return {(*place, table.name), *((*place, index.name) for index in table.indexes)}
+    place = (descriptor.database, descriptor.schema)
+    indexes = descriptor.indexes if isinstance(descriptor, Table) else ()
+    return {(*place, descriptor.name), *((*place, index.name) for index in indexes)}

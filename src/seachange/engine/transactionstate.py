@@ -27,6 +27,7 @@ class TransactionState(Protocol):
     reads: ReadSet
     claims: Claims
     client: Client
+    relied: dict[DescriptorId, int]
     relied_empty: dict[IndexId, tuple[Table, Seq]]
     fenced: set[TableId]
     shares: dict[KeyHash, Seq]

@@ -186,12 +186,3 @@ class Table:
 
     def at_version(self, version: int, **changes: object) -> Table:
         return replace(self, version=version, **changes)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedDescriptor:
-    """A descriptor as an entry of the commit log: `body` is None when it was dropped."""
-
-    id: DescriptorId
-    version: int
-    body: Table | None

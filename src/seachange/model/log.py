@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seachange.model.descriptor import PublishedDescriptor
 from seachange.model.ids import CommitId, DescriptorId, Epoch, GenerationId, IndexId, KeyHash, Seq
 from seachange.model.jobs import JobChange
 from seachange.model.locking import LockStrength
+from seachange.model.objects import PublishedDescriptor
 from seachange.model.segments import Generation, GenerationMember, InlineBatch, Segment
 
 

@@ -88,3 +88,26 @@ class View:
 
 
 Descriptor = Table | Database | Schema | Sequence | EnumType | View
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedDescriptor:
+    """A descriptor as an entry of the commit log: `body` is None when it was dropped."""
+
+    id: DescriptorId
+    version: int
+    body: Descriptor | None
+
+
+def qualified_name(descriptor: Descriptor) -> str:
+    """What the log tells apart: no two live descriptors have the same. Types, schemas and databases have names of
+    their own."""
+    match descriptor:
+        case Database():
+            return f"database:{descriptor.name}"
+        case Schema():
+            return f"schema:{descriptor.database}.{descriptor.name}"
+        case EnumType():
+            return f"type:{descriptor.database}.{descriptor.schema}.{descriptor.name}"
+        case Table() | Sequence() | View():
+            return f"{descriptor.database}.{descriptor.schema}.{descriptor.name}"

@@ -121,7 +121,7 @@ class Sources:
 
     def tables(self) -> dict[int, Table]:
         published = self.catalog.descriptors(self.epoch, self.at)
-        return {d.id: d.body for d in published if d.body is not None}
+        return {d.id: d.body for d in published if isinstance(d.body, Table)}
 
     def load(self, table: Table, index: Index) -> Source:
         """`table` as `seen_through` the primary index that the entries of `index` end in."""

@@ -43,8 +43,14 @@ class DrawnDefault:
 
 
 def is_drawn(column: Column) -> bool:
-    """Whether the default is an expression, so that each row asks for its value."""
-    return column.default is not None and not is_constant(column.default)
+    """Whether the default is an expression, or the column an identity, so that each row asks for its value."""
+    return column.identity is not None or (column.default is not None and not is_constant(column.default))
+
+
+def drawn_text(column: Column) -> str:
+    if column.identity is not None:
+        return f"{_DRAW}({column.identity.sequence_id})"
+    return column.default or ""
 
 
 @lru_cache(maxsize=4096)

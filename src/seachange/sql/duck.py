@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from weakref import finalize
 
 import duckdb
 import pyarrow as pa
@@ -15,6 +16,7 @@ from seachange import errors
 from seachange.model.timezone import UTC
 from seachange.sql.duck_errors import translate_error
 from seachange.sql.result import Row
+from seachange.sql.sequence_calls import SESSION, Caller, SequencePort, serve
 
 ZONED = "TIMESTAMP WITH TIME ZONE"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -45,6 +47,8 @@ class DuckSession:
         self._cursor = cursor
         self._session_values = dict(session_values)
         self._registered: dict[str, Any] = {}
+        self._caller: Caller | None = None
+        self._port: SequencePort | None = None
         self._zone = UTC
         self._wrapped: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {}
         # 7 / 2 is 3 in PostgreSQL.
@@ -55,6 +59,12 @@ class DuckSession:
 
     def interrupt(self) -> None:
         self._cursor.interrupt()
+
+    def serve(self, port: SequencePort | None) -> None:
+        """Calls of sequences are answered by that transaction; None: by no one any more."""
+        self._port = port
+        if self._caller is not None:
+            self._caller.port = port
 
     def tell(self, values: Mapping[str, Any]) -> None:
         """What the session knows from now on."""
@@ -125,6 +135,8 @@ class DuckSession:
             # Whatever happened, no result may stay open: it would keep the cursor busy.
             self._cursor.abort()
             if isinstance(error, duckdb.Error):
+                if self._caller is not None and self._caller.failure is not None:
+                    raise self._caller.failure from None
                 raise translate_error(error) from error
             raise
 
@@ -138,7 +150,20 @@ class DuckSession:
                 self._cursor.register(name, table)
                 self._registered[name] = table
 
+    def _serve_calls(self) -> None:
+        """Only where there are any: most sessions never ask for it."""
+        if self._caller is None:
+            self._caller = Caller()
+            self._caller.port = self._port
+            self._session_values[SESSION] = self._caller.number
+            serve(self._cursor)
+            # A cursor with functions that nobody closes has DuckDB complain when the process ends.
+            finalize(self, self._cursor.close)
+        self._caller.failure = None
+
     def _parameters(self, query: DuckQuery) -> dict[str, Any]:
+        if SESSION in query.session_values:
+            self._serve_calls()
         return {**query.parameters, **{name: self._session_values[name] for name in query.session_values}}
 
     def _execute(self, sql: str, parameters: dict[str, Any]) -> None:

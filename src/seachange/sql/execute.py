@@ -22,6 +22,7 @@ from seachange.sql.plan import Plan
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result
 from seachange.sql.schema_change import run_ddl
+from seachange.sql.sequence_calls import find_calls
 
 _PREPARED_MAX = 2048
 # Longer texts hold data rather than a form of statement that comes again: they are not kept.
@@ -31,7 +32,7 @@ _KEPT_CHARS_MAX = 10_000
 class Prepared:
     """One statement of a text. `plan` is shared by all sessions: it is replaced, never changed."""
 
-    __slots__ = ("command", "parsed", "plan", "text")
+    __slots__ = ("command", "parsed", "plan", "text", "writes")
 
     def __init__(self, parsed: Parsed, text: str = "") -> None:
         self.parsed = parsed
@@ -39,11 +40,14 @@ class Prepared:
         # With the time zone in which it read its constants.
         self.plan: tuple[Plan, str] | None = None
         self.command = _command(parsed)
+        self.writes = _is_writing(parsed) or (bool(self.command) and self.command != "SELECT")
 
-    @property
-    def writes(self) -> bool:
-        locks = isinstance(self.parsed, TreeStatement) and bool(self.parsed.tree.args.get("locks"))
-        return locks or (bool(self.command) and self.command != "SELECT")
+
+def _is_writing(parsed: Parsed) -> bool:
+    """Of a query: whether it locks rows, or draws from a sequence."""
+    if not isinstance(parsed, TreeStatement):
+        return False
+    return bool(parsed.tree.args.get("locks")) or any(True for _ in find_calls(parsed.tree))
 
 
 def _command(parsed: Parsed) -> str:
@@ -77,6 +81,7 @@ def run_statement(
 ) -> Result:
     """Runs a query, DML or DDL statement; if it fails, none of its writes is left."""
     mark = port.mark()
+    duck.serve(port)
     try:
         if isinstance(prepared.parsed, TreeStatement):
             return _run_tree(prepared, prepared.parsed, port, duck, values)
@@ -86,6 +91,8 @@ def run_statement(
     except BaseException:
         port.reset(mark)
         raise
+    finally:
+        duck.serve(None)
 
 
 def _run_tree(

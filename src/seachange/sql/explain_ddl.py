@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
 from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.model.ids import TableId
+from seachange.model.objects import Descriptor
 from seachange.model.statements import Begin, Commit, DdlExplanation, DdlStatement
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.explain.form import explain_plan
@@ -30,8 +31,9 @@ _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: DuckSession) -> list[str]:
     statements = _read(text)
     tables = port.tables()
-    catalog = Catalog({table.id: table for table in tables}, _Sizes(tables, port))
-    plan = plan_statements(catalog, statements, _made_up_ids(tables))
+    known = {descriptor.id: descriptor for descriptor in (*tables, *port.objects())}
+    catalog = Catalog(known, _Sizes(tables, port))
+    plan = plan_statements(catalog, statements, _made_up_ids(known.values()))
     _verify(plan, catalog, duck)
     plan, catalog, remarks = _with_rows(plan, catalog, statements)
     notices = [f"Notice: {notice}" for notice in plan.notices]
@@ -54,9 +56,10 @@ def _read(text: str) -> list[DdlStatement]:
     return statements
 
 
-def _made_up_ids(tables: Sequence[Table]) -> Iterator[int]:
+def _made_up_ids(known: Iterable[Descriptor]) -> Iterator[int]:
     """Above all that are in use, so that things are in the same order as they would be."""
-    return count(max((id_ for table in tables for id_ in (table.id, *table.index_by_id)), default=0) + 1)
+    used = [id_ for one in known for id_ in (one.id, *(one.index_by_id if isinstance(one, Table) else ()))]
+    return count(max(used, default=0) + 1)
 
 
 def _verify(plan: Plan, catalog: Catalog, duck: DuckSession) -> None:
@@ -78,7 +81,7 @@ def _with_rows(plan: Plan, catalog: Catalog, statements: Sequence[DdlStatement])
     tables = [table for table in catalog.descriptors.values() if table.id in plan.change.empty]
     empty = " and ".join(sorted(quote(table.name) for table in tables))
     now = f"As long as {empty} has no rows: {summary(plan, catalog)}."
-    ids = _made_up_ids([table for table in catalog.descriptors.values() if isinstance(table, Table)])
+    ids = _made_up_ids(catalog.descriptors.values())
     sizes = {id_: catalog.sizes[id_] for id_ in plan.change.sources if id_ not in plan.change.empty}
     filled = replace(catalog, sizes=sizes)
     try:

@@ -58,6 +58,9 @@ FUNCTIONS: Final[frozenset[str]] = frozenset(
     " ".join((_OPERATORS, _AGGREGATES, _WINDOWS, _NUMBERS, _TEXT, _TIMES, _LISTS, _JSON, _OTHER)).split()
 )
 
+# Functions of sequences: the engine answers them, DuckDB's own of these names are never called.
+SEQUENCE_FUNCTIONS: Final = frozenset({"nextval", "currval", "lastval", "setval"})
+
 # Functions that exist in DuckDB and reach out of the query: refused by name, so that the answer says why.
 REFUSED_PREFIXES: Final[tuple[str, ...]] = (
     "read_", "pragma_", "duckdb_", "parquet_", "sqlite_", "postgres_", "query", "glob", "getenv", "sniff_",

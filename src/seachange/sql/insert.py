@@ -34,6 +34,8 @@ from seachange.sql.target import (
     draw_defaults,
     find_column,
     is_computed,
+    is_ignored,
+    overriding_of,
     with_default,
 )
 from seachange.sql.template import Template, compile_template
@@ -161,21 +163,25 @@ class InsertEnding:
 
 def _read_rows(tree: exp.Insert, table: Table, computed: list[tuple[Column, exp.Expr]]) -> list[dict[str, Operand]]:
     columns, listed = insert_columns(tree, table)
+    overriding = overriding_of(tree)
     if tree.args.get("default"):
         return [{}]
     rows = []
     for item in tree.expression.expressions:
         nodes = item.expressions if isinstance(item, exp.Tuple) else [item]
         check_width(columns, listed, len(nodes))
-        rows.append({c.name: _read_value(c, n, computed) for c, n in zip(columns, nodes, strict=False)})
-    if len({len(row) for row in rows}) > 1:
+        given = [(c, n) for c, n in zip(columns, nodes, strict=False) if not is_ignored(c, overriding)]
+        rows.append({c.name: _read_value(c, n, computed, overriding) for c, n in given})
+    if len({len(item.expressions) if isinstance(item, exp.Tuple) else 1 for item in tree.expression.expressions}) > 1:
         raise errors.SyntaxProblem(detail="VALUES lists must all be the same length")
     return rows
 
 
-def _read_value(column: Column, node: exp.Expr, computed: list[tuple[Column, exp.Expr]]) -> Operand:
+def _read_value(
+    column: Column, node: exp.Expr, computed: list[tuple[Column, exp.Expr]], overriding: str | None
+) -> Operand:
     operand = read_operand(node)
-    check_assigned(column, operand, "insert into")
+    check_assigned(column, operand, "insert into", overriding)
     if operand is not None:
         return operand
     computed.append((column, node.copy()))

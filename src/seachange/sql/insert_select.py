@@ -22,7 +22,7 @@ from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
 from seachange.sql.skip import can_filter, without_conflicts
 from seachange.sql.stream import BATCH_ROWS, ROWS_MAX, ArrowStream, convert_default, convert_given, draw_arrays
-from seachange.sql.target import Target, check_assigned, is_computed
+from seachange.sql.target import Target, check_assigned, is_computed, is_ignored, overriding_of
 from seachange.sql.template import compile_template
 from seachange.storage.arrow import arrow_type
 
@@ -32,6 +32,7 @@ class InsertSelect:
         self._target = target
         self._table = table
         self._columns, self._listed = insert_columns(tree, table)
+        self._overriding = overriding_of(tree)
         self._query = tree.expression
         query = tree.expression.copy()
         if tree.args.get("with_") is not None:
@@ -54,12 +55,12 @@ class InsertSelect:
         check_width(self._columns, self._listed, width)
         untyped = untyped_positions(self._query, width)
         for place, (column, type_) in enumerate(zip(self._columns, types, strict=False)):
-            check_assigned(column, None, "insert into")
+            check_assigned(column, None, "insert into", self._overriding)
             if place not in untyped:
                 check_assignable(column, type_)
         query = DuckQuery(self._convert(source.sql, types), source.parameters, source.relations, source.session_values)
         upsert, returning = self._ending.upsert, self._ending.returning
-        given = self._columns[:width]
+        given = [column for column in self._columns[:width] if not is_ignored(column, self._overriding)]
         if upsert is not None and returning is None and can_filter(upsert, self._table, given):
             query, upsert = without_conflicts(query, upsert.arbiters[0], port, self._table), None
         with duck.batches(query, BATCH_ROWS) as reader:
@@ -72,7 +73,8 @@ class InsertSelect:
     def _convert(self, sql: str, types: Sequence[str]) -> str:
         """The query with its columns converted to those of the table, and defaults for the others."""
         names = [f"c{i}" for i in range(len(types))]
-        given = dict(zip((c.name for c in self._columns), zip(names, types, strict=True), strict=False))
+        pairs = zip(self._columns, zip(names, types, strict=True), strict=False)
+        given = {c.name: pair for c, pair in pairs if not is_ignored(c, self._overriding)}
         expressions = [
             convert_given(c, exp.column(given[c.name][0]), given[c.name][1]) if c.name in given else convert_default(c)
             for c in self._table.visible_columns

@@ -25,7 +25,8 @@ def load_arrow(port: TransactionPort, table: Table, source: ArrowSource) -> int:
     for name in reader.schema.names:
         if name not in known:
             raise errors.UndefinedColumn(name=name, relation=table.name)
-        check_assigned(known[name], None, "insert into")
+        # As with COPY, the values of an identity column may be given.
+        check_assigned(known[name], None, "insert into", overriding="system")
     schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in table.visible_columns])
     return port.insert_arrow(table, pa.RecordBatchReader.from_batches(schema, _convert(port, reader, table, schema)))
 

@@ -13,11 +13,15 @@ import pyarrow as pa
 
 from seachange.model.condition import Condition
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.ids import IndexId, KeyHash, TableId
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, TableId
 from seachange.model.jobs import JobId, JobRecord, JobRequest
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
+from seachange.model.objects import Descriptor, View
+from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.references import Reference
+from seachange.model.relation import RelationName
 from seachange.model.scan import Scan, ScanFacts
+from seachange.model.sequences import SequenceState
 from seachange.planner.catalog import TableSize
 from seachange.planner.plan import Change
 from seachange.planner.stages import Phase, Progress
@@ -53,10 +57,18 @@ class TransactionPort(Protocol):
     def table(self, schema: str | None, name: str) -> Table:
         """The table as of the statement's snapshot (with the transaction's own changes); UndefinedTable if none."""
 
+    def relation(self, schema: str | None, name: str) -> Table | SequenceObject | View:
+        """The same of any kind."""
+
     def tables(self) -> tuple[Table, ...]: ...
 
     def dropped_tables(self) -> tuple[Table, ...]:
         """Tables whose data is still kept, in the order in which they were dropped, as of the version that followed."""
+
+    def objects(self) -> tuple[Descriptor, ...]:
+        """All descriptors but tables."""
+
+    def object_by_id(self, id_: DescriptorId) -> Descriptor | None: ...
 
     def references_to(self, table: Table) -> tuple[Reference, ...]:
         """The foreign keys that refer to a table, with their tables."""
@@ -113,6 +125,20 @@ class TransactionPort(Protocol):
     def defaults(self, column: Column, count: int) -> list[Any]:
         """Values of a default that is an expression, one for each of so many rows."""
 
+    def next_values(self, name: RelationName, count: int) -> Sequence[int]:
+        """Values of a sequence, which are never given again whatever becomes of the transaction."""
+
+    def current_value(self, name: RelationName) -> int:
+        """The value that the session has drawn last from the sequence."""
+
+    def last_value(self) -> int:
+        """The same from any."""
+
+    def set_value(self, name: RelationName, value: int, called: bool) -> None:
+        """Sets a sequence at once, whatever becomes of the transaction."""
+
+    def sequence_state(self, sequence: SequenceObject) -> SequenceState: ...
+
     def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows with the values of columns that are generated from others."""
 
@@ -156,5 +182,8 @@ class TransactionPort(Protocol):
     def revive(self, dropped: Table, after: Table) -> None:
         """The same for one of the dropped tables, which comes back with its rows."""
 
-    def publish(self, before: Table | None, after: Table | None) -> None:
+    def rely_on(self, objects: Iterable[Descriptor]) -> None:
+        """The commit is refused if one of them is gone by then."""
+
+    def publish(self, before: Descriptor | None, after: Descriptor | None) -> None:
         """Makes a descriptor change part of the transaction: creates (before None), replaces, drops (after None)."""

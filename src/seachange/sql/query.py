@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from seachange import errors
 from seachange.model.descriptor import Table
+from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.scan import Scan
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.links import follow_links
@@ -48,7 +51,12 @@ def scan_tables(
         elif is_system(reference.schema, reference.name):
             scans[reference] = scan_system(reference.name, port.system_rows(reference.name), len(scans))
         elif reference not in scans:
-            table = port.table(reference.schema, reference.name)
+            table = port.relation(reference.schema, reference.name)
+            if isinstance(table, SequenceObject):
+                scans[reference] = _scan_sequence(table, port, len(scans))
+                continue
+            if not isinstance(table, Table):
+                raise errors.WrongObjectType(name=reference.name, kind="table")
             conditions = bind_demands(reference.demands, table, values) if reference.demands else ()
             linked = follow_links(reference.links, table, known)
             scan = port.scan(table, reference.hidden, reference.columns, reference.sought, (*conditions, *linked))
@@ -56,6 +64,14 @@ def scan_tables(
             if reference.number >= 0:
                 known[reference.number] = (table, scan)
     return scans
+
+
+def _scan_sequence(sequence: SequenceObject, port: TransactionPort, number: int) -> Scan:
+    """A sequence as a relation of one row, as in PostgreSQL."""
+    state = port.sequence_state(sequence)
+    row = pa.table({"last_value": [state.last], "log_cnt": [0], "is_called": [state.called]})
+    relation = f"sequence_{number}"
+    return Scan(f"SELECT * FROM {relation}", {}, {relation: row}, "sequence")  # noqa: S608
 
 
 def _turn(reference: TableReference) -> tuple[bool, bool]:

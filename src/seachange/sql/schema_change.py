@@ -9,7 +9,7 @@ one that begins in between publishes a version, and so refuses the commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from seachange import errors
@@ -17,8 +17,9 @@ from seachange.model import elements
 from seachange.model.defaults import is_constant
 from seachange.model.descriptor import Table
 from seachange.model.elements import Element
-from seachange.model.ids import TableId
+from seachange.model.ids import DescriptorId, TableId
 from seachange.model.object_statements import UndropTable
+from seachange.model.objects import Descriptor, View
 from seachange.model.ops import OpType
 from seachange.model.statements import DdlStatement, DropIndex
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
@@ -38,14 +39,11 @@ _ID_BLOCK = 8
 
 # What can be planned and not yet be executed.
 _NOT_EXECUTED: dict[type[Element], str] = {
-    elements.Sequence: "a sequence",
-    elements.SequenceSettings: "a sequence",
     elements.EnumType: "an enum type",
     elements.View: "a view",
     elements.ViewQuery: "a view",
     elements.Schema: "a schema",
     elements.Database: "a database",
-    elements.ColumnIdentity: "an identity column",
 }
 
 
@@ -68,9 +66,10 @@ class _Sizes(Mapping[TableId, TableSize]):
 
 def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
     tables = {table.id: table for table in port.tables()}
+    known: dict[DescriptorId, Descriptor] = {**tables, **{other.id: other for other in port.objects()}}
     # Looked for only by the statement that brings them back.
     kept = port.dropped_tables() if isinstance(statement, UndropTable) else ()
-    catalog = Catalog(tables, _Sizes(port, tables), kept)
+    catalog = Catalog(known, _Sizes(port, tables), kept)
     plan = _plan(statement, catalog, port)
     at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     needs_job = any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
@@ -93,7 +92,8 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         port.rely_on_empty(tables[table_id].primary.id)
     changed = {id_ for stage in at_once for id_ in stage.publishes}
     for id_ in sorted(changed):
-        _publish(tables.get(id_), after.descriptors.get(id_), kept, port, duck)
+        _publish(known.get(id_), after.descriptors.get(id_), kept, port, duck)
+    _rely(changed, after, port)
     if needs_job or port.asks_for_job:
         rest = [stage.phase for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
         progress = progress_after(plan.graph, at_once)
@@ -122,15 +122,34 @@ def _fresh_ids(port: TransactionPort) -> Iterator[int]:
         yield from port.allocate_ids(_ID_BLOCK)
 
 
+def _rely(changed: Iterable[DescriptorId], after: Catalog, port: TransactionPort) -> None:
+    """What a new version refers to must still be there when it is published."""
+    used: set[DescriptorId] = set()
+    for id_ in changed:
+        match after.descriptors.get(id_):
+            case Table(columns=columns):
+                used.update(s for column in columns for s in column.default_sequences)
+                used.update(DescriptorId(column.type.enum) for column in columns if column.type.enum)
+            case View(relation_ids=ids):
+                used.update(ids)
+            case _:
+                pass
+    port.rely_on(after.descriptors[id_] for id_ in used - set(changed) if id_ in after.descriptors)
+
+
 def _publish(
-    before: Table | None, after: object, kept: Sequence[Table], port: TransactionPort, duck: DuckSession
+    before: Descriptor | None,
+    after: Descriptor | None,
+    kept: Sequence[Table],
+    port: TransactionPort,
+    duck: DuckSession,
 ) -> None:
-    assert after is None or isinstance(after, Table)
     dropped = next((table for table in reversed(kept) if after is not None and table.id == after.id), None)
-    if before is None and after is not None and dropped is not None:
+    if before is None and isinstance(after, Table) and dropped is not None:
         port.revive(dropped, after)
         return
-    if after is not None:
+    if isinstance(after, Table):
+        assert before is None or isinstance(before, Table)
         verify_checks(before, after, duck)
         verify_computed(before, after, duck)
         after = settle_indexes(before, after, duck)

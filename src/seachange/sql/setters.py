@@ -36,7 +36,7 @@ def read_assignments(items: Sequence[exp.Expr], table: Table) -> list[tuple[Colu
             raise errors.SyntaxProblem(detail=f'multiple assignments to column "{name}"')
     found = [(find_column(table, name), node) for name, node in pairs]
     for column, node in found:
-        check_assigned(column, read_operand(node) if column.generated is not None else None, "update")
+        check_assigned(column, read_operand(node), "update")
     return found
 
 

@@ -16,6 +16,7 @@ from seachange.sql.operands import NULL, DefaultValue, Given, Operand
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Row
 from seachange.sql.system import is_system
+from seachange.sql.tree import OVERRIDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +78,26 @@ def draw_defaults(port: TransactionPort, places: Mapping[int, Sequence[int]], ro
             rows[number] = (*rows[number][:position], value, *rows[number][position + 1 :])
 
 
-def check_assigned(column: Column, operand: Operand | None, action: str) -> None:
-    """428C9 where a statement gives a value for a generated column."""
-    if column.generated is not None and not isinstance(operand, DefaultValue):
+def check_assigned(column: Column, operand: Operand | None, action: str, overriding: str | None = None) -> None:
+    """428C9 where a statement gives a value for a column that has its own; `overriding` is what it says of that."""
+    if isinstance(operand, DefaultValue):
+        return
+    if column.generated is not None:
         raise errors.GeneratedAlways(action=action, column=column.name, kind="a generated column")
+    if column.identity is not None and column.identity.always and overriding is None:
+        kind = "an identity column defined as GENERATED ALWAYS"
+        raise errors.GeneratedAlways(action=action, column=column.name, kind=kind)
+
+
+def overriding_of(tree: exp.Expr) -> str | None:
+    """Whose values an INSERT says it overrides: the system's, or the user's."""
+    found: str | None = tree.meta.get(OVERRIDING)
+    return found
+
+
+def is_ignored(column: Column, overriding: str | None) -> bool:
+    """Whether OVERRIDING USER VALUE has the value that is given for a column be ignored."""
+    return overriding == "user" and column.identity is not None
 
 
 def is_required(column: Column) -> bool:

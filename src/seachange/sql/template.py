@@ -25,6 +25,7 @@ from seachange.sql.reads import columns_read, columns_sought
 from seachange.sql.row_values import expand_rows
 from seachange.sql.scope import is_cte_reference
 from seachange.sql.seek import DEMANDS, Demand, note_demands
+from seachange.sql.sequence_calls import name_calls, plain_names
 from seachange.sql.tree import INCOMPLETE
 from seachange.storage.duck import SUM_MACRO
 
@@ -91,6 +92,7 @@ def parameter_name(number: int) -> str:
 
 def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
     """Takes ownership of the tree. Unless it is `timed`, functions of time stay as they are, for a later use."""
+    tree = plain_names(tree)
     check_tree(tree)
     tree = fold_names(tree)
     names = output_names(tree)
@@ -100,7 +102,8 @@ def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
     cte_names = frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
     for node in list(tree.find_all(exp.Parameter)):
         node.set("this", exp.Var(this=parameter_name(int(node.this.name))))
-    session_values = tuple(sorted(_name_session_values(tree) | (name_moments(tree) if timed else set())))
+    moments = name_moments(tree) if timed else set()
+    session_values = tuple(sorted(_name_session_values(tree) | moments | name_calls(tree)))
     tables = _cut_holes(tree)
     generated = _generate(tree)
     check_text(generated.replace(_HOLE, " "))

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token
 
 from seachange import errors
 from seachange.sql.tokens import DIALECT, RawStatement
@@ -14,12 +15,35 @@ from seachange.sql.tokens import DIALECT, RawStatement
 INCOMPLETE = (AttributeError, LookupError, TypeError, ValueError)
 
 
+# The meta entry of an INSERT with OVERRIDING SYSTEM VALUE, or USER VALUE: which of them.
+OVERRIDING = "overriding"
+
+
 def parse_tree(raw: RawStatement) -> exp.Expr:
+    tokens, overriding = _cut_overriding(list(raw.tokens))
+    tree = _parse(raw, tokens)
+    if overriding is not None:
+        if not isinstance(tree, exp.Insert):
+            raise errors.SyntaxProblem(detail='at or near "overriding"')
+        tree.meta[OVERRIDING] = overriding
+    return tree
+
+
+def _cut_overriding(tokens: list[Token]) -> tuple[list[Token], str | None]:
+    """sqlglot does not know the clause."""
+    words = [token.text.lower() for token in tokens]
+    for at, word in enumerate(words):
+        if word == OVERRIDING and words[at + 1 : at + 3] in (["system", "value"], ["user", "value"]):
+            return [*tokens[:at], *tokens[at + 3 :]], words[at + 1]
+    return tokens, None
+
+
+def _parse(raw: RawStatement, tokens: list[Token]) -> exp.Expr:
     # sqlglot knows GLOB as an operator only and would stumble over DuckDB's function before the guard sees it.
     if any(w.text == "glob" and n.text == "(" for w, n in pairwise(raw.words)):
         raise errors.InsufficientPrivilege(detail="function glob may not be called")
     try:
-        trees = DIALECT.parser().parse(list(raw.tokens), raw.text)
+        trees = DIALECT.parser().parse(tokens, raw.text)
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         near = first.get("highlight") or first.get("end_context") or ""

@@ -26,14 +26,16 @@ from seachange.catalog.postgres.read import (
     read_newest_generation,
 )
 from seachange.catalog.postgres.schema import check_format, format_of, migrate
+from seachange.catalog.postgres.sequences import draw_sequence, move_sequence, read_sequence, write_sequence
 from seachange.catalog.postgres.watch import DescriptorWatch
 from seachange.catalog.rows import BURNED_KEPT_US, check_request, node_from
-from seachange.model.descriptor import PublishedDescriptor
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
+from seachange.model.objects import PublishedDescriptor
 from seachange.model.segments import Generation, IndexContents
+from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
@@ -228,6 +230,18 @@ class PostgresCatalog:
     def allocate_ids(self, count: int) -> range:
         first = self._known(_ALLOCATE, count, count)
         return range(first, first + count)
+
+    def draw_sequence(self, id_: DescriptorId, run: int, limits: SequenceLimits, count: int) -> SequenceBlock:
+        return self._pool.run(lambda db: draw_sequence(db, id_, run, limits, count))
+
+    def sequence_state(self, id_: DescriptorId, run: int) -> SequenceState | None:
+        return self._pool.run(lambda db: read_sequence(db, id_, run))
+
+    def set_sequence(self, id_: DescriptorId, run: int, state: SequenceState) -> None:
+        self._pool.run(lambda db: write_sequence(db, id_, run, state))
+
+    def move_sequence(self, id_: DescriptorId, run: int, expected: SequenceState, state: SequenceState) -> bool:
+        return self._pool.run(lambda db: move_sequence(db, id_, run, expected, state))
 
     def min_versions(self) -> dict[DescriptorId, int]:
         rows = self._pool.run(lambda db: query(db, _MIN_VERSIONS))

@@ -26,9 +26,9 @@ from seachange.catalog.rows import (
     group,
     segment_from,
 )
-from seachange.model.descriptor import PublishedDescriptor
 from seachange.model.ids import Epoch, IndexId, KeyHash, Seq
 from seachange.model.log import LogEntry
+from seachange.model.objects import PublishedDescriptor
 from seachange.model.segments import Generation, IndexContents
 
 _CHECK = """SELECT s.floor, n.live FROM seachange.sequencer s

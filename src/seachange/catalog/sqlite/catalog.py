@@ -27,13 +27,15 @@ from seachange.catalog.sqlite.read import (
     read_sequence_at,
 )
 from seachange.catalog.sqlite.schema import check_format, format_of, migrate
+from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, read_sequence, write_sequence
 from seachange.catalog.sqlite.watch import FileWatch
-from seachange.model.descriptor import PublishedDescriptor
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
+from seachange.model.objects import PublishedDescriptor
 from seachange.model.segments import Generation, IndexContents
+from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
@@ -224,6 +226,22 @@ class SqliteCatalog:
     def allocate_ids(self, count: int) -> range:
         with self._writer as db:
             return nodes.take_ids(db, count)
+
+    def draw_sequence(self, id_: DescriptorId, run: int, limits: SequenceLimits, count: int) -> SequenceBlock:
+        with self._writer as db:
+            return draw_sequence(db, id_, run, limits, count)
+
+    def sequence_state(self, id_: DescriptorId, run: int) -> SequenceState | None:
+        with Read(self._readers) as db:
+            return read_sequence(db, id_, run)
+
+    def set_sequence(self, id_: DescriptorId, run: int, state: SequenceState) -> None:
+        with self._writer as db:
+            write_sequence(db, id_, run, state)
+
+    def move_sequence(self, id_: DescriptorId, run: int, expected: SequenceState, state: SequenceState) -> bool:
+        with self._writer as db:
+            return move_sequence(db, id_, run, expected, state)
 
     def min_versions(self) -> dict[DescriptorId, int]:
         with Read(self._readers) as db:

@@ -24,9 +24,9 @@ from seachange.catalog.rows import (
     unpack,
 )
 from seachange.catalog.sqlite.schema import POSITION_BITS
-from seachange.model.descriptor import PublishedDescriptor
 from seachange.model.ids import Epoch, IndexId, KeyHash, Seq
 from seachange.model.log import LogEntry
+from seachange.model.objects import PublishedDescriptor
 from seachange.model.segments import Generation, IndexContents, InlineBatch, Segment
 
 HEAD = "SELECT max(seq) FROM log"

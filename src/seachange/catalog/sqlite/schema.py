@@ -167,8 +167,18 @@ _FORMAT_3 = (
     "CREATE INDEX event_time ON event (timestamp_us)",
 )
 
+# How far sequences have come. A sequence that starts over does so under the next run.
+_FORMAT_4 = (
+    """CREATE TABLE sequence (
+        id INTEGER NOT NULL,
+        run INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        called INTEGER NOT NULL,
+        PRIMARY KEY (id, run)) WITHOUT ROWID""",
+)
+
 # Migration n makes a catalog of format n out of one of format n - 1.
-MIGRATIONS = (_FORMAT_1, _FORMAT_2, _FORMAT_3)
+MIGRATIONS = (_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4)
 
 _HAS_TABLES = "SELECT count(*) FROM sqlite_master WHERE name = 'sequencer'"
 _FORMAT = "SELECT format FROM sequencer"

@@ -11,7 +11,7 @@ from seachange.model.statements import AddColumn, AlterTable, DdlStatement, Expr
 from seachange.model.types import SqlType
 from seachange.model.values import format_canonical
 from seachange.sql.assignment import check_assignable
-from seachange.sql.default_text import is_drawn, read_drawn
+from seachange.sql.default_text import drawn_text, is_drawn, read_drawn
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
 from seachange.sql.port import TransactionPort
@@ -35,7 +35,7 @@ def verify_computed(before: Table | None, after: Table, duck: DuckSession) -> No
 def _expressions(column: Column, table: Table) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
     """The DuckDB text of each, with the names and types of its columns."""
     if is_drawn(column):
-        drawn = read_drawn(column.default or "")
+        drawn = read_drawn(drawn_text(column))
         yield drawn.text, [(f'"s{i}"', "BIGINT") for i in range(len(drawn.sequences))]
     if column.generated is not None:
         used = [table.column_by_id[c] for c in column.generated.columns]

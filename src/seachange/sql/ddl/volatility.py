@@ -17,7 +17,7 @@ _STABLE: Final = """
     current_version localtime localtimestamp session_user statement_timestamp transaction_timestamp
 """
 _VOLATILE: Final = """
-    clock_timestamp gen_random_uuid nextval rand uuid
+    clock_timestamp currval gen_random_uuid lastval nextval rand setval uuid
 """
 VOLATILITIES: Final[dict[str, Volatility]] = {
     **dict.fromkeys(_STABLE.split(), Volatility.STABLE),

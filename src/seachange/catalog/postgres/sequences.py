@@ -1,0 +1,50 @@
+"""How far sequences have come, in PostgreSQL: each is one row, locked while values are taken."""
+
+from __future__ import annotations
+
+from seachange.catalog.postgres.connections import Connection
+from seachange.model.ids import DescriptorId
+from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState, take_block
+
+_READ = "SELECT last, called FROM seachange.sequence WHERE id = %s AND run = %s"
+# A row that is not there yet is made, so that there is one to lock; without `last` nothing was taken.
+_MAKE = "INSERT INTO seachange.sequence (id, run) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+_LOCK = "SELECT last, called FROM seachange.sequence WHERE id = %s AND run = %s FOR UPDATE"
+_WRITE = "UPDATE seachange.sequence SET last = %s, called = %s WHERE id = %s AND run = %s"
+
+
+def _state(row: tuple[int | None, bool] | None) -> SequenceState | None:
+    return None if row is None or row[0] is None else SequenceState(row[0], row[1])
+
+
+def read_sequence(db: Connection, id_: DescriptorId, run: int) -> SequenceState | None:
+    return _state(db.execute(_READ, (id_, run)).fetchone())
+
+
+def _lock(db: Connection, id_: DescriptorId, run: int) -> SequenceState | None:
+    row = db.execute(_LOCK, (id_, run)).fetchone()
+    if row is None:
+        db.execute(_MAKE, (id_, run))
+        row = db.execute(_LOCK, (id_, run)).fetchone()
+    return _state(row)
+
+
+def write_sequence(db: Connection, id_: DescriptorId, run: int, state: SequenceState) -> None:
+    with db.transaction():
+        _lock(db, id_, run)
+        db.execute(_WRITE, (state.last, state.called, id_, run))
+
+
+def draw_sequence(db: Connection, id_: DescriptorId, run: int, limits: SequenceLimits, count: int) -> SequenceBlock:
+    with db.transaction():
+        block, state = take_block(limits, _lock(db, id_, run), count)
+        db.execute(_WRITE, (state.last, state.called, id_, run))
+    return block
+
+
+def move_sequence(db: Connection, id_: DescriptorId, run: int, expected: SequenceState, state: SequenceState) -> bool:
+    with db.transaction():
+        if _lock(db, id_, run) != expected:
+            return False
+        db.execute(_WRITE, (state.last, state.called, id_, run))
+    return True

@@ -1,0 +1,28 @@
+"""Descriptors of every kind as JSON text. Those of tables have a form of their own, which reads older ones too."""
+
+from __future__ import annotations
+
+from seachange.model.access import Access, PartComment, RolePrivileges
+from seachange.model.codec import Codec
+from seachange.model.descriptor import Table
+from seachange.model.descriptor_json import decode_table, encode_table
+from seachange.model.object_statements import ObjectKind
+from seachange.model.objects import Database, Descriptor, EnumType, Schema, Sequence, Value, View
+from seachange.model.types import Kind, SqlType
+
+_OBJECTS = Codec(
+    Database, Schema, Sequence, EnumType, Value, View, SqlType, Kind, Access, PartComment, RolePrivileges, ObjectKind
+)
+# How the text of an object begins.
+_OBJECT = '{"="'
+
+
+def encode_descriptor(descriptor: Descriptor) -> str:
+    return encode_table(descriptor) if isinstance(descriptor, Table) else _OBJECTS.encode(descriptor)
+
+
+def decode_descriptor(text: str) -> Descriptor:
+    if not text.startswith(_OBJECT):
+        return decode_table(text)
+    found: Descriptor = _OBJECTS.decode(text)
+    return found
