@@ -130,6 +130,12 @@ class InvalidSchemaName(ProgrammingError):
     message = 'schema "{name}" does not exist'
 
 
+class NoSchemaSelected(ProgrammingError):
+    sqlstate = "3F000"
+    message = "no schema has been selected to create in"
+    hint_text = "None of the schemas in search_path exists."
+
+
 class DuplicateSchema(ProgrammingError):
     sqlstate = "42P06"
     message = 'schema "{name}" already exists'

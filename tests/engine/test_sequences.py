@@ -47,7 +47,9 @@ def test_processes_never_share_a_value(tmp_path, catalog):
         for process, name in zip(killed, seen, strict=True):
             seen[name] += [int(process.stdout.readline()) for _ in range(10)]
             process.kill()
-            seen[name] += [int(line) for line in process.communicate()[0].splitlines() if line.endswith("\n")]
+            seen[name] += [
+                int(line) for line in process.communicate()[0].splitlines(keepends=True) if line.endswith("\n")
+            ]
         for number, process in enumerate(processes):
             values = [line.strip() for line in process.communicate()[0].splitlines()]
             assert values.pop() == "done"
@@ -55,7 +57,7 @@ def test_processes_never_share_a_value(tmp_path, catalog):
             seen["one" if number < 2 else "many"] += [int(value) for value in values]
         for name, values in seen.items():
             assert len(set(values)) == len(values) >= 90
-            assert db.execute(f"select nextval('{name}')").fetchone()[0] not in values
+            assert db.execute(f"select nextval('{name}')").fetchall()[0][0] not in values
 
 
 def test_what_nobody_has_seen_is_put_back(tmp_path):

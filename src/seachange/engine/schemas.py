@@ -13,6 +13,7 @@ from operator import attrgetter
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.objects import Descriptor, PublishedDescriptor, Sequence, View
+from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
 
 Relation = Table | Sequence | View
@@ -28,6 +29,8 @@ class Schema:
     by_name: dict[tuple[str, str], Table]
     # Tables, sequences and views, by schema and name.
     relations: dict[tuple[str, str], Relation]
+    # The names of the schemas that somebody created.
+    schemas: frozenset[str]
     # By the table referred to: the foreign keys that do, with their tables.
     references: dict[DescriptorId, tuple[Reference, ...]]
 
@@ -42,9 +45,10 @@ def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> Schema:
             objects[descriptor.id] = descriptor
     by_name = {(table.schema, table.name): table for table in by_id.values()}
     others = {(o.schema, o.name): o for o in objects.values() if isinstance(o, Sequence | View)}
+    named = frozenset(o.name for o in objects.values() if isinstance(o, SchemaObject))
     parents = {key.parent for table in by_id.values() for key in table.foreign_keys}
     references = {parent: references_to(by_id.values(), parent) for parent in parents}
-    return Schema(seq, by_id, objects, by_name, {**by_name, **others}, references)
+    return Schema(seq, by_id, objects, by_name, {**by_name, **others}, named, references)
 
 
 class SchemaHistory:

@@ -26,6 +26,7 @@ from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.model.relation import RelationName
+from seachange.model.search_path import parse_path
 from seachange.model.timezone import in_zone, session_zone
 from seachange.runtime.faults import reach
 from seachange.sql.busy import Busy
@@ -117,7 +118,7 @@ class Session:
             raise errors.Bug(detail="a query that is not a tree")
 
         def write(transaction: Transaction) -> int:
-            self._duck.tell(transaction.moments)
+            self._tell(transaction)
             return copy_out(statement, transaction, self._duck, (), file, format_)
 
         return self.in_transaction(write)
@@ -198,7 +199,7 @@ class Session:
         if prepared.writes and (self.read_only or transaction.read_only):
             raise errors.ReadOnlyTransaction(command=prepared.command)
         transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
-        self._duck.tell(transaction.moments)
+        self._tell(transaction)
         try:
             result = run_current(
                 transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices)
@@ -208,6 +209,10 @@ class Session:
                 raise
             raise errors.SchemaBusy(jobs=", ".join(map(str, busy.jobs))) from busy
         return show_in_zone(result, session_zone())
+
+    def _tell(self, transaction: Transaction) -> None:
+        transaction.search_path = parse_path(self.settings.get("search_path"), self.user)
+        self._duck.tell(transaction.known)
 
     def _guarded(self, work: Callable[[], T]) -> T:
         """A statement with all that belongs to it, commit and repetitions too: it can be cancelled, and has limits."""
@@ -305,6 +310,7 @@ class Session:
             as_of = self.node.sequence_at((as_of - _EPOCH) // _MICROSECOND)
         seq = None if as_of is None else Seq(as_of)
         transaction = self.node.begin(self._isolation(), seq, self.client, may_write and not self.read_only)
+        transaction.search_path = parse_path(self.settings.get("search_path"), self.user)
         # A session waits, and runs a statement again.
         transaction.claims.waits = True
         try:

@@ -25,13 +25,14 @@ from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobChange, JobId, JobRecord
-from seachange.model.objects import Descriptor
+from seachange.model.objects import DEFAULT_SCHEMA, Descriptor
+from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
+from seachange.sql.template import SESSION_SCHEMA
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
-DEFAULT_SCHEMA = "public"
 
 
 class TransactionSchema:
@@ -54,6 +55,8 @@ class TransactionSchema:
         self._may_write = may_write and as_of is None
         self.buffer = WriteBuffer()
         self.pending = PendingSchema()
+        # Where names without a schema are looked for.
+        self.search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
         # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.
         self.used: dict[DescriptorId, int] = {}
         # Objects that what it publishes refers to: they must not be gone by then.
@@ -127,6 +130,11 @@ class TransactionSchema:
         return self.isolation is Isolation.READ_COMMITTED and self.snapshot >= seq
 
     @property
+    def known(self) -> dict[str, Any]:
+        """What functions tell of the transaction in this statement."""
+        return {**self.moments, SESSION_SCHEMA: self.current_schema}
+
+    @property
     def moments(self) -> dict[str, int]:
         """What functions of time tell in this statement."""
         return {TRANSACTION: self._began_us, STATEMENT: self._statement_us, CLOCK: self.parts.clock.wall_us()}
@@ -137,10 +145,20 @@ class TransactionSchema:
     # Tables.
 
     def relation(self, schema: str | None, name: str) -> Relation:
-        found = self.pending.find(schema or DEFAULT_SCHEMA, name, self.epoch.schema(self.snapshot))
-        if found is None:
-            raise errors.UndefinedTable(name=f"{schema}.{name}" if schema else name)
-        return found
+        committed = self.epoch.schema(self.snapshot)
+        for each in self.search_path if schema is None else (schema,):
+            found = self.pending.find(each, name, committed)
+            if found is not None:
+                return found
+        raise errors.UndefinedTable(name=f"{schema}.{name}" if schema else name)
+
+    @property
+    def current_schema(self) -> str | None:
+        """The first schema of the path that exists."""
+        created = self.epoch.schema(self.snapshot).schemas
+        if self.pending:
+            created = frozenset(o.name for o in self.objects() if isinstance(o, SchemaObject))
+        return next((name for name in self.search_path if name == DEFAULT_SCHEMA or name in created), None)
 
     def table(self, schema: str | None, name: str) -> Table:
         found = self.relation(schema, name)

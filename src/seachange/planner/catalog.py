@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from seachange.model.descriptor import Table
 from seachange.model.elements import Element, descriptor_of
 from seachange.model.ids import DescriptorId, TableId
-from seachange.model.objects import Descriptor
+from seachange.model.objects import DEFAULT_SCHEMA, Descriptor
 from seachange.model.ops import Op, SetState
 from seachange.model.states import State
 from seachange.planner.object_parts import compose, decompose
@@ -28,11 +28,13 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """`sizes` lacks tables of which nothing is known; `dropped` are tables whose data is still kept."""
+    """`sizes` lacks tables of which nothing is known; `dropped` are tables whose data is still kept; `search_path` are
+    the schemas in which names without one are looked for, of which some may not exist."""
 
     descriptors: Mapping[DescriptorId, Descriptor] = field(default_factory=dict)
     sizes: Mapping[TableId, TableSize] = field(default_factory=dict)
     dropped: tuple[Table, ...] = ()
+    search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
 
     def is_empty(self, table_id: TableId) -> bool:
         size = self.sizes.get(table_id)
@@ -56,7 +58,8 @@ def apply_ops(catalog: Catalog, ops: Iterable[Op]) -> Catalog:
         elif isinstance(before, Table):
             dropped.append(before)
     # What came back is not dropped any more.
-    return Catalog(descriptors, catalog.sizes, tuple(table for table in dropped if table.id not in descriptors))
+    still = tuple(table for table in dropped if table.id not in descriptors)
+    return replace(catalog, descriptors=descriptors, dropped=still)
 
 
 def change_descriptor(

@@ -34,7 +34,7 @@ def compile_old_rows(
     """A query for all columns of the rows to change, the hidden ones included, and for computed values."""
     with_, where = tree.args.get("with_"), tree.args.get("where")
     # A WITH query of the same name does not hide the table that the statement changes.
-    schema = target.schema or ("public" if with_ is not None else None)
+    schema = target.schema or (table.schema if with_ is not None else None)
     source = exp.table_(
         exp.to_identifier(target.name, quoted=True),
         db=exp.to_identifier(schema, quoted=True) if schema else None,

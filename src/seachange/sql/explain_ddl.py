@@ -32,7 +32,7 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
     statements = _read(text)
     tables = port.tables()
     known = {descriptor.id: descriptor for descriptor in (*tables, *port.objects())}
-    catalog = Catalog(known, _Sizes(tables, port))
+    catalog = Catalog(known, _Sizes(tables, port), search_path=port.search_path)
     plan = plan_statements(catalog, statements, _made_up_ids(known.values()))
     _verify(plan, catalog, duck)
     plan, catalog, remarks = _with_rows(plan, catalog, statements)

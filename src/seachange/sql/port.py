@@ -57,6 +57,10 @@ class TransactionPort(Protocol):
     def table(self, schema: str | None, name: str) -> Table:
         """The table as of the statement's snapshot (with the transaction's own changes); UndefinedTable if none."""
 
+    @property
+    def search_path(self) -> tuple[str, ...]:
+        """The schemas in which names without one are looked for; some may not exist."""
+
     def relation(self, schema: str | None, name: str) -> Table | SequenceObject | View:
         """The same of any kind."""
 

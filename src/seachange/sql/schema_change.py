@@ -19,7 +19,9 @@ from seachange.model.descriptor import Table
 from seachange.model.elements import Element
 from seachange.model.ids import DescriptorId, TableId
 from seachange.model.object_statements import UndropTable
-from seachange.model.objects import Descriptor, View
+from seachange.model.objects import Descriptor, EnumType, View
+from seachange.model.objects import Schema as SchemaObject
+from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.ops import OpType
 from seachange.model.statements import DdlStatement, DropIndex
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
@@ -42,7 +44,6 @@ _NOT_EXECUTED: dict[type[Element], str] = {
     elements.EnumType: "an enum type",
     elements.View: "a view",
     elements.ViewQuery: "a view",
-    elements.Schema: "a schema",
     elements.Database: "a database",
 }
 
@@ -69,7 +70,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     known: dict[DescriptorId, Descriptor] = {**tables, **{other.id: other for other in port.objects()}}
     # Looked for only by the statement that brings them back.
     kept = port.dropped_tables() if isinstance(statement, UndropTable) else ()
-    catalog = Catalog(known, _Sizes(port, tables), kept)
+    catalog = Catalog(known, _Sizes(port, tables), kept, port.search_path)
     plan = _plan(statement, catalog, port)
     at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     needs_job = any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
@@ -125,8 +126,12 @@ def _fresh_ids(port: TransactionPort) -> Iterator[int]:
 def _rely(changed: Iterable[DescriptorId], after: Catalog, port: TransactionPort) -> None:
     """What a new version refers to must still be there when it is published."""
     used: set[DescriptorId] = set()
+    schemas = {other.name: other.id for other in after.descriptors.values() if isinstance(other, SchemaObject)}
     for id_ in changed:
-        match after.descriptors.get(id_):
+        descriptor = after.descriptors.get(id_)
+        if isinstance(descriptor, Table | SequenceObject | View | EnumType) and descriptor.schema in schemas:
+            used.add(schemas[descriptor.schema])
+        match descriptor:
             case Table(columns=columns):
                 used.update(s for column in columns for s in column.default_sequences)
                 used.update(DescriptorId(column.type.enum) for column in columns if column.type.enum)

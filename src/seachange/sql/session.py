@@ -5,6 +5,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.isolation import ISOLATION_BY_NAME, Isolation
 from seachange.model.relation import RelationName
+from seachange.model.search_path import quote_in_path
 from seachange.model.statements import (
     Begin,
     Commit,
@@ -114,7 +115,18 @@ def read_set(reader: Reader) -> SetSetting | SetTransaction | SetConstraints:
     assigned = reader.take("to") or reader.take_symbol("=")
     if not assigned and name not in _WITHOUT_EQUALS:
         raise reader.problem()
-    return SetSetting(name, _read_value(reader), scope == "local")
+    return SetSetting(name, _read_path(reader) if name == "search_path" else _read_value(reader), scope == "local")
+
+
+def _read_path(reader: Reader) -> str | None:
+    """A list of names, or of strings that are names."""
+    if reader.take("default"):
+        reader.expect_end()
+        return None
+    names = [quote_in_path(_read_value_word(reader))]
+    while reader.take_symbol(","):
+        names.append(quote_in_path(_read_value_word(reader)))
+    return ", ".join(names)
 
 
 def _read_constraints(reader: Reader) -> SetConstraints:

@@ -12,6 +12,7 @@ from seachange import errors
 from seachange.model.coercion import coerce
 from seachange.model.ids import Seq
 from seachange.model.isolation import ISOLATION_BY_NAME
+from seachange.model.search_path import DEFAULT_PATH, parse_path
 from seachange.model.timezone import UTC, check_zone
 from seachange.model.types import Kind, SqlType
 
@@ -93,6 +94,11 @@ def _natural(value: str) -> int:
     return int(text)
 
 
+def _check_path(value: str) -> str:
+    parse_path(value, "")
+    return value
+
+
 SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
@@ -164,6 +170,7 @@ SETTINGS: dict[str, Setting] = {
         ),
         Setting("seachange.spark.idle_timeout", "10min", _check_duration, "After what idle time Spark is stopped."),
         Setting("seachange.spark.options", "", _any_text, "Other settings of Spark: name=value, separated by spaces."),
+        Setting("search_path", DEFAULT_PATH, _check_path, "The schemas in which names are looked for, in order."),
         Setting("statement_timeout", "0", _check_duration, "How long a statement may take; 0 for ever."),
         Setting("timezone", UTC, check_zone, "The time zone of the session, by its name or in hours east."),
     )

@@ -32,15 +32,16 @@ from seachange.storage.duck import SUM_MACRO
 # Stands in generated text where a scan goes; no statement can contain it, since the guard lets no NUL pass, nor an
 # escape that stands for one.
 _HOLE = "\x00"
+SESSION_SCHEMA = "session_schema"
 # Values that the session knows: the parameters that stand for them, and what is the same for all sessions.
 _SESSION_VALUES: dict[type[exp.Expr], str] = {
     exp.CurrentUser: "session_user",
     exp.SessionUser: "session_user",
+    exp.CurrentSchema: SESSION_SCHEMA,
     exp.CurrentDatabase: "session_database",
     exp.CurrentCatalog: "session_database",
 }
 _CONSTANTS: dict[type[exp.Expr], str] = {
-    exp.CurrentSchema: "public",
     exp.CurrentVersion: "PostgreSQL 15.0 (Seachange)",
 }
 # The meta entry by which DML marks its target: it is scanned with its hidden columns.

@@ -228,19 +228,32 @@ class Draft:
             self.load(id_)
 
     def find(self, name: RelationName) -> Found | None:
-        found = self.directory.find(self.schema_of(name), name.name)
-        if found is not None:
-            self.load(found.id)
-        return found
+        for schema in self.schemas_of(name):
+            found = self.directory.find(schema, name.name)
+            if found is not None:
+                self.load(found.id)
+                return found
+        return None
 
     def has_schema(self, schema: str) -> bool:
         return schema == DEFAULT_SCHEMA or self.directory.find_space(ObjectKind.SCHEMA, schema) is not None
 
+    def schemas_of(self, name: RelationName) -> list[str]:
+        """Where a name is looked for."""
+        if name.schema is not None:
+            return [self.schema_of(name)]
+        return [schema for schema in self.catalog.search_path if self.has_schema(schema)]
+
     def schema_of(self, name: RelationName) -> str:
-        schema = name.schema or DEFAULT_SCHEMA
-        if not self.has_schema(schema):
-            raise errors.InvalidSchemaName(name=schema)
-        return schema
+        """Where an object of that name is created."""
+        if name.schema is None:
+            schemas = self.schemas_of(name)
+            if not schemas:
+                raise errors.NoSchemaSelected()
+            return schemas[0]
+        if not self.has_schema(name.schema):
+            raise errors.InvalidSchemaName(name=name.schema)
+        return name.schema
 
     def table(self, name: RelationName) -> TableId:
         found = self.find(name)

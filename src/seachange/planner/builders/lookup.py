@@ -69,10 +69,11 @@ def _find(draft: Draft, kind: ObjectKind, name: RelationName, if_exists: bool) -
 def find_type(draft: Draft, name: RelationName) -> Found | None:
     """A type that somebody created. The rows of a table or view are of a type of its name, which is found as what it
     is the type of."""
-    found = draft.directory.find_type(draft.schema_of(name), name.name)
-    if found is not None:
-        draft.load(found.id)
-        return found
+    for schema in draft.schemas_of(name):
+        found = draft.directory.find_type(schema, name.name)
+        if found is not None:
+            draft.load(found.id)
+            return found
     relation = draft.find(name)
     return relation if relation is not None and relation.kind in _WITH_ROW_TYPE else None
 
