@@ -3,15 +3,18 @@ outcome."""
 
 import json
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import Any
 
 from seachange import errors
+from seachange.engine.node import Node
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 from tests.support.forks import Fork
-from tests.support.nodes import Place
+from tests.support.nodes import Place, ShiftedClock, open_ported_node
+from tests.support.workers import process_state, wait_until
 
 REPOSITORY = Path(__file__).parents[2]
 # Takes jobs until there are none, as a program would that knows nothing of other nodes.
@@ -21,8 +24,10 @@ TAKE = "SELECT id FROM job ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED"
 class SqlProcess:
     """Used as a context: it is killed at the end if it did not end by itself."""
 
-    def __init__(self, place: Place, expiry_ms: int = 10_000, fault: str | None = None) -> None:
-        arguments = (str(place.data), place.catalog or "", str(expiry_ms))
+    def __init__(
+        self, place: Place, expiry_ms: int = 10_000, fault: str | None = None, clock_offset_s: int = 0
+    ) -> None:
+        arguments = (str(place.data), place.catalog or "", str(expiry_ms), str(clock_offset_s))
         self._process = Fork("tests.cluster.sqlprocess", *arguments, fault=fault)
 
     def __enter__(self) -> "SqlProcess":
@@ -52,6 +57,14 @@ class SqlProcess:
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
+
+    def wait_stopped(self) -> None:
+        wait_until(lambda: process_state(self._process.pid) == "T", "the process to stop")
+
+    def epoch(self, node: Node) -> int:
+        """The newest that it has, as another node sees it."""
+        name = f"{socket.gethostname()}-{self._process.pid}"
+        return max(record.epoch for record in node.parts.catalog.nodes() if record.name == name)
 
     def kill(self) -> None:
         self._process.kill()
@@ -83,8 +96,12 @@ def serve(session: Session) -> None:
 
 
 def main() -> None:
-    data, catalog, expiry_ms = sys.argv[1:]
-    node = open_node(Path(data), catalog or None, expiry_ms=int(expiry_ms))
+    data, catalog, expiry_ms, clock_offset_s = sys.argv[1:]
+    place = Place(Path(data), catalog or None)
+    if int(clock_offset_s):
+        node = open_ported_node(place, expiry_ms=int(expiry_ms), clock=ShiftedClock(int(clock_offset_s)))
+    else:
+        node = open_node(place.data, place.catalog, expiry_ms=int(expiry_ms))
     session = Session(node)
     serve(session)
     session.close()

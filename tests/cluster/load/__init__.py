@@ -1,0 +1,1 @@
+"""Several processes that write to one database and change it at the same time, from one seed."""
