@@ -1,9 +1,6 @@
 """A worker is killed in the middle of a backfill: another finishes it with what the first has done."""
 
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -13,7 +10,7 @@ from seachange.engine.node import Node
 from seachange.engine.session import Session
 from seachange.model.jobs import JobId, JobStatus
 from seachange.verify.consistency import check
-from tests.cluster.sqlprocess import REPOSITORY
+from tests.support.forks import Fork
 from tests.support.nodes import Place, open_ported_node
 from tests.support.workers import process_state, wait_until
 
@@ -38,11 +35,9 @@ def node(place: Place) -> Iterator[Node]:
     opened.close()
 
 
-def start_worker(place: Place, fault: str) -> "subprocess.Popen[bytes]":
-    catalog = [] if place.catalog is None else ["--catalog", place.catalog]
-    command = [sys.executable, "-m", "seachange.cli.main", "worker", "--data", str(place.data), *catalog]
-    env = {**os.environ, "SEACHANGE_FAULT": fault}
-    return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, env=env)
+def start_worker(place: Place, fault: str) -> Fork:
+    catalog = () if place.catalog is None else ("--catalog", place.catalog)
+    return Fork("seachange.cli.main", "worker", "--data", str(place.data), *catalog, fault=fault)
 
 
 def begin(node: Node) -> None:
@@ -70,13 +65,10 @@ def test_another_worker_does_not_do_finished_units_again(place: Place, node: Nod
     for record in node.parts.catalog.nodes():
         node.parts.catalog.end_node(record.epoch)
     with start_worker(place, "job.built:1:stop") as second:
-        try:
-            wait_until(lambda: process_state(second.pid) == "T", "the second to have built the index")
-            after = recorded(node)
-            second.send_signal(signal.SIGCONT)
-            wait_until(lambda: recorded(node).is_finished, "the job to end")
-        finally:
-            second.kill()
+        wait_until(lambda: process_state(second.pid) == "T", "the second to have built the index")
+        after = recorded(node)
+        second.send_signal(signal.SIGCONT)
+        wait_until(lambda: recorded(node).is_finished, "the job to end")
     # The same units with the same files first, and only then others.
     assert after.units[:2] == before.units
     names = [unit.unit for _, unit in after.units]

@@ -1,7 +1,8 @@
 """Three nodes and a worker, random statements and random schema changes, killed and stopped at random.
 
-Whatever happens: every acknowledged write is there and no other, sums are kept, the checker finds nothing, every job ends,
-nobody is refused but by a constraint or by another who was faster, and every element is in at most two states at a time.
+Whatever happens: every acknowledged write is there and no other, sums are kept, the checker finds nothing, every job
+ends, nobody is refused but by a constraint or by another who was faster, and every element is in at most two states at
+a time.
 `python -m tests.cluster.load.run --seconds 600` does the same for longer.
 """
 

@@ -26,6 +26,7 @@ DEADLINE_S = 60.0
 _MODULES = (
     "seachange.cli.main",
     "tests.catalog.worker",
+    "tests.cluster.load.member",
     "tests.cluster.sqlprocess",
     "tests.crash.workload",
     "tests.isolation.appender",

@@ -1,17 +1,16 @@
 """The processes of the load, as seen by who started them: killed, started again, stopped for a while, ended."""
 
 import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.cluster.load.log import Entry, read_log
+from tests.support.forks import Fork
 from tests.support.nodes import Place
-from tests.support.workers import REPOSITORY
 
-END_SECONDS = 60
+END_SECONDS = 90
 # So long is the log of a process that has committed something.
 BEGUN_BYTES = 2_000
 
@@ -19,20 +18,14 @@ BEGUN_BYTES = 2_000
 class Process:
     """One place in the crew; who fills it changes with every kill."""
 
-    def __init__(self, crew: "Crew", name: str) -> None:
-        self.name = name
+    def __init__(self, crew: "Crew") -> None:
         self._crew = crew
         self._process = self.start()
 
-    def start(self) -> "subprocess.Popen[bytes]":
-        command = self.command()
-        with open(self._crew.folder / f"{self.name}.err", "ab") as complaints:
-            return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=complaints)
-
-    def command(self) -> list[str]:
+    def start(self) -> Fork:
         place = self._crew.place
-        catalog = [] if place.catalog is None else ["--catalog", place.catalog]
-        return [sys.executable, "-m", "seachange.cli.main", "worker", "--data", str(place.data), *catalog]
+        catalog = () if place.catalog is None else ("--catalog", place.catalog)
+        return Fork("seachange.cli.main", "worker", "--data", str(place.data), *catalog)
 
     @property
     def has_begun(self) -> bool:
@@ -41,8 +34,7 @@ class Process:
 
     def replace(self) -> None:
         """Dies without a word; another takes its place."""
-        self._process.kill()
-        self._process.wait()
+        self.kill()
         self._process = self.start()
 
     def sleep(self, seconds: float, alarm: threading.Event) -> None:
@@ -55,26 +47,32 @@ class Process:
         return self._process.poll() is not None
 
     def terminate(self) -> None:
-        self._process.terminate()
+        self._process.send_signal(signal.SIGTERM)
 
     def wait(self) -> int:
-        return self._process.wait(END_SECONDS)
+        return self._process.wait()
+
+    def dump(self) -> None:
+        """Says where it is, among its complaints, and ends."""
+        self._process.send_signal(signal.SIGABRT)
 
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
+        self._crew.complaints += self._process.stderr.read().decode(errors="replace")
+        self._process.close()
 
 
 class Member(Process):
-    def __init__(self, crew: "Crew", name: str, clock_offset_s: int = 0) -> None:
+    def __init__(self, crew: "Crew", clock_offset_s: int = 0) -> None:
         self._clock_offset_s = clock_offset_s
-        super().__init__(crew, name)
+        super().__init__(crew)
 
-    def command(self) -> list[str]:
-        place = self._crew.place
-        self._number = number = self._crew.next_number()
-        arguments = [place.data, place.catalog or "", number, self._crew.seed, self._crew.log_of(number)]
-        return [sys.executable, "-m", "tests.cluster.load.member", *map(str, arguments), str(self._clock_offset_s)]
+    def start(self) -> Fork:
+        place, crew = self._crew.place, self._crew
+        self._number = number = crew.next_number()
+        arguments = [place.data, place.catalog or "", number, crew.seed, crew.log_of(number), self._clock_offset_s]
+        return Fork("tests.cluster.load.member", *map(str, arguments))
 
     @property
     def has_begun(self) -> bool:
@@ -90,8 +88,10 @@ class Crew:
         self.folder = folder
         self.seed = seed
         self._number = 0
-        self.members = [Member(self, f"member-{n}", offset) for n, offset in enumerate(clock_offsets_s)]
-        self.worker = Process(self, "worker")
+        # What the processes wrote to their standard error.
+        self.complaints = ""
+        self.members = [Member(self, offset) for offset in clock_offsets_s]
+        self.worker = Process(self)
 
     @property
     def processes(self) -> list[Process]:
@@ -109,12 +109,17 @@ class Crew:
             if self.log_of(number).exists():
                 yield from read_log(self.log_of(number))
 
-    def complaints(self) -> str:
-        return "".join(path.read_text() for path in sorted(self.folder.glob("*.err")))
-
-    def end(self) -> list[int]:
+    def end(self, meanwhile: Callable[[], object]) -> list[int]:
+        """Tells all to end, and waits until they have; a statement may wait for a job that somebody has paused."""
         for process in self.processes:
             process.terminate()
+        deadline = time.monotonic() + END_SECONDS
+        while not all(process.has_ended for process in self.processes):
+            meanwhile()
+            if time.monotonic() > deadline:
+                for process in self.processes:
+                    process.dump()
+            time.sleep(0.1)
         return [process.wait() for process in self.processes]
 
     def kill(self) -> None:

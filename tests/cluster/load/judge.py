@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 
 from seachange import errors
 from seachange.engine.node import Node
@@ -95,28 +96,22 @@ class Ledger:
         return rows, counters
 
 
-def settle_jobs(session: Session) -> None:
-    """Lets every job go on that was paused, and waits until all are over."""
-
-    def is_over() -> bool:
-        rows = session.execute(
-            "select id, status from seachange.jobs where status not in ('succeeded', 'failed', 'canceled')"
-        ).rows
-        for id_, status in rows:
-            if status == "paused":
-                try:
-                    session.execute(f"select seachange.resume_job({id_})")
-                except errors.NotInPrerequisiteState:
-                    continue
-        return not rows
-
-    wait_until(is_over, "every job to end", SETTLE_SECONDS)
+def resume_jobs(session: Session) -> bool:
+    """Lets every job go on that was paused; whether all are over."""
+    rows = session.execute(
+        "select id, status from seachange.jobs where status not in ('succeeded', 'failed', 'canceled')"
+    ).rows
+    for id_, status in rows:
+        if status == "paused":
+            with suppress(errors.NotInPrerequisiteState):
+                session.execute(f"select seachange.resume_job({id_})")
+    return not rows
 
 
 def judge(node: Node, ledger: Ledger) -> list[str]:
     session = Session(node)
     try:
-        settle_jobs(session)
+        wait_until(lambda: resume_jobs(session), "every job to end", SETTLE_SECONDS)
         anomalies = [f"the checker finds: {anomaly}" for anomaly in check(node)]
         return [*ledger.problems, *judge_rows(session, ledger), *judge_jobs(session), *anomalies]
     finally:

@@ -14,10 +14,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from seachange.engine.node import Node
 from seachange.engine.session import Session
 from tests.cluster.load.crew import Crew
-from tests.cluster.load.judge import Ledger, judge
+from tests.cluster.load.judge import Ledger, judge, resume_jobs
 from tests.cluster.load.sampler import Sampler
 from tests.cluster.load.schema import create_schema
 from tests.support.nodes import HOUR_S, Place, open_ported_node
@@ -38,25 +37,26 @@ def run_load(
     place: Place, folder: Path, seed: int, seconds: float, clock_offsets_s: tuple[int, ...] = (0, 0, 0)
 ) -> Verdict:
     node = open_ported_node(place, "judge")
+    session = Session(node)
     try:
-        session = Session(node)
         create_schema(session)
-        session.close()
-        return _run(node, place, folder, seed, seconds, clock_offsets_s)
+        return _run(session, place, folder, seed, seconds, clock_offsets_s)
     finally:
+        session.close()
         node.close()
 
 
 def _run(
-    node: Node, place: Place, folder: Path, seed: int, seconds: float, clock_offsets_s: tuple[int, ...]
+    session: Session, place: Place, folder: Path, seed: int, seconds: float, clock_offsets_s: tuple[int, ...]
 ) -> Verdict:
     # The judge runs no jobs before the end.
+    node = session.node
     node.jobs.paused = True
     crew = Crew(place, folder, seed, clock_offsets_s)
     try:
         with Sampler(node) as sampler:
             disturb(crew, random.Random(f"{seed} kills"), seconds)
-            codes = crew.end()
+            codes = crew.end(lambda: resume_jobs(session))
     finally:
         crew.kill()
     node.jobs.paused = False
@@ -64,9 +64,9 @@ def _run(
     problems = [*sampler.problems[:5], *judge(node, ledger)]
     # One that was told to end before it had begun ends by the signal.
     problems += [f"a process ended with {code}" for code in codes if code not in (0, -signal.SIGTERM)]
-    if "Traceback" in crew.complaints():
-        problems.append(crew.complaints())
-    return Verdict(seed, problems, summarise(node, ledger, sampler))
+    if crew.complaints:
+        problems.append(crew.complaints)
+    return Verdict(seed, problems, summarise(session, ledger, sampler))
 
 
 def disturb(crew: Crew, chance: random.Random, seconds: float) -> None:
@@ -87,10 +87,8 @@ def disturb(crew: Crew, chance: random.Random, seconds: float) -> None:
                 continue
 
 
-def summarise(node: Node, ledger: Ledger, sampler: Sampler) -> str:
-    session = Session(node)
+def summarise(session: Session, ledger: Ledger, sampler: Sampler) -> str:
     jobs = session.execute("select status, count(*) from seachange.jobs group by status order by status").rows
-    session.close()
     counts = [f"{len(ledger.committed)} transactions committed, {len(ledger.refused)} refused or given up"]
     counts.append("jobs: " + ", ".join(f"{count} {status}" for status, count in jobs))
     counts.append(f"{sampler.samples} samples; versions in use {dict(sampler.versions)}, states {dict(sampler.states)}")

@@ -1,0 +1,1 @@
+"""What went wrong in other systems, each as a test of this one."""
