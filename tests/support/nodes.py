@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from seachange.catalog.open import open_catalog
 from seachange.catalog.port import Catalog
 from seachange.engine.node import Node
 from seachange.engine.nodeparts import NodeParts
+from seachange.engine.queueing import begin_queued
 from seachange.model.ids import Epoch
 from seachange.model.log import CommitRequest, Outcome
 from seachange.runtime.clock import SYSTEM_CLOCK, Clock, SystemClock
@@ -119,6 +121,7 @@ def open_ported_node(
         entropy=entropy,
     )
     node = Node(parts, name, expiry_ms)
+    node.jobs.begin = partial(begin_queued, node)
     # Folding is a step of the tests' own, at a moment of their choosing.
     node.keeper.paused = True
     return node
