@@ -21,7 +21,11 @@ def add_primary_key(
 ) -> None:
     """The hidden key of a table for which none was declared gives way. `using` is the unique index it takes over."""
     refuse_second_key(draft, table_id)
-    if using is None:
+    # Its name, which nobody gave it, goes with it.
+    freed = draft.index_name(draft.primary(table_id)).name
+    if using is None and freed == (definition.name or choose_name(draft.name_of(table_id), (), "pkey", ())):
+        label = freed
+    elif using is None:
         label = name_key(draft, table_id, definition, "pkey")
     else:
         label = definition.name or draft.index_name(using).name
