@@ -51,6 +51,16 @@ def test_readers_and_idle_nodes_are_not_waited_for(node: Node, shop: Place):
     assert not ask(node, "select event from seachange.events where event like 'no longer waits%'")
 
 
+def test_idle_nodes_are_not_waited_for_where_nothing_was_published(node: Node, shop: Place):
+    """The first step of VALIDATE is a raise: the version that it is about has been known for long."""
+    ask(node, "alter table item add constraint positive check (id > 0) not valid")
+    with SqlProcess(shop, expiry_ms=LATE_MS) as idle:
+        idle.run("select 1")
+        job_id = begin(node, "alter table concurrently item validate constraint positive")
+        assert run(node, job_id, 2_000).status is JobStatus.SUCCEEDED
+    assert not ask(node, "select event from seachange.events where event like 'no longer waits%'")
+
+
 def test_patience_ends(node: Node, shop: Place):
     with SqlProcess(shop) as process:
         process.run("begin")

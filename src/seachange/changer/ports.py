@@ -77,6 +77,9 @@ class Changes(Protocol):
         commit after it. As of `converted_at` all rows have values for the converted columns that come into view with
         it; `Unconverted` if that may have changed since."""
 
+    def published(self, descriptors: Iterable[DescriptorId]) -> Seq:
+        """A sequence from which on whoever begins knows the newest versions of all of these."""
+
     def raise_versions(self, descriptors: Iterable[DescriptorId], job: JobChange) -> Seq:
         """From this sequence on, nobody commits who planned with an older version than the newest."""
 

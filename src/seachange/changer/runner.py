@@ -196,7 +196,8 @@ class Runner:
             current = self._record(replace(current, waiting=describe(holders)))
             self._told(current)
 
-        late = self._drain.wait(job.seen, tell)
+        # Not what was committed since, as a record alone: idle nodes tell of their marks when they hear of a version.
+        late = self._drain.wait(min(job.seen, self._changes.published(stage.raises)), tell)
         reach("job.drained")
         rest = replace(job.progress, unfenced=job.progress.unfenced - set(stage.raises))
         raised = replace(

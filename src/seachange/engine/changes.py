@@ -98,6 +98,9 @@ class NodeChanges:
             if (change := _change(id_, newest.get(id_), changed)) is not None
         )
 
+    def published(self, descriptors: Iterable[DescriptorId]) -> Seq:
+        return self._epoch.schemas.unchanged_since(descriptors)
+
     def raise_versions(self, descriptors: Iterable[DescriptorId], job: JobChange) -> Seq:
         ids = tuple(descriptors)
 

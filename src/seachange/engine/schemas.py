@@ -74,6 +74,16 @@ class SchemaHistory:
         found = [schema.by_id[table_id] for schema in self._history if table_id in schema.by_id]
         return list({table.version: table for table in found if table.version > after}.values())
 
+    def unchanged_since(self, ids: Iterable[DescriptorId]) -> Seq:
+        """From this sequence on, as far as it is known, these descriptors are as they are now."""
+        history, wanted = self._history, tuple(ids)
+        since = newest = history[-1]
+        for schema in reversed(history):
+            if any(schema.by_id.get(id_) is not newest.by_id.get(id_) for id_ in wanted):
+                break
+            since = schema
+        return since.seq
+
     def apply(self, seq: Seq, changes: Iterable[PublishedDescriptor]) -> None:
         descriptors: dict[DescriptorId, Descriptor] = {**self.newest.by_id, **self.newest.objects}
         for change in changes:
