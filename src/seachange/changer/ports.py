@@ -17,7 +17,7 @@ class Lost(Exception):
 
 
 class Unconverted(Exception):
-    """Since the rows were last looked at, one may have been written that has no value for a converted column: nothing
+    """Since the rows were last looked at, one may have been written that has no value for a computed column: nothing
     was published."""
 
 
@@ -57,7 +57,7 @@ class Pipeline(Protocol):
         """`report` is told of how many rows have been read since it was last told."""
 
     def check_converted(self, table_id: TableId, at: Seq) -> None:
-        """Raises the error (class 22 or 23), with the row, if one has no value for a converted column of the table."""
+        """Raises the error (class 22 or 23), with the row, if one has no value for a computed column of the table."""
 
     def rows(self, table_id: TableId, at: Seq) -> int:
         """About how many rows a backfill or a validation of the table reads."""
@@ -74,8 +74,8 @@ class Changes(Protocol):
         self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange, converted_at: Seq | None = None
     ) -> Seq:
         """New versions of the descriptors that the elements belong to. No older writer of the tables in `fenced` may
-        commit after it. As of `converted_at` all rows have values for the converted columns that come into view with
-        it; `Unconverted` if that may have changed since."""
+        commit after it. As of `converted_at` all rows have values for the computed columns that come into view with
+        it (None: there are none); `Unconverted` if that may have changed since."""
 
     def published(self, descriptors: Iterable[DescriptorId]) -> Seq:
         """A sequence from which on whoever begins knows the newest versions of all of these."""

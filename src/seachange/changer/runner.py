@@ -235,9 +235,10 @@ class Runner:
         if job.errors_met >= LOOKS_MAX:
             raise errors.DataError(detail="rows without a value of the new type are written again and again")
         at = self._changes.head()
-        for element in (mutation.element for mutation in mutations):
-            if isinstance(element, elements.ConvertedColumn):
-                self._pipeline.check_converted(element.table_id, at)
+        changed = [m.element for m in mutations]
+        columns = [e for e in changed if isinstance(e, elements.Column | elements.ConvertedColumn)]
+        for table_id in dict.fromkeys(column.table_id for column in columns):
+            self._pipeline.check_converted(table_id, at)
         looked = replace(job, converted_at=at, errors_met=job.errors_met + 1)
         return self._record(looked, f"all rows have values of the new type as of {at}")
 

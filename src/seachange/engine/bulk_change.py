@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from seachange import errors
 from seachange.engine.buffer import StagedFile
@@ -54,7 +55,9 @@ class BulkChange:
         self._plan = plan
         self._filler = filler_of(txn, plan)
         self._given = list(assigned or ())
-        computed = self._filler.columns_from(self._given) if self._filler is not None else []
+        self._drawn = [] if assigned is None else [column for _, column in plan.drawn]
+        computed = self._filler.columns_from([*self._given, *self._drawn]) if self._filler is not None else []
+        computed += self._drawn
         self._assigned = None if assigned is None else {column.id: column for column in (*self._given, *computed)}
         self._written: list[tuple[EntryPlan, list[Segment]]] = []
 
@@ -101,16 +104,19 @@ class BulkChange:
         """The stream with the values of computed columns, as they were and as they will be."""
         given = self._schema(self._given)
         rows = rows.cast(given) if rows.schema != given else rows
-        if self._filler is None:
+        if self._filler is None and not self._drawn:
             return rows
         whole = self._schema((self._assigned or {}).values())
         return pa.RecordBatchReader.from_batches(whole, (self._fill(batch, whole) for batch in rows))
 
     def _fill(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-        assert self._filler is not None
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        columns |= self._filler.values(columns, old_name)
-        if self._assigned is not None:
+        for column in self._drawn:
+            drawn = pa.array(self._txn.defaults(column, batch.num_rows), arrow_type(column.type))
+            columns[new_name(column.id)] = pc.coalesce(columns[old_name(column.id)], drawn)
+        if self._filler is not None:
+            columns |= self._filler.values(columns, old_name)
+        if self._filler is not None and self._assigned is not None:
             new = self._filler.values(columns, self._held_in(columns), recorded=True)
             columns |= {
                 new_name(c): new[self._held_in(columns)(c)] for c in self._assigned if new_name(c) not in columns

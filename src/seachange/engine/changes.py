@@ -3,7 +3,7 @@
 **Invariant:** what is published is made of the newest descriptors and compared with them; whoever publishes in between
 makes it be made again. The job's record is compared too, and a record that is not the expected one ends the runner.
 
-**Invariant:** a publication that brings a converted column into view writes the column's key (`conversion_hash`), and
+**Invariant:** a publication that brings a computed column into view writes the column's key (`conversion_hash`), and
 is checked against all commits since the rows were last known to have values for it. Whoever writes a row without one
 shares the key (`engine/fill.py`), so of the two at most one is committed.
 """
@@ -66,7 +66,7 @@ class NodeChanges:
         self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange, converted_at: Seq | None = None
     ) -> Seq:
         shut = set(fenced)
-        converted = _conversions(mutations)
+        converted = _conversions(mutations, converted_at is not None)
 
         def build(request: CommitRequest) -> CommitRequest:
             changes = self._next_versions(mutations)
@@ -80,11 +80,10 @@ class NodeChanges:
     def _check_converted(self, keys: Sequence[KeyHash], since: Seq | None) -> None:
         """Up to the head that the commit is validated at; from there on the sequencer looks, by the same keys."""
         try:
-            found = since is None or self._parts.catalog.first_reliance(self._epoch.epoch, keys, since) is not None
+            if since is None or self._parts.catalog.first_reliance(self._epoch.epoch, keys, since) is not None:
+                raise Unconverted
         except errors.SnapshotTooOld as problem:
             raise Unconverted from problem
-        if found:
-            raise Unconverted
 
     def _next_versions(self, mutations: Sequence[SetState]) -> tuple[DescriptorChange, ...]:
         by_descriptor: dict[DescriptorId, list[SetState]] = {}
@@ -164,12 +163,14 @@ class NodeChanges:
             self.head()
 
 
-def _conversions(mutations: Sequence[SetState]) -> tuple[KeyHash, ...]:
-    """What the publication of converted columns writes: whoever has committed a row without a value relied on it."""
+def _conversions(mutations: Sequence[SetState], rebuilt: bool) -> tuple[KeyHash, ...]:
+    """What the publication of computed columns writes: whoever has committed a row without a value relied on it. Other
+    columns than converted ones are computed only where rows are written anew."""
+    kinds = (elements.Column, elements.ConvertedColumn) if rebuilt else (elements.ConvertedColumn,)
     return tuple(
         conversion_hash(m.element.table_id, m.element.column_id)
         for m in mutations
-        if isinstance(m.element, elements.ConvertedColumn) and m.state is State.PUBLIC
+        if isinstance(m.element, kinds) and m.state is State.PUBLIC
     )
 
 

@@ -19,6 +19,7 @@ from seachange.model.coercion import coercer
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId
+from seachange.model.states import State
 from seachange.model.types import Kind, SqlType
 from seachange.sql.check_closure import Evaluate, Undecided, compile_value
 from seachange.sql.duck import DuckQuery, DuckSession
@@ -33,8 +34,8 @@ _BOOLEAN = SqlType(Kind.BOOLEAN)
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One value: where it goes in the row, and its Python form if it has one. The values of a `converted` column may
-    not exist: its change fails then, not the writer."""
+    """One value: where it goes in the row, and its Python form if it has one. The values of a `converted` column, or
+    of a generated one that is yet to come, may not exist: its change fails then, not the writer."""
 
     position: int
     expression: Expression
@@ -122,7 +123,11 @@ def compile_derivation(table: Table) -> Derivation | None:
 
     places = list(enumerate(table.columns))
     items = [item(p, c.conversion, c.type, c) for p, c in places if c.conversion is not None]
-    items += [item(p, c.generated, c.type) for p, c in places if c.generated is not None and not c.virtual]
+    items += [
+        item(p, c.generated, c.type, c if c.state is not State.PUBLIC else None)
+        for p, c in places
+        if c.generated is not None and not c.virtual and c.conversion is None
+    ]
     items += [item(p, c.generated, c.type) for p, c in places if c.generated is not None and c.virtual]
     items += [item(member_position(table, i), i.where, _BOOLEAN) for i in table.secondary if i.where is not None]
     return Derivation(table, tuple(items)) if items else None

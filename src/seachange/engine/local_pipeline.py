@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from seachange.engine.epoch import EpochState
 from seachange.engine.interrupts import Interrupts
 from seachange.engine.nodeparts import NodeParts
+from seachange.model.descriptor import Column
 from seachange.model.ids import Seq
 from seachange.pipeline.local import LocalPipeline
+from seachange.sql.default_text import settle_moments
 from seachange.sql.duck_errors import translate_error
 
 
@@ -26,6 +28,10 @@ def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts) 
         finally:
             epoch.registry.leave(ticket)
 
+    def settle(column: Column, rows: int) -> str:
+        del rows
+        return settle_moments(column.default or "", parts.clock.wall_us())
+
     return LocalPipeline(
-        parts.catalog, epoch.epoch, parts.warehouse, parts.data / "tmp", hold, interrupts, translate_error
+        parts.catalog, epoch.epoch, parts.warehouse, parts.data / "tmp", hold, interrupts, translate_error, settle
     )

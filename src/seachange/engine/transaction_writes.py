@@ -272,9 +272,19 @@ class TransactionWrites(TransactionReads):
 
     def _derive_new(self, plan: WritePlan, rows: Sequence[Row]) -> Sequence[Row]:
         failed: Failures = {}
-        derived = plan.derive(rows, self.parts.duck, failed)
+        derived = plan.derive(self._drawn(plan, rows), self.parts.duck, failed)
         record_failures(self, plan.table, failed)
         return derived
+
+    def _drawn(self, plan: WritePlan, rows: Sequence[Row]) -> Sequence[Row]:
+        """The rows with values for columns that are yet to come, where they have none so far."""
+        for position, column in plan.drawn:
+            lacking = sum(row[position] is None for row in rows)
+            values = iter(self.defaults(column, lacking) if lacking else ())
+            rows = [
+                (*row[:position], next(values), *row[position + 1 :]) if row[position] is None else row for row in rows
+            ]
+        return rows
 
     def _write_plan(self, table: Table) -> WritePlan:
         self._check_writable()

@@ -12,7 +12,8 @@ from seachange.engine.derive import Derivation, Failures, compile_derivation, me
 from seachange.model.constraint import ForeignKey
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
-from seachange.model.states import BEHAVIOUR, REFUSING, Behaviour, Checking
+from seachange.model.states import BEHAVIOUR, REFUSING, Behaviour, Checking, State
+from seachange.sql.default_text import is_drawn
 from seachange.sql.implied import PredicateTerm, read_predicate
 from seachange.storage.batches import BatchCodec
 from seachange.storage.duck import Duck
@@ -75,6 +76,8 @@ class WritePlan:
     entries: tuple[EntryPlan, ...]
     required: tuple[tuple[int, Column], ...]
     rowid: int | None
+    # Columns that are yet to come, whose values are drawn.
+    drawn: tuple[tuple[int, Column], ...]
     checks: RowChecks | None
     derivation: Derivation | None
     # Foreign keys with the function that takes their key out of a row.
@@ -100,15 +103,22 @@ def compile_write_plan(table: Table) -> WritePlan:
         entries=tuple(_entry_plan(table, index, positions) for index in table.maintained),
         required=tuple((positions[c.id], c) for c in table.columns if _is_required(c)),
         rowid=rowid,
+        drawn=tuple((positions[c.id], c) for c in table.columns if is_drawn_unseen(c)),
         checks=compile_checks(table),
         derivation=compile_derivation(table),
         foreign_keys=tuple((key, pick_columns(table, key.columns)) for key in table.foreign_keys),
     )
 
 
+def is_drawn_unseen(column: Column) -> bool:
+    """Whether each row gets a value of its own which its writer cannot name yet."""
+    return column.state is not State.PUBLIC and column.frozen is None and is_drawn(column)
+
+
 def _is_required(column: Column) -> bool:
-    """What a converted column lacks is on record, and the change is what fails."""
-    return not column.nullable and column.not_null in REFUSING and column.conversion is None
+    """What a column lacks that is computed for its change is on record, and the change is what fails."""
+    is_recorded = column.conversion is not None or (column.generated is not None and column.state is not State.PUBLIC)
+    return not column.nullable and column.not_null in REFUSING and not is_recorded
 
 
 def pick_columns(table: Table, columns: Sequence[ColumnId]) -> Callable[[Row], Key]:

@@ -18,6 +18,7 @@ from seachange.model.segments import GenerationMember, Segment
 from seachange.model.work import Built, UnitDone
 from seachange.pipeline.crew import Crew, Sizes, run_all
 from seachange.pipeline.merge import KeyRange, cut_ranges, is_small, plan_merge, sample_step, total, whole_range
+from seachange.pipeline.rebuild import Settle, as_it_is, settle_defaults
 from seachange.pipeline.runs import Run, Tally, Target, decode_runs, encode_runs
 from seachange.pipeline.source import Source
 from seachange.pipeline.tasks import BuildRuns, MergeRange, SampleKeys, TallySegments
@@ -33,9 +34,10 @@ def backfill(
     warehouse: Warehouse,
     done: Sequence[UnitDone],
     report: Report,
+    settle: Settle = as_it_is,
 ) -> tuple[Built, ...]:
     """`warehouse` tells which files of finished units are whole."""
-    work = _Work(crew, warehouse, {unit.unit: unit for unit in done}, report, crew.sizes(source.rows))
+    work = _Work(crew, warehouse, {unit.unit: unit for unit in done}, report, crew.sizes(source.rows), settle)
     runs = work.read(source, tuple(targets))
     of_target = [[run for run in runs if run.index_id == target.index.id] for target in targets]
     pairs = list(zip(targets, of_target, strict=True))
@@ -66,6 +68,7 @@ class _Work:
     kept: dict[str, UnitDone]
     report: Report
     sizes: Sizes
+    settle: Settle
 
     def read(self, source: Source, targets: tuple[Target, ...]) -> list[Run]:
         """Sorted runs of all targets."""
@@ -80,7 +83,8 @@ class _Work:
                 runs += found
             else:
                 names.append(name)
-                tasks.append(BuildRuns(replace(source, parts=unit.parts), unit, targets))
+                settled = settle_defaults(source.table, unit.rows, self.settle)
+                tasks.append(BuildRuns(replace(source, table=settled, parts=unit.parts), unit, targets))
 
         def finished(number: int, made: Sequence[Run]) -> None:
             runs.extend(made)

@@ -1,7 +1,7 @@
-"""Whether all rows of a new primary index, as of one sequence, have values for the columns that are converted.
+"""Whether all rows of a new primary index, as of one sequence, have values for the columns that are computed.
 
 Rows that were there when it was built were converted then, or the build has failed. Whoever has written one since that
-could not be converted has left NULL for it: only rows with NULL are looked at.
+had no value has left NULL for it: only rows with NULL are looked at.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _EMPTY = "rows_without"
 
 def check_converted(source: Source, workshop: Workshop) -> None:
     """Raises the error of the first row that has none."""
-    first, _ = computed_columns(source.table)
-    for item in (computed for computed in first if computed.column.conversion is not None):
+    first, generated = computed_columns(source.table)
+    for item in (computed for computed in (*first, *generated) if computed.column.id not in computed.inputs):
         for unit in source.units():
             workshop.interrupts.check()
             _check_unit(source, unit, item, workshop)

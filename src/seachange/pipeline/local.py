@@ -21,7 +21,7 @@ from seachange.model.work import Built, UnitDone, Violation
 from seachange.pipeline.backfill import Report, backfill
 from seachange.pipeline.converted import check_converted
 from seachange.pipeline.crew import Crew, LocalCrew, Sizes
-from seachange.pipeline.rebuild import Translate
+from seachange.pipeline.rebuild import Settle, Translate, as_it_is
 from seachange.pipeline.runs import Target
 from seachange.pipeline.source import Source, Sources, built_source, seen_through
 from seachange.pipeline.validation import Progress, validate
@@ -47,6 +47,7 @@ class LocalPipeline:
     hold: Hold
     interrupts: Interrupts
     translate: Translate
+    settle: Settle = as_it_is
     sizes: Sizes = Sizes()  # noqa: RUF009 - a value
     limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
     # Makes a crew of others; None is this process. The second is called now and then while they are at work.
@@ -66,7 +67,7 @@ class LocalPipeline:
 
             source, targets = self._subject(op, at)
             crew = self._crew(workshop, look)
-            built = backfill(source, targets, crew, self.warehouse, done, told)
+            built = backfill(source, targets, crew, self.warehouse, done, told, self.settle)
             self._built.update({(generation.index_id, at): generation for generation in built})
             return built
 

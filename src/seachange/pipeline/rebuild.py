@@ -7,7 +7,7 @@ stored before; a default is drawn once for each row that has no value yet, and w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 
@@ -23,6 +23,13 @@ from seachange.storage.arrow import column_name
 from seachange.storage.sorter import Sorter
 
 Translate = Callable[[Exception], errors.Error]
+# The default of a column as DuckDB text without functions of time, and for so many rows.
+Settle = Callable[[Column, int], str]
+
+
+def as_it_is(column: Column, rows: int) -> str:
+    del rows
+    return column.default or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +56,24 @@ def computed_columns(table: Table) -> tuple[tuple[Computed, ...], tuple[Computed
                 feature=f"drawing values of column {column.name} for the rows of {table.name} from a sequence",
                 instead="Add the column without a default, fill it, then set the default.",
             )
-        elif column.default is not None and not is_constant(column.default):
+        elif column.default is not None and _is_drawn(column):
             value = _assigned(column.default, column.type)
             first.append(Computed(column, f"COALESCE({column_name(column.id)}, {value})", (column.id,)))
     return tuple(first), tuple(generated)
+
+
+def settle_defaults(table: Table, rows: int, settle: Settle) -> Table:
+    """The table as the kernels see it, which know neither the time nor what others draw from."""
+    columns = tuple(
+        replace(column, default=settle(column, rows)) if _is_drawn(column) else column for column in table.columns
+    )
+    return table if columns == table.columns else replace(table, columns=columns)
+
+
+def _is_drawn(column: Column) -> bool:
+    """Whether rows that were there before the column get values of their own by its default."""
+    hidden = column.state is not State.PUBLIC and not column.virtual
+    return hidden and column.default is not None and column.frozen is None and not is_constant(column.default)
 
 
 def _computed(column: Column, expression: Expression) -> Computed:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from seachange.model import elements
-from seachange.model.elements import descriptor_of
+from seachange.model.elements import Element, descriptor_of
 from seachange.model.ids import DescriptorId
 from seachange.model.ops import FALLIBLE
 from seachange.model.targets import Target
@@ -87,13 +87,18 @@ def classify(change: Change, descriptor_id: DescriptorId) -> ChangeKind | None:
         return None
     if any(isinstance(t.element, OBJECTS) and not t.adds for _, t in touched):
         return ChangeKind.DROP
-    if descriptor_id in change.fenced - change.empty:
+    if any(t.adds and _is_emptied(t.element) for _, t in touched):
         return ChangeKind.TRUNCATE
     if any(_needs_rows(target, change.skips.get(number), change.release) for number, target in touched):
         return ChangeKind.WORK
     if all(isinstance(t.element, _LABEL_KINDS) for _, t in touched):
         return ChangeKind.LABEL
     return ChangeKind.METADATA
+
+
+def _is_emptied(element: Element) -> bool:
+    """Whether it is a primary index without rows in the place of one that had some."""
+    return isinstance(element, elements.PrimaryIndex) and element.built and element.replaces_id is not None
 
 
 def _needs_rows(target: Target, skip: Skip | None, release: int) -> bool:

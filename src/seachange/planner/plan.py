@@ -103,7 +103,7 @@ def _build_change(draft: Draft, statements: Sequence[DdlStatement]) -> tuple[Cha
     targets = draft.finish()
     skips = find_skips(targets, draft)
     sources = _sources(draft.catalog, targets)
-    fenced = draft.empty | draft.emptied | draft.repointed
+    fenced = draft.empty | draft.emptied | draft.repointed | draft.drawn
     change = Change(targets, skips, sources, frozenset(draft.empty), frozenset(fenced))
     return change, tuple(draft.notices)
 

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from seachange.model.defaults import is_constant
 from seachange.model.descriptor import Column
 from seachange.model.ids import DescriptorId
-from seachange.sql.moments import MOMENTS
+from seachange.sql.moments import CLOCK, MOMENTS, STATEMENT, TRANSACTION
 
 _DUCKDB = DuckDB()
 _DRAW = "nextval"
@@ -68,6 +68,14 @@ def read_drawn(text: str) -> DrawnDefault:
         at += width
     pieces.append(text[end:])
     return DrawnDefault(_only_source(tokens), "".join(pieces), tuple(sequences))
+
+
+def settle_moments(text: str, now_us: int) -> str:
+    """A default that draws from no sequence, as DuckDB text that needs no parameters."""
+    settled = read_drawn(text).text
+    for parameter in (TRANSACTION, STATEMENT, CLOCK):
+        settled = settled.replace(f"${parameter})", f"{now_us})")
+    return settled
 
 
 def _replace(tokens: list[Token], at: int, sequences: list[DescriptorId]) -> tuple[int, str | None]:

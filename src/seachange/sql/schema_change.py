@@ -74,7 +74,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     plan = _plan(statement, catalog, port)
     at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     needs_job = any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
-    _refuse_unfit(plan, needs_job)
+    _refuse_unfit(plan)
     if needs_job and plan.change.empty:
         # Rows may come before the job is done.
         evaluated = evaluate_stable(statement, port)
@@ -161,15 +161,18 @@ def _publish(
     port.publish(before, after)
 
 
-def _refuse_unfit(plan: Plan, needs_job: bool) -> None:
+def _refuse_unfit(plan: Plan) -> None:
+    added = [target.element for target in plan.change.targets if target.adds]
+    rebuilt = {c for e in added if isinstance(e, elements.PrimaryIndex) for c in e.rebuilt_ids}
+    drawn = {e.column_id for e in added if isinstance(e, elements.ColumnDefault) and not is_constant(e.expression)}
     for target in plan.change.targets:
         what = _NOT_EXECUTED.get(type(target.element))
-        match target.element:
-            case elements.ColumnDefault(expression=text) if needs_job and target.adds and not is_constant(text):
-                what = "a default that is an expression"
-            case elements.ColumnGenerated(virtual=False) if needs_job and target.adds:
-                what = "a generated column"
-            case _:
-                pass
         if what is not None:
             raise errors.FeatureNotSupported(feature=f"executing DDL about {what}", instead="EXPLAIN (DDL) plans it.")
+    for index in added:
+        # Whoever changes a row before it has its value could not tell which entry goes.
+        if isinstance(index, elements.SecondaryIndex | elements.UniqueIndex) and rebuilt & drawn & {*index.column_ids}:
+            raise errors.FeatureNotSupported(
+                feature="an index on a column that is added with another value for each row",
+                instead="Add the column first, then the index.",
+            )

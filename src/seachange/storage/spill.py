@@ -50,6 +50,7 @@ def sorting_connection(
         )
         # Expressions of descriptors are evaluated here too, and mean the same on every machine.
         connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET integer_division = true")
         try:
             yield connection
         finally:

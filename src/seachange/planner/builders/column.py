@@ -105,6 +105,8 @@ def define_column(draft: Draft, table_id: TableId, definition: ColumnDefinition)
         add_serial(draft, table_id, column_id)
     if computed:
         rebuild_primary(draft, table_id, column_id)
+        if definition.generated is None and not draft.has_no_rows(table_id):
+            draft.drawn.add(table_id)
     return column_id
 
 

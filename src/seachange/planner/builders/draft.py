@@ -78,6 +78,8 @@ class Draft:
         self.undropped: set[TableId] = set()
         # Tables whose foreign keys look their parents up in another index than before.
         self.repointed: set[TableId] = set()
+        # Tables whose rows get values of their own: what a writer has drawn for one that was there must not be seen.
+        self.drawn: set[TableId] = set()
         # Elements that are met by all rows already, and why.
         self.implied: dict[Element, str] = {}
         self._states: dict[Element, State] = {}

@@ -37,9 +37,11 @@ def _expressions(column: Column, table: Table) -> Iterator[tuple[str, Sequence[t
     if is_drawn(column):
         drawn = read_drawn(drawn_text(column))
         yield drawn.text, [(f'"s{i}"', "BIGINT") for i in range(len(drawn.sequences))]
-    if column.generated is not None:
-        used = [table.column_by_id[c] for c in column.generated.columns]
-        yield column.generated.text, [(column_reference(c.id), c.type.duckdb) for c in used]
+    for expression in (column.conversion, column.generated):
+        if expression is None:
+            continue
+        used = [table.column_by_id[c] for c in expression.columns]
+        yield expression.text, [(column_reference(c.id), c.type.duckdb) for c in used]
 
 
 def evaluate_stable(statement: DdlStatement, port: TransactionPort) -> dict[str, str | None]:

@@ -1,0 +1,213 @@
+"""The rows that a transaction writes to a table, as the newest version of the table sees them.
+
+**Invariant:** a value that others can see stays what it is. What was drawn for a row when rows were written anew
+is read from there; only for rows that come with the transaction are values drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seachange import errors
+from seachange.engine.buffer import IndexBuffer, StagedFile
+from seachange.engine.derive import Failures
+from seachange.engine.foreign_key import WritingTransaction
+from seachange.engine.writeplan import EntryPlan, compile_read, is_drawn_unseen, pick_columns
+from seachange.model.defaults import constant_value
+from seachange.model.descriptor import Column, Table
+from seachange.model.ids import ColumnId, LayoutId, Seq
+from seachange.model.segments import SegmentKind
+from seachange.model.states import State
+from seachange.sql.default_text import is_drawn
+from seachange.storage.keys import Key
+from seachange.storage.projection import compile_row
+
+Row = tuple[Any, ...]
+
+# Rows of files that the transaction has staged are held in memory while they are fitted.
+STAGED_ROWS_MAX = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What a commit cannot be made to fit, and why."""
+
+    what: str
+    reason: str
+
+
+# Everything else fits: indexes and constraints that come, go or change their state, columns that come, go or are
+# converted, another primary key, names.
+GONE = Refused("a table that is gone", "there is nothing left to write to")
+OWN_CHANGE = Refused("a table that the transaction changes itself", "its own version was made from the older one")
+OTHER_COLUMN = Refused("a column in the place of another", "what was written to the old one would be lost")
+IDENTITY = Refused("an identity column", "rows that were planned without it have no value for it")
+ACTION = Refused("a foreign key with an action", "rows of other tables would have to change with the commit")
+MANY_ROWS = Refused("a large load", "its rows do not fit in memory")
+
+
+def refused(table: str, refusal: Refused) -> errors.SerializationFailure:
+    return errors.SerializationFailure(
+        detail=f"{table} has changed since the transaction planned its writes, which cannot be made to fit "
+        f"{refusal.what}: {refusal.reason}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A row as it was before the transaction and as it leaves it, None where there is none; `base` is the snapshot at
+    which it was written."""
+
+    base: Seq
+    old: Row | None
+    new: Row | None
+
+
+@dataclass(frozen=True, slots=True)
+class FittedRows:
+    """`lacking` are the columns that the buffer has no, or other, values for."""
+
+    table: Table
+    pairs: Sequence[Pair]
+    lacking: frozenset[ColumnId]
+
+    @property
+    def new(self) -> list[Row]:
+        return [pair.new for pair in self.pairs if pair.new is not None]
+
+    def fits(self, plan: EntryPlan) -> bool:
+        """Whether the entries of an index are what they should be; a row that lies in an older layout has no place
+        for what it lacks."""
+        stored = {column_id for column_id, _ in plan.columns}
+        return not self.lacking or not (plan.holds_rows or self.lacking & stored)
+
+
+def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, old: Table, now: Table, at: Seq) -> FittedRows:
+    """`old` is the version that the buffer fits; `at` is what the node has applied."""
+    versions = [table for table in txn.epoch.schemas.versions(now.id, old.version) if table.version <= now.version]
+    _check_columns(old, versions)
+    found = list(_pairs(txn, old, buffer))
+    gone, _ = _carry(txn, [pair.old for pair in found if pair.old is not None], old, versions)
+    new, failed = _carry(txn, [pair.new for pair in found if pair.new is not None], old, versions)
+    _check_converted(txn, now, failed)
+    olds, news = iter(gone), iter(new)
+    pairs = [Pair(p.base, None if p.old is None else next(olds), None if p.new is None else next(news)) for p in found]
+    lacking = [column for column in now.columns if _is_lacking(column, old)]
+    if lacking:
+        pairs = _filled(txn, pairs, now, [c for c in lacking if c.generated is None], at)
+    return FittedRows(now, pairs, frozenset(column.id for column in lacking))
+
+
+def _check_columns(old: Table, versions: Sequence[Table]) -> None:
+    now = versions[-1]
+    gone = {column.name for column in old.columns if column.id not in now.column_by_id}
+    converted = {column.id for table in versions for column in table.columns if column.conversion is not None}
+    for column in now.columns:
+        if column.id in old.column_by_id or column.id in converted:
+            continue
+        if column.name in gone:
+            raise refused(now.name, OTHER_COLUMN)
+        if column.identity is not None:
+            raise refused(now.name, IDENTITY)
+
+
+# Rows of the buffer.
+
+
+def _pairs(txn: WritingTransaction, table: Table, buffer: IndexBuffer) -> Iterator[Pair]:
+    """As the version sees them that the buffer fits."""
+    each = txn.client.interrupts.each
+    for _, _, entry in each(list(buffer.final())):
+        old = _committed(txn, table, buffer.plan, entry.key, entry.base) if entry.existed else None
+        yield Pair(entry.base, old, entry.row and _project(table, buffer.plan.layout_id, entry.row))
+    files = [*buffer.staged, *buffer.removed]
+    if sum(file.segment.rows for file in files) > STAGED_ROWS_MAX:
+        raise refused(table.name, MANY_ROWS)
+    for file in files:
+        yield from each(_staged(txn, table, buffer.plan, file))
+
+
+def _staged(txn: WritingTransaction, table: Table, plan: EntryPlan, file: StagedFile) -> Iterator[Pair]:
+    reader = txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
+    for position, key in enumerate(reader.keys()):
+        if position in file.deleted:
+            continue
+        old = None if file.segment.fresh else _committed(txn, table, plan, key, file.base)
+        is_gone = file.segment.kind is SegmentKind.TOMBSTONES
+        yield Pair(file.base, old, None if is_gone else _project(table, file.segment.layout_id, reader.row(position)))
+
+
+def _committed(txn: WritingTransaction, table: Table, plan: EntryPlan, key: Key, base: Seq) -> Row | None:
+    found = txn.epoch.image(table, plan.index, base).get(key, base)
+    return None if found is None else _project(table, found.layout_id, found.row)
+
+
+def _project(table: Table, layout_id: LayoutId, row: Row) -> Row:
+    project = compile_read(table, table.primary, layout_id)
+    return row if project is None else project(row)
+
+
+# From version to version.
+
+
+def _carry(
+    txn: WritingTransaction, rows: list[Row], old: Table, versions: Sequence[Table]
+) -> tuple[list[Row], Failures]:
+    """Rows of an old version as the newest one sees them: what was converted, by the expression in between."""
+    failed = Failures()
+    for table in versions:
+        project = compile_row(tuple((c.id, c.type) for c in old.columns), table.columns)
+        rows = rows if project is None else [project(row) for row in rows]
+        if any(column.conversion is not None for column in table.columns):
+            rows = list(txn.parts.write_plan(table).derive(rows, txn.parts.duck, failed))
+        old = table
+    return rows, failed
+
+
+def _check_converted(txn: WritingTransaction, now: Table, failed: Failures) -> None:
+    """As long as a column is not in view, its change fails for a row without a value, and not the row."""
+    for column_id, problem in failed.items():
+        column = now.column_by_id.get(column_id)
+        if column is not None and column.state is State.PUBLIC:
+            # What stands for itself is run again.
+            raise refused(now.name, OTHER_COLUMN) if txn.stands_alone else problem
+
+
+# Values that are in no row of the buffer.
+
+
+def _is_lacking(column: Column, old: Table) -> bool:
+    before = old.column_by_id.get(column.id)
+    if before is not None:
+        # What a writer has drawn for a row that was there, others may have seen otherwise by now.
+        return is_drawn_unseen(before) and column.state is State.PUBLIC
+    is_stored = not column.virtual and column.conversion is None
+    return is_stored and column.frozen is None and (column.default is not None or column.generated is not None)
+
+
+def _filled(txn: WritingTransaction, pairs: Sequence[Pair], now: Table, lacking: list[Column], at: Seq) -> list[Pair]:
+    places = {column.id: now.columns.index(column) for column in lacking}
+    seen = [column for column in lacking if column.state is State.PUBLIC]
+    filled = []
+    for pair in txn.client.interrupts.each(pairs):
+        known = _seen(txn, now, pair.old, at) if pair.old is not None and seen else None
+        values = {places[c.id]: known[places[c.id]] if known is not None else _default(txn, c) for c in lacking}
+        filled.append(Pair(pair.base, _with(pair.old, values), _with(pair.new, values)))
+    return filled
+
+
+def _seen(txn: WritingTransaction, now: Table, old: Row, at: Seq) -> Row | None:
+    """The row as it is committed now. If it is another by now, the commit is a conflict."""
+    key = pick_columns(now, now.primary.key)(old)
+    found = txn.epoch.image(now, now.primary, at).get(key, at)
+    return None if found is None else _project(now, found.layout_id, found.row)
+
+
+def _default(txn: WritingTransaction, column: Column) -> Any:
+    return txn.defaults(column, 1)[0] if is_drawn(column) else constant_value(column.type, column.default)
+
+
+def _with(row: Row | None, values: dict[int, Any]) -> Row | None:
+    return None if row is None else tuple([values.get(place, value) for place, value in enumerate(row)])

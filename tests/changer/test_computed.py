@@ -1,0 +1,96 @@
+"""Columns whose values are computed for the rows that there are come into being while others write."""
+
+from contextlib import ExitStack, closing
+
+import pytest
+
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.engine.session import Session
+from seachange.model.jobs import JobStatus
+from seachange.verify.consistency import check
+from tests.changer.changing import ask, begin, run_between
+from tests.support.nodes import Place
+
+DRAWN = "alter table concurrently item add column u uuid default gen_random_uuid()"
+GENERATED = "alter table concurrently item add column g int not null generated always as (100 / category) stored"
+WRITES = {
+    "insert": "insert into item values (1001, 'c1001', 1)",
+    "update": "update item set code = 'new' where id = 8",
+    "move": "update item set id = 1009 where id = 9",
+    "delete": "delete from item where id = 10",
+    "load": "insert into item select i, 'c' || i, 1 from generate_series(5001, 6500) g(i)",
+    "many": "update item set code = code || '!' where id between 201 and 400",
+}
+
+
+@pytest.fixture
+def started(shop: Place, node: Node) -> Node:
+    ask(node, "update item set category = category + 1")
+    return node
+
+
+@pytest.mark.parametrize("moment", ["before", "backfill", "mutation"])
+def test_values_are_drawn_once(shop: Place, started: Node, moment: str):
+    with ExitStack() as stack:
+        there = stack.enter_context(closing(open_node(shop.data, shop.catalog, name="there")))
+        late = {how: stack.enter_context(closing(Session(there))) for how in WRITES}
+        begun: list[str] = []
+
+        def write(stage: str) -> None:
+            if stage == moment and not begun:
+                begun.append(stage)
+                for how, session in late.items():
+                    session.execute("begin")
+                    session.execute(WRITES[how])
+            elif stage in ("backfill", "mutation"):
+                ask(started, f"update item set code = '{stage}' where id between 21 and 23")
+                ask(started, f"update item set code = '{stage}' where id between 41 and 150")
+
+        write("before")
+        assert run_between(started, begin(started, DRAWN), write, 50).status is JobStatus.SUCCEEDED
+        seen = dict(map(tuple, ask(started, "select id, u from item")))
+        for session in late.values():
+            session.execute("commit")
+    rows = dict(map(tuple, ask(started, "select id, u from item")))
+    assert None not in rows.values()
+    assert len(set(rows.values())) == len(rows) == 500 + 1 - 1 + 1500
+    # A row whose key is changed by somebody who does not know of the column counts as another.
+    assert {id_: u for id_, u in seen.items() if id_ not in (9, 10)} == {i: u for i, u in rows.items() if i in seen}
+    assert check(started) == []
+
+
+@pytest.mark.parametrize("moment", ["before", "backfill", "mutation"])
+def test_generated_values_follow_the_rows(shop: Place, started: Node, moment: str):
+    with ExitStack() as stack:
+        there = stack.enter_context(closing(open_node(shop.data, shop.catalog, name="there")))
+        late = {how: stack.enter_context(closing(Session(there))) for how in (*WRITES, "source")}
+        begun: list[str] = []
+
+        def write(stage: str) -> None:
+            if stage == moment and not begun:
+                begun.append(stage)
+                for how, session in late.items():
+                    session.execute("begin")
+                    session.execute(WRITES.get(how, "update item set category = 50 where id = 11"))
+
+        write("before")
+        assert run_between(started, begin(started, GENERATED), write, 50).status is JobStatus.SUCCEEDED
+        for session in late.values():
+            session.execute("commit")
+    assert ask(started, "select count(*), count(g) from item where g = 100 / category") == [(2000, 2000)]
+    assert ask(started, "select g from item where id = 11") == [(2,)]
+    assert check(started) == []
+
+
+def test_a_row_without_a_value_fails_the_change(started: Node):
+    def write(stage: str) -> None:
+        if stage == "mutation":
+            ask(started, "update item set category = 0 where id = 7")
+
+    job = run_between(started, begin(started, GENERATED.replace("not null ", "")), write)
+    assert job.failure is not None
+    assert (job.status, job.failure.sqlstate) == (JobStatus.FAILED, "22012")
+    assert "(id)=(7)" in job.failure.message
+    assert ask(started, "select category from item where id = 7") == [(0,)]
+    assert check(started) == []
