@@ -121,6 +121,7 @@ class NodeChanges:
     def _commit(self, build: Callable[[CommitRequest], CommitRequest], job: JobChange) -> Seq:
         for _ in range(ATTEMPTS_MAX):
             head = self.head()
+            self._check_ours(job)
             blank = CommitRequest(CommitId(self._parts.entropy.token(16)), validated=head, oldest=head, jobs=(job,))
             outcome = self._epoch.committer.submit(Submission(build(blank)))
             match outcome:
@@ -138,6 +139,13 @@ class NodeChanges:
                 case _:
                     raise Lost(f"job {job.id} cannot go on: {outcome}")
         raise errors.SerializationFailure(detail=f"job {job.id} was overtaken by other changes {ATTEMPTS_MAX} times")
+
+    def _check_ours(self, job: JobChange) -> None:
+        """The descriptors as of the head are those that the job was left with, unless its record has moved on since:
+        a runner that was overtaken would build on what another has taken back."""
+        record = self._parts.catalog.job(job.id)
+        if record is None or record.revision != job.expected:
+            raise Lost(f"job {job.id} was taken up by another")
 
     def holders(self, below: Seq) -> tuple[Holder, ...]:
         """Of this node what it knows itself, of others what they have published."""

@@ -44,7 +44,8 @@ class KeywiseComparison:
 
     def compare_entries_with_rows(self, subject: Subject, entries: Reference, primary: Subject) -> list[Anomaly]:
         """From entries to rows: each entry's row is found under its primary key, with the entry's values."""
-        if not subject.complete:
+        if not subject.complete or not set(primary.key) <= set(subject.columns):
+            # Beside a primary key to come, entries lead to the rows under that; sets of them are compared all the same.
             return []
         found: list[Anomaly] = []
         positions = [subject.columns.index(column) for column in primary.key]
