@@ -10,7 +10,7 @@ has a value, if the version says that it always has one.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from seachange.model.states import BEHAVIOUR
 from seachange.verify.model.explore import Label, State
 from seachange.verify.model.program import Act, Program
 from seachange.verify.model.ranks import rank_events
+from seachange.verify.model.refusals import Refusal
 from seachange.verify.model.switches import Switch, Switches
 from seachange.verify.model.words import Speaker, Trace, say_common, say_refit, tell_steps
 
@@ -80,7 +81,7 @@ class LayoutModel:
     def problem(self, state: State) -> str | None:
         for snapshot, version in ((state[6], state[2]), *state[4]):
             view = self._views[version]
-            _, there, stored, meant = _seen(state[0], snapshot)
+            _, there, stored, meant = seen_at(state[0], snapshot)
             if view.reads and there:
                 read = self._value(stored)
                 if read != meant:
@@ -92,6 +93,16 @@ class LayoutModel:
     def _value(self, stored: str) -> str:
         return self._frozen if stored == MISSING else stored
 
+    def refusals(self, state: State) -> Iterator[tuple[Label, Refusal, State]]:
+        """The writes that open transactions may try in vain, and the state when they have."""
+        row, version, lowest, transactions = state[0], state[2], state[3], state[4]
+        for slot, (snapshot, planned) in enumerate(transactions):
+            if row[-1][0] > snapshot:
+                used = version if planned < lowest else planned
+                without = self._with(state, {4: transactions[:slot] + transactions[slot + 1 :]})
+                for what, _ in self._versions(self._views[planned], *seen_at(row, snapshot)[1:]):
+                    yield ("write", slot, what, planned, used), Refusal.CONFLICT, without
+
     def _write(self, state: State, slot: int, out: list[tuple[Label, State]]) -> None:
         row, version, lowest, transactions, head = state[0], state[2], state[3], state[4], state[6]
         snapshot, planned = transactions[slot]
@@ -101,7 +112,7 @@ class LayoutModel:
         used = version if planned < lowest else planned
         view = self._views[used]
         rest = transactions[:slot] + transactions[slot + 1 :]
-        _, there, stored, meant = _seen(row, snapshot)
+        _, there, stored, meant = seen_at(row, snapshot)
         for what, event in self._versions(view, there, stored, meant):
             changes = {0: (*row, (head + 1, *event)), 4: rest, 6: head + 1}
             out.append((("write", slot, what, planned, used), self._with(state, changes)))
@@ -196,7 +207,7 @@ class LayoutModel:
                 return say_common(self._speaker, label, who)
 
 
-def _seen(row: Any, snapshot: int) -> tuple[int, int, str, str]:
+def seen_at(row: Any, snapshot: int) -> tuple[int, int, str, str]:
     found: tuple[int, int, str, str] = row[0]
     for event in row:
         if event[0] > snapshot:

@@ -12,7 +12,7 @@ has its parent. No commit overwrites a row that was written since its snapshot.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from seachange.model.states import State as SchemaState
 from seachange.verify.model.explore import Label, State
 from seachange.verify.model.program import Act, Instruction, Program
 from seachange.verify.model.ranks import rank_events, value_at
+from seachange.verify.model.refusals import Refusal
 from seachange.verify.model.switches import Switch, Switches
 from seachange.verify.model.words import Speaker, Trace, say_common, say_refit, tell_steps
 
@@ -77,8 +78,8 @@ class ReferenceModel:
             out.append((("begin", version, 0), self._with(state, {6: (*transactions, (head, version))})))
         for slot, transaction in enumerate(transactions):
             if not slot or transaction != transactions[slot - 1]:
-                self._write(state, slot, PARENT, out)
-                self._write(state, slot, CHILD, out)
+                written = (self._write(state, slot, which) for which in (PARENT, CHILD))
+                out += [(label, after) for label, after in written if isinstance(after, tuple)]
         self._work(state, out)
         return out
 
@@ -91,21 +92,31 @@ class ReferenceModel:
                 return "a child has no parent, and the foreign key is PUBLIC"
         return None
 
-    def _write(self, state: State, slot: int, which: int, out: list[tuple[Label, State]]) -> None:
+    def refusals(self, state: State) -> Iterator[tuple[Label, Refusal, State]]:
+        """The writes that open transactions may try in vain, and the state when they have."""
+        for slot in range(len(state[6])):
+            without = self._with(state, {6: state[6][:slot] + state[6][slot + 1 :]})
+            for which in (PARENT, CHILD):
+                label, after = self._write(state, slot, which)
+                if isinstance(after, Refusal):
+                    yield label, after, without
+
+    def _write(self, state: State, slot: int, which: int) -> tuple[Label, State | Refusal]:
+        """What comes of the write of a row: one that is there is deleted, one that is not is inserted."""
         version, lowest, transactions, head = state[3], state[4], state[6], state[7]
         snapshot, planned = transactions[slot]
         own = self._views[planned]
         used, look = planned, snapshot
         if any(planned < lowest[d] for d in own.depends[which]) and Switch.NO_FENCE not in self._switches:
             if Switch.NO_DRAIN_NO_REFIT in self._switches:
-                out.append((("refused", slot), (_FLAW, "a live transaction was refused because of the change")))
-                return
+                return ("refused", slot), (_FLAW, "a live transaction was refused because of the change")
             used, look = version, head
         view = self._views[used]
         events, others = state[which], state[1 - which]
         there = value_at(events, snapshot, 0)
+        label = ("write", slot, which, 1 - there, planned, used)
         if used != planned and value_at(events, look, 0) != there:
-            return
+            return label, Refusal.MOVED
         if which == PARENT:
             # A commit that is derived again keeps the keys by which its first plan would have conflicted.
             left, conflicting = view.keys, view.keys | own.keys
@@ -113,20 +124,18 @@ class ReferenceModel:
             conflicts = _newest_left(events, snapshot) & conflicting or _newest_left(others, snapshot) & conflicting
         else:
             if not there and not (own.refers and view.refers):
-                return
-            left, conflicting = (0, 0) if there else (view.shares, view.shares | own.shares)
+                return label, Refusal.GONE
+            # What is derived again looks for its parent anew, and relies on nothing from before that look.
+            left, conflicting = (0, 0) if there else (view.shares, own.shares)
             refused = not there and view.child_checks and not value_at(others, look, 0)
             conflicts = bool(events and events[-1][0] > snapshot) or _newest_left(others, snapshot) & conflicting
         if refused or conflicts:
-            return
-        label = ("write", slot, which, 1 - there, planned, used)
+            return label, Refusal.REFERENCE if refused else Refusal.CONFLICT
         if events and events[-1][0] > snapshot:
-            text = "a commit overwrites a row that was written since its snapshot: that write is lost"
-            out.append((label, (_FLAW, text)))
-            return
+            return label, (_FLAW, "a commit overwrites a row that was written since its snapshot: that write is lost")
         rest = transactions[:slot] + transactions[slot + 1 :]
         changed = (*events, (head + 1, 1 - there, left))
-        out.append((label, self._with(state, {which: changed, 6: rest, 7: head + 1})))
+        return label, self._with(state, {which: changed, 6: rest, 7: head + 1})
 
     def _work(self, state: State, out: list[tuple[Label, State]]) -> None:
         parent, child, position, version, lowest, at, _, head = state

@@ -14,7 +14,7 @@ job leaves what was committed, and a drain that ends is a raise that nobody is b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from seachange.verify.model.compaction import Compaction
@@ -22,6 +22,7 @@ from seachange.verify.model.entries import NONE, Content, Entries
 from seachange.verify.model.explore import Label, State
 from seachange.verify.model.program import Act, Program
 from seachange.verify.model.ranks import Events, value_at
+from seachange.verify.model.refusals import Refusal
 from seachange.verify.model.row_job import RowJob
 from seachange.verify.model.row_state import (
     CELLS,
@@ -165,12 +166,22 @@ class RowModel:
                     out.append((("refused", slot), flaw))
                     return
                 used, look = version, head
-        if self._views[used].primary != NONE:
-            self._commit(state, slot, used, look, out)
+        out += [(label, after) for label, after in self._writes(state, slot, used, look) if isinstance(after, tuple)]
 
-    def _commit(self, state: State, slot: int, used: int, look: int, out: list[tuple[Label, State]]) -> None:
-        """Every row that the transaction may write, every way; `used` is the version whose states it obeys and `look`
-        where it looks for what its checks need: not its own, if it had to be derived again."""
+    def refusals(self, state: State) -> Iterator[tuple[Label, Refusal, State]]:
+        """The writes that open transactions may try in vain, and the state when they have. A transaction that was
+        refused is as good as one that never began."""
+        for slot, (snapshot, planned, flag) in enumerate(state[OPEN]):
+            if flag == LIVE:
+                used, look = (state[VERSION], state[HEAD]) if planned < state[LOWEST] else (planned, snapshot)
+                without = self._canon.changed(state, {OPEN: state[OPEN][:slot] + state[OPEN][slot + 1 :]})
+                for label, after in self._writes(state, slot, used, look):
+                    if isinstance(after, Refusal):
+                        yield label, after, without
+
+    def _writes(self, state: State, slot: int, used: int, look: int) -> Iterator[tuple[Label, State | Refusal]]:
+        """Every row that the transaction may write, every way, and what comes of it; `used` is the version whose states
+        it obeys and `look` where it looks for what its checks need: not its own, if it had to be derived again."""
         rows, cells, generations, version, recorded, transactions, head = (
             state[ROW],
             state[CELLS],
@@ -181,38 +192,45 @@ class RowModel:
             state[HEAD],
         )
         snapshot, planned, _ = transactions[slot]
-        view, current = self._views[used], self._views[version]
-        seen = self._entries.rows_of(self._views[planned].primary, rows, cells, generations, snapshot)
+        view, current, own = self._views[used], self._views[version], self._views[planned]
+        seen = self._entries.rows_of(own.primary, rows, cells, generations, snapshot)
+        gone = view.primary == NONE
         # What is derived again must find the row as it was.
-        now = self._entries.rows_of(view.primary, rows, cells, generations, look) if used != planned else seen
-        own = self._views[planned]
+        derived = used != planned and not gone
+        now = self._entries.rows_of(view.primary, rows, cells, generations, look) if derived else seen
         forgets = Switch.REFIT_FORGETS_KEYS in self._switches
         others = transactions[:slot] + transactions[slot + 1 :]
         for key in range(self._keys):
             old = seen[key]
-            if now[key] != old:
-                continue
             for new in range(NONE, self._scope.values):
                 if new == old:
+                    continue
+                label = ("commit", slot, key, old, new, planned, used)
+                if gone:
+                    yield label, Refusal.GONE
+                    continue
+                if now[key] != old:
+                    yield label, Refusal.MOVED
                     continue
                 noted = recorded
                 if new == self._bad != NONE:
                     if view.refuses or (view.records and current.refuses):
+                        yield label, Refusal.BROKEN
                         continue
                     noted = 1 if view.records and current.records else recorded
                 written = self._written(view, key, old, new)
                 # A commit that is derived again keeps the keys by which its first plan would have conflicted.
                 keys = written if used == planned or forgets else {**self._written(own, key, old, new), **written}
-                if view.primary == ROWS and rows[key] and rows[key][-1][0] > snapshot:
-                    continue
-                if self._conflicts(keys, cells, snapshot):
+                overwrites = bool(rows[key]) and rows[key][-1][0] > snapshot
+                if (view.primary == ROWS and overwrites) or self._conflicts(keys, cells, snapshot):
+                    yield label, Refusal.CONFLICT
                     continue
                 if new != NONE and any(self._is_taken(n, key, new, cells, generations, look) for n in view.checks):
+                    yield label, Refusal.TAKEN
                     continue
-                label = ("commit", slot, key, old, new, planned, used)
-                if rows[key] and rows[key][-1][0] > snapshot:
+                if overwrites:
                     text = "a commit overwrites a row that was written since its snapshot: that write is lost"
-                    out.append((label, (_FLAW, text)))
+                    yield label, (_FLAW, text)
                     continue
                 sequence = head + 1
                 following = [list(c) for c in cells]
@@ -225,7 +243,7 @@ class RowModel:
                     OPEN: others,
                     HEAD: sequence,
                 }
-                out.append((label, self._canon.changed(state, changes)))
+                yield label, self._canon.changed(state, changes)
 
     def _written(self, view: View, key: int, old: int, new: int) -> dict[tuple[int, int], tuple[int, bool]]:
         """What the write stores in each entry of each index, and whether the commit leaves its key."""

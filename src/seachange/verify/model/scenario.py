@@ -92,13 +92,13 @@ class Scenario:
 
 
 def build_model(scenario: Scenario, protocol: Protocol, mutants: tuple[Mutant, ...], parse: Parse) -> Model:
-    release = _release(protocol, mutants)
+    release = release_of(protocol, mutants)
     switches = switches_of(mutants)
     program = compile_program(parse, scenario.setup, scenario.changes, release, scenario.has_rows, switches)
     return scenario.focus.build(program, switches)
 
 
-def _release(protocol: Protocol, mutants: tuple[Mutant, ...]) -> Release:
+def release_of(protocol: Protocol, mutants: tuple[Mutant, ...]) -> Release:
     if protocol is Protocol.SEACHANGE and not any(mutant.edits for mutant in mutants):
         return CURRENT
     classic = F1_LIFECYCLES if protocol is Protocol.F1 else {}

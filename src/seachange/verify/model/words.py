@@ -114,11 +114,16 @@ _STAYS = frozenset({"register", "expire"})
 
 
 def tell_steps(trace: Trace, transactions_at: int, say: Callable[[Label, str], str]) -> list[str]:
-    """`say` tells a step, given the name of the transaction that takes it. Places change from state to state, since
-    states are canonical; names do not."""
+    """`say` tells a step, given the name of the transaction that takes it."""
+    names = name_transactions(trace, transactions_at)
+    return [say(label, who) for (_, label, _), who in zip(trace, names, strict=True)]
+
+
+def name_transactions(trace: Trace, transactions_at: int) -> list[str]:
+    """Who takes each step. Places change from state to state, since states are canonical; names do not."""
     names: list[str] = []
     count = 0
-    lines: list[str] = []
+    takers: list[str] = []
     for before, label, after in trace:
         who = ""
         if label[0] == "begin":
@@ -132,8 +137,8 @@ def tell_steps(trace: Trace, transactions_at: int, say: Callable[[Label, str], s
                 names = _moved(rest, who, before[transactions_at], after[transactions_at], label[1])
             else:
                 names = rest
-        lines.append(say(label, who))
-    return lines
+        takers.append(who)
+    return takers
 
 
 def _moved(

@@ -1,0 +1,128 @@
+"""Counter-examples of the model: the engine withstands them, and does not without the safeguard that they are about."""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from seachange import errors
+from seachange.changer import runner
+from seachange.changer.job import Job
+from seachange.engine import submit
+from seachange.engine.refit import Refit
+from seachange.model.states import BEHAVIOUR, Checking, State
+from seachange.planner.rules.release import CURRENT
+from seachange.verify.model.mutants import MUTANTS, SPARE, edit_lifecycles
+from seachange.verify.model.scenario import Protocol, Size
+from seachange.verify.model.scenarios import scenarios_of
+from tests.support.nodes import Place
+from tests.verify.replay.anomalies import Trial
+from tests.verify.replay.cluster import Cluster
+from tests.verify.replay.tally import Tally
+from tests.verify.replay.walks import Subject, Walk, Walker, counter_example, subject_of
+
+STORED = Path(__file__).parent / "testdata" / "counter_examples.txt"
+SCENARIOS = {scenario.name: scenario for scenario in scenarios_of(Protocol.SEACHANGE, Size.DEFAULT)}
+NAMES = [name for name in MUTANTS if name not in SPARE]
+WRITERS = 3
+
+
+def subject_without(name: str) -> Subject:
+    mutant = MUTANTS[name]
+    return subject_of(SCENARIOS[mutant.shows], (mutant,))
+
+
+def stored(subject: Subject, name: str) -> Walk:
+    lines = dict(line.split(": ") for line in STORED.read_text().splitlines())
+    return Walker(subject).decode(lines[name])
+
+
+def try_out(
+    place: Place, name: str, tally: Tally, without_fence: frozenset[str] = frozenset()
+) -> tuple[Trial, list[str]]:
+    subject = subject_without(name)
+    with closing(Cluster(place, WRITERS, without_fence)) as cluster:
+        trial = Trial(cluster, subject, stored(subject, name), tally)
+        return trial, trial.run()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_engine_withstands(name: str, tmp_path: Path, tally: Tally):
+    _, problems = try_out(Place(tmp_path), name, tally)
+    assert problems == []
+
+
+def break_lifecycles(name: str, patch: pytest.MonkeyPatch) -> None:
+    for kind, lifecycle in edit_lifecycles(CURRENT.lifecycles, [MUTANTS[name]]).items():
+        patch.setitem(CURRENT.lifecycles, kind, lifecycle)
+
+
+def break_write_only(name: str, patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(BEHAVIOUR, State.WRITE_ONLY, BEHAVIOUR[State.ABSENT])
+
+
+def break_early_backfill(name: str, patch: pytest.MonkeyPatch) -> None:
+    break_lifecycles(name, patch)
+    patch.setattr(runner, "_as_of", _as_of_the_record)
+
+
+def _as_of_the_record(job: Job) -> object:
+    return job.at or job.seen
+
+
+def break_declared_keys(name: str, patch: pytest.MonkeyPatch) -> None:
+    declare = submit._add_hashes
+
+    def declare_what_is_checked(draft, plan, op, encoded, entry):
+        if plan.holds_rows or BEHAVIOUR[plan.index.state].checks is Checking.REFUSED:
+            declare(draft, plan, op, encoded, entry)
+
+    patch.setattr(submit, "_add_hashes", declare_what_is_checked)
+
+
+def break_refit(name: str, patch: pytest.MonkeyPatch) -> None:
+    def refuse(refit: Refit) -> object:
+        raise errors.SerializationFailure(detail="the commit is below min_version")
+
+    patch.setattr(Refit, "run", refuse)
+
+
+BREAKS: dict[str, Callable[[str, pytest.MonkeyPatch], None]] = {
+    "skip-write-only": break_write_only,
+    "skip-enforced": break_lifecycles,
+    "early-backfill": break_early_backfill,
+    "undeclared-keys": break_declared_keys,
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_without_the_safeguard_it_does_not(name: str, tmp_path: Path, tally: Tally, monkeypatch: pytest.MonkeyPatch):
+    BREAKS[name](name, monkeypatch)
+    _, problems = try_out(Place(tmp_path), name, tally)
+    assert problems != []
+
+
+def test_without_fences_it_does_not(tmp_path: Path, tally: Tally):
+    _, problems = try_out(Place(tmp_path), "no-fence", tally, without_fence=frozenset({"epoch", "version"}))
+    assert problems != []
+
+
+def test_without_refit_a_change_aborts_transactions(tmp_path: Path, tally: Tally, monkeypatch: pytest.MonkeyPatch):
+    trial, problems = try_out(Place(tmp_path), "no-drain-no-refit", tally)
+    assert (trial.refused, problems) == ([], [])
+    break_refit("no-drain-no-refit", monkeypatch)
+    trial, problems = try_out(Place(tmp_path), "no-drain-no-refit", tally)
+    assert [problem.sqlstate for problem in trial.refused] == ["40001"]
+    assert problems == []
+
+
+@pytest.mark.slow
+def test_the_counter_examples_are_shortest(rewrite: bool):
+    lines = []
+    for name in NAMES:
+        subject = subject_without(name)
+        lines.append(f"{name}: {Walker(subject).encode(counter_example(subject))}\n")
+    if rewrite:
+        STORED.write_text("".join(lines))
+    assert STORED.read_text() == "".join(lines), "run with --exhaustive --rewrite"
