@@ -6,6 +6,7 @@ reason, costs those who are late a second look at their rows, and nobody a row.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 
 from seachange import errors
@@ -36,9 +37,9 @@ class Drain:
         self._timeout_ms = timeout_ms
         self._lock_timeout_ms = lock_timeout_ms
 
-    def wait(self, published: Seq, tell: Callable[[tuple[Holder, ...]], None]) -> tuple[Holder, ...]:
+    def wait(self, published: Seq, tell: Callable[[tuple[Holder, ...], int], None]) -> tuple[Holder, ...]:
         """Until nobody can commit who planned below a publication, or the time is over; gives who is left. Whoever is
-        waited for is told when it changes."""
+        waited for is told when it changes, with how many milliseconds it may take at most."""
         begun_us = self._clock.steady_us()
         pause_s = _PAUSE_S_MIN
         told: tuple[Holder, ...] = ()
@@ -52,11 +53,16 @@ class Drain:
                 )
             # Most are gone before anybody could read of them.
             if holders != told and pause_s == _PAUSE_S_MAX:
-                tell(holders)
+                tell(holders, min(self._timeout_ms, self._lock_timeout_ms or self._timeout_ms) - waited_ms)
                 told = holders
             self._pause(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
         return holders
+
+
+def describe_wait(holders: tuple[Holder, ...], until_us: int) -> str:
+    until = dt.datetime.fromtimestamp(until_us / 1_000_000, dt.UTC)
+    return f"{describe(holders)}, until {until:%Y-%m-%d %H:%M:%S} UTC at most"
 
 
 def describe(holders: tuple[Holder, ...]) -> str:

@@ -21,6 +21,7 @@ from seachange.planner.stages import Phase, Progress
 
 # Stands in a record for the sequence of the very commit that writes it, which is not known before.
 THIS_COMMIT = Seq(-1)
+_US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,10 @@ class Job:
     converted_at: Seq | None = None
     errors_met: int = 0
     queued: Queued | None = None
+    # The most that was ever said to be done of it: work that has to be done again does not undo that.
+    best: float = 0.0
+    # When its present work began.
+    since_us: int = 0
     # How long the drains of the job take at most; None: as long as where it is run.
     drain_ms: int | None = None
     # What its session has set that its work heeds, whoever runs it.
@@ -113,12 +118,34 @@ class Job:
 
     @property
     def fraction_done(self) -> float:
-        """How much of the work is done: it never goes back while the job goes forth."""
+        """How much of the work is done. It never goes back."""
         if self.status is JobStatus.SUCCEEDED:
             return 1.0
         if not self.rows_total:
-            return 0.0
-        return min(0.99, (self.rows_before + self.rows_done) / self.rows_total)
+            return self.best
+        return max(self.best, min(0.99, self.rows_read / self.rows_total))
+
+    @property
+    def rows_read(self) -> int:
+        return self.rows_before + self.rows_done
+
+    def rate(self, now_us: int) -> float | None:
+        """Rows in a second, of the present work or, before its first rows, of the last."""
+        if self.rows_done and now_us > self.since_us:
+            return self.rows_done * _US / (now_us - self.since_us)
+        last = next((stage for stage in reversed(self.stages) if stage.rows and stage.took_us), None)
+        return last.rows * _US / last.took_us if last is not None else None
+
+    def begun_again(self) -> Job:
+        """What was read in the present stage was read in vain: it is more work, and none of it undone."""
+        return replace(
+            self,
+            best=self.fraction_done,
+            rows_before=self.rows_read,
+            rows_total=self.rows_total + self.rows_done if self.rows_total else 0,
+            rows_done=0,
+            units=(),
+        )
 
     def rest(self) -> Plan:
         """The stages that are left."""

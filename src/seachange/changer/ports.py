@@ -21,9 +21,14 @@ class Unconverted(Exception):
     was published."""
 
 
+class Stopped(Exception):
+    """The node is being closed: the job stays as it is, for another to take up."""
+
+
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A node that may still commit with an older version, and those of its sessions that keep it from moving on."""
+    """A node that may still commit with an older version, and those of its sessions that keep it from moving on, with
+    their transactions."""
 
     epoch: Epoch
     node: str

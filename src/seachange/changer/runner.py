@@ -12,13 +12,14 @@ by the reversed plan.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from seachange import errors
-from seachange.changer.drain import Drain, describe
+from seachange.changer.drain import Drain, describe, describe_wait
 from seachange.changer.job import THIS_COMMIT, Failure, Job, StageDone, canceled, job_change, read_job, written
-from seachange.changer.ports import Changes, Holder, Lost, Pipeline, Unconverted
+from seachange.changer.ports import Changes, Holder, Lost, Pipeline, Stopped, Unconverted
 from seachange.changer.reactions import Reaction, backoff_s, reaction_to
 from seachange.model import elements
 from seachange.model.elements import descriptor_of
@@ -86,17 +87,36 @@ class Runner:
             self._heed(job)
             return self._advance(job)
         except _Paused:
-            return self._record(replace(self._reread(job), status=JobStatus.PAUSED), "paused")
+            return self._record(replace(self._reread(job), status=JobStatus.PAUSED, waiting=""), "paused")
         except Lost as lost:
             return self._turn_canceled(job, lost)
         except errors.StaleNode as problem:
             raise Lost(str(problem)) from problem
+        except (errors.CatalogUnavailable, errors.UnknownCommitOutcome):
+            return self._find_again(job)
         except errors.Error as problem:
             job = self._reread(job)
             if isinstance(problem, errors.QueryCanceled) and self._was_nudged():
                 # The next step hears what was asked.
                 return job
             return self._react(job, problem)
+        except Stopped:
+            raise
+        except Exception as problem:  # noqa: BLE001 - the outer edge of a job
+            # Our mistake. The change is taken back, and the history keeps what is needed to find it.
+            bug = errors.Bug(detail=f"{type(problem).__name__}: {problem}")
+            return self._react(self._reread(job), bug, traceback.format_exc())
+
+    def _find_again(self, job: Job) -> Job:
+        """The catalog is out of reach: whether the last step was taken is on record when it is back."""
+        attempts = 0
+        while True:
+            attempts += 1
+            self._rest(backoff_s(attempts))
+            try:
+                return self._reread(job)
+            except errors.CatalogUnavailable:
+                continue
 
     def _turn_canceled(self, job: Job, lost: Lost) -> Job:
         """A commit was refused: because of a cancel, or because another has the job."""
@@ -108,17 +128,17 @@ class Runner:
             raise lost
         return self.turn(job, canceled(job))
 
-    def _react(self, job: Job, problem: errors.Error) -> Job:
+    def _react(self, job: Job, problem: errors.Error, trace: str = "") -> Job:
         """After an error. What cannot be taken back any more, or is being taken back, is tried until it succeeds."""
         attempts = job.errors_met + 1
         reaction = reaction_to(problem, attempts)
         if reaction is Reaction.REVERT and job.can_be_canceled:
-            return self.turn(job, Failure(problem.sqlstate, str(problem), problem.hint))
+            return self.turn(job, Failure(problem.sqlstate, str(problem), problem.hint), trace)
         job = replace(job, errors_met=attempts)
         if reaction is Reaction.RESTART:
             unfenced = job.progress.unfenced | set(job.descriptors)
-            job = replace(job, at=None, units=(), rows_done=0, progress=replace(job.progress, unfenced=unfenced))
-        job = self._record(job, f"tries again after an error: {problem.sqlstate}: {problem}")
+            job = replace(job.begun_again(), at=None, progress=replace(job.progress, unfenced=unfenced))
+        job = self._record(job, f"tries again after an error: {problem.sqlstate}: {problem}\n{trace}".rstrip())
         self._rest(backoff_s(attempts))
         return job
 
@@ -130,12 +150,11 @@ class Runner:
             if not self._was_nudged():
                 raise
 
-    def turn(self, job: Job, failure: Failure) -> Job:
+    def turn(self, job: Job, failure: Failure, trace: str = "") -> Job:
         """From here on the change is taken back."""
-        turned = replace(
-            job, status=JobStatus.REVERTING, failure=failure, units=(), waiting="", errors_met=0, rows_done=0
-        )
-        job = self._record(turned, f"is taken back: {failure.sqlstate}: {failure.message}")
+        turned = replace(job.begun_again(), status=JobStatus.REVERTING, failure=failure, waiting="", errors_met=0)
+        event = f"is taken back: {failure.sqlstate}: {failure.message}\n{trace}".rstrip()
+        job = self._record(turned, event)
         reach("job.reverting")
         return job
 
@@ -160,8 +179,8 @@ class Runner:
     def _reread(self, job: Job) -> Job:
         """The job as it is on record: steps of a stage may have gone on."""
         record = self._changes.read(job.id)
-        if record is None or record.revision < job.revision:
-            raise Lost(f"job {job.id} is gone")
+        if record is None or record.revision < job.revision or not self._changes.is_ours(record):
+            raise Lost(f"job {job.id} is gone, or another has it")
         return read_job(record)
 
     # Stages.
@@ -190,10 +209,11 @@ class Runner:
         began_us = self._clock.wall_us()
         current = job
 
-        def tell(holders: tuple[Holder, ...]) -> None:
+        def tell(holders: tuple[Holder, ...], left_ms: int) -> None:
             nonlocal current
             self._heed(current)
-            current = self._record(replace(current, waiting=describe(holders)))
+            waiting = describe_wait(holders, self._clock.wall_us() + 1_000 * left_ms)
+            current = self._record(replace(current, waiting=waiting), f"waits for {waiting}")
             self._told(current)
 
         # Not what was committed since, as a record alone: idle nodes tell of their marks when they hear of a version.
@@ -201,13 +221,12 @@ class Runner:
         reach("job.drained")
         rest = replace(job.progress, unfenced=job.progress.unfenced - set(stage.raises))
         raised = replace(
-            current,
+            current.begun_again(),
             progress=rest,
             waiting="",
-            units=(),
             at=THIS_COMMIT,
-            rows_done=0,
             rows_total=job.rows_total or self._measure(plan),
+            since_us=self._clock.wall_us(),
             errors_met=0,
             stages=(*job.stages, StageDone(stage.phase, "drain", began_us, self._clock.wall_us() - began_us)),
         )
@@ -277,7 +296,8 @@ class Runner:
         return job
 
     def _validate(self, job: Job, plan: Plan, stage: Stage, began_us: int) -> Job:
-        current = job
+        # What somebody has read before is read again.
+        current = job.begun_again()
 
         def report(rows: int) -> None:
             nonlocal current
@@ -322,6 +342,7 @@ class Runner:
             phase=following,
             rows_before=job.rows_before + rows,
             rows_done=0,
+            since_us=self._clock.wall_us(),
             waiting="",
             errors_met=0,
             stages=(*job.stages, done),

@@ -17,7 +17,7 @@ from seachange import errors
 from seachange.changer.ports import Holder, Lost, Unconverted
 from seachange.engine.committer import Submission
 from seachange.engine.epoch import EpochState
-from seachange.engine.holders import leases_of
+from seachange.engine.holders import Lease, leases_of
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import descriptor_change
 from seachange.model import elements
@@ -155,10 +155,14 @@ class NodeChanges:
             if node.epoch == self._epoch.epoch:
                 marks = self._epoch.registry.marks()
                 if marks.write < below:
-                    names = tuple(writer.name for snapshot, writer in marks.holders if snapshot < below)
-                    found.append(Holder(node.epoch, node.name, names))
+                    names = [
+                        Lease(writer.name, snapshot, writer.since_us)
+                        for snapshot, writer in marks.holders
+                        if snapshot < below
+                    ]
+                    found.append(Holder(node.epoch, node.name, tuple(map(str, names))))
             elif node.live and node.write_mark < below:
-                sessions = tuple(lease.session for lease in leases_of(node) if lease.snapshot < below)
+                sessions = tuple(str(lease) for lease in leases_of(node) if lease.snapshot < below)
                 found.append(Holder(node.epoch, node.name, sessions))
         return tuple(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from dataclasses import dataclass
 
@@ -17,6 +18,10 @@ class Lease:
     session: str
     snapshot: Seq
     since_us: int
+
+    def __str__(self) -> str:
+        since = dt.datetime.fromtimestamp(self.since_us / 1_000_000, dt.UTC)
+        return f"{self.session}, in a transaction since {since:%H:%M:%S} UTC as of {self.snapshot}"
 
 
 def encode_holders(marks: Marks) -> str:

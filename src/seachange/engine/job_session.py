@@ -103,7 +103,7 @@ class JobStatement:
 
 
 def describe(job: Job) -> str:
-    rows = f", {job.rows_before + job.rows_done} of {job.rows_total} rows" if job.rows_total else ""
+    rows = f", {job.rows_read} of {max(job.rows_total, job.rows_read)} rows" if job.rows_total else ""
     waits = f", waits for {job.waiting}" if job.waiting else ""
     return f"job {job.id}: {job.status}, {job.stage or 'done'}, {job.fraction_done:.0%}{rows}{waits}"
 

@@ -15,7 +15,7 @@ from functools import partial
 from seachange import errors
 from seachange.changer.drain import DRAIN_TIMEOUT_MS, Drain
 from seachange.changer.job import Job, read_job
-from seachange.changer.ports import Lost
+from seachange.changer.ports import Lost, Stopped
 from seachange.changer.queue import Begin, advance, is_due
 from seachange.changer.runner import Runner
 from seachange.engine.changes import NodeChanges
@@ -30,10 +30,6 @@ CurrentEpoch = Callable[[], EpochState]
 ROUND_SECONDS = 1.0
 # So many jobs the worker runs at the same time.
 RUNNING_MAX = 4
-
-
-class Stopped(Exception):
-    """The node is being closed: the job stays as it is, for another to take up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,9 @@ def _jobs(source: _Source) -> Iterator[Row]:
             job.phase.value,
             job.stage,
             job.fraction_done,
-            job.rows_before + job.rows_done,
-            job.rows_total,
+            job.rows_read,
+            max(job.rows_total, job.rows_read),
+            job.rate(record.updated_us) if record.status is JobStatus.RUNNING else None,
             _eta(record, job),
             job.waiting or None,
             failure.message if failure is not None else None,
@@ -59,10 +60,10 @@ def _jobs(source: _Source) -> Iterator[Row]:
 
 def _eta(record: JobRecord, job: Job) -> dt.datetime | None:
     """As if the rest went on like what was done."""
-    done = job.fraction_done
-    if record.status is not JobStatus.RUNNING or not 0 < done < 1:
+    rate = job.rate(record.updated_us)
+    if record.status is not JobStatus.RUNNING or not rate or job.rows_read >= job.rows_total:
         return None
-    return _moment(record.updated_us + int((record.updated_us - record.created_us) * (1 - done) / done))
+    return _moment(record.updated_us + int((job.rows_total - job.rows_read) / rate * 1_000_000))
 
 
 def _job_stages(source: _Source) -> Iterator[Row]:

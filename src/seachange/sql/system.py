@@ -28,6 +28,7 @@ SYSTEM_VIEWS: dict[str, dict[str, SqlType]] = {
         "progress": _DOUBLE,
         "rows_done": BIGINT,
         "rows_total": BIGINT,
+        "rows_per_second": _DOUBLE,
         "eta": _MOMENT,
         "waiting_for": TEXT,
         "error": TEXT,

@@ -1,0 +1,163 @@
+"""Which errors take a change back and which are tried again: the table, and each of its rows on a job."""
+
+import pytest
+
+from seachange import errors
+from seachange.changer.job import Job, read_job
+from seachange.changer.reactions import ATTEMPTS_MAX, REACTIONS, Reaction, reaction_to
+from seachange.engine.interrupts import Interrupts
+from seachange.engine.jobs import Conditions
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.model.jobs import JobId, JobStatus
+from seachange.runtime.faults import FAULTS
+from tests.changer.changing import BROKEN, UNIQUE, ask, begin, judge
+from tests.support.nodes import Place
+
+# What is not in the table, or is met once more than its patience, is tried again, and at last taken back.
+FAMILIES = {
+    "0A000": Reaction.REVERT,
+    "22P02": Reaction.REVERT,
+    "23505": Reaction.REVERT,
+    "42703": Reaction.REVERT,
+    "54000": Reaction.REVERT,
+    "55P03": Reaction.REVERT,
+    "57014": Reaction.REVERT,
+    "XX000": Reaction.REVERT,
+    "72000": Reaction.RESTART,
+    "53100": Reaction.RETRY,
+    "53200": Reaction.RETRY,
+    "58030": Reaction.RETRY,
+    "40001": Reaction.RETRY,
+    "08006": Reaction.RETRY,
+}
+
+
+@pytest.mark.parametrize(("sqlstate", "reaction"), FAMILIES.items())
+def test_the_table(sqlstate: str, reaction: Reaction):
+    problem = errors.remembered(sqlstate, "something")
+    assert reaction_to(problem, 1) is reaction
+    last = Reaction.REVERT if reaction is Reaction.RETRY else reaction
+    assert reaction_to(problem, ATTEMPTS_MAX) is last
+
+
+def test_every_row_of_the_table_is_tried():
+    assert all(any(sqlstate.startswith(row) for sqlstate in FAMILIES) for row in REACTIONS)
+
+
+def run(node: Node, job_id: JobId, told: list[Job] | None = None) -> Job:
+    """To its end, without waiting between attempts."""
+    heard = told if told is not None else []
+    conditions = Conditions(lambda seconds: None, Interrupts(), heard.append, 100)
+    with node.jobs.holding(job_id):
+        return node.jobs.run(job_id, conditions)
+
+
+def fail_at(point: str, problem: Exception, times: int) -> None:
+    """As often as told, from a passage of the point on."""
+    name, _, occurrence = point.partition(":")
+
+    def fail() -> None:
+        FAULTS.disarm()
+        if times > 1:
+            fail_at(name, problem, times - 1)
+        raise problem
+
+    FAULTS.arm(name, fail, int(occurrence or 1))
+
+
+def events(node: Node, text: str) -> list[str]:
+    return [event for (event,) in ask(node, "select event from seachange.events order by seq") if text in event]
+
+
+TRANSIENT: list[errors.Error] = [
+    errors.DiskFull(file="a segment"),
+    errors.InputOutputError(action="write", file="a segment", detail="cut"),
+    errors.CatalogUnavailable(catalog="the catalog", detail="cut"),
+    errors.UnknownCommitOutcome(commit_id="ab", detail="cut"),
+    errors.OutOfMemory(detail="of it"),
+    errors.SnapshotTooOld(snapshot=1, detail="given up"),
+]
+
+
+@pytest.mark.parametrize("point", ["job.drained", "job.unit", "job.attached", "job.validated", "job.published:2"])
+@pytest.mark.parametrize("problem", TRANSIENT, ids=lambda problem: type(problem).__name__)
+def test_what_may_be_better_later_is_tried_again(node: Node, point: str, problem: errors.Error):
+    job_id = begin(node, UNIQUE)
+    fail_at(point, problem, 2)
+    told: list[Job] = []
+    run(node, job_id, told)
+    judge(node, job_id, JobStatus.SUCCEEDED)
+    shares = [job.fraction_done for job in told]
+    assert shares == sorted(shares)
+    rows = [job.rows_read for job in told]
+    assert rows == sorted(rows)
+
+
+def test_what_stays_as_it_is_takes_the_change_back_in_the_end(node: Node):
+    job_id = begin(node, UNIQUE)
+    fail_at("job.built", errors.DiskFull(file="a segment"), ATTEMPTS_MAX + 1)
+    run(node, job_id)
+    judge(node, job_id, JobStatus.FAILED)
+    assert ask(node, "select sqlstate from seachange.jobs") == [("53100",)]
+    assert len(events(node, "tries again")) == ATTEMPTS_MAX - 1
+
+
+@pytest.mark.parametrize("point", ["job.drained", "job.unit", "job.built", "job.validated"])
+def test_a_mistake_of_ours_takes_the_change_back_and_leaves_its_trace(node: Node, point: str):
+    job_id = begin(node, UNIQUE)
+    fail_at(point, KeyError("unheard of"), 1)
+    run(node, job_id)
+    judge(node, job_id, JobStatus.FAILED)
+    ((code, text),) = ask(node, "select sqlstate, error from seachange.jobs")
+    assert code == "XX000"
+    assert "unheard of" in text
+    (traced,) = events(node, "is taken back: XX000")
+    assert "Traceback" in traced
+
+
+def test_past_the_point_of_no_return_a_mistake_is_tried_again_too(node: Node):
+    job_id = begin(node, UNIQUE)
+    fail_at("job.published:2", KeyError("unheard of"), 1)
+    run(node, job_id)
+    judge(node, job_id, JobStatus.SUCCEEDED)
+    (traced,) = events(node, "tries again after an error: XX000")
+    assert "Traceback" in traced
+
+
+def test_the_reason_of_a_failure_stays(node: Node, shop: Place):
+    """After a restart, and on another node: the constraint, and rows that break it."""
+    job_id = begin(node, BROKEN)
+    run(node, job_id)
+    broken = begin(node, "alter table concurrently item add constraint small check (id < 100)")
+    run(node, broken)
+    other = open_node(shop.data, shop.catalog, name="there")
+    other.jobs.paused = True
+    try:
+        for asked in (node, other):
+            shown = ask(asked, "select sqlstate, error from seachange.jobs order by id")
+            assert [code for code, _ in shown] == ["23505", "23514"]
+            assert "item_category" in shown[0][1]
+            assert "(category)=(" in shown[0][1]
+            assert '"small"' in shown[1][1]
+            assert "(id)=(" in shown[1][1]
+    finally:
+        other.close()
+
+
+def test_progress_has_a_rate_and_an_end(node: Node):
+    job_id = begin(node, UNIQUE)
+    seen: list[tuple[object, ...]] = []
+    shown = f"select rows_done, rows_total, rows_per_second, eta from seachange.jobs where id = {job_id}"
+    FAULTS.arm("job.unit", lambda: seen.extend(ask(node, shown)))
+    run(node, job_id)
+    ((done, total, rate, eta),) = seen
+    assert (done, total) == (500, 1000)
+    assert isinstance(rate, float)
+    assert rate > 0
+    assert eta is not None
+    record = node.parts.catalog.job(job_id)
+    assert record is not None
+    assert read_job(record).fraction_done == 1.0
+    stages = ask(node, "select stage, rows, duration_ms >= 0 from seachange.job_stages order by number")
+    assert [stage for stage, _, _ in stages] == ["drain", "backfill", "mutation", "drain", "validation", "mutation"]
