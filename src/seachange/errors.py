@@ -438,11 +438,6 @@ class ObjectInUse(OperationalError):
     message = "{detail}"
 
 
-class SchemaBusy(ObjectInUse):
-    message = "the object is being changed by job {jobs}"
-    hint_text = "SHOW JOBS shows how far it is. Outside of a transaction block the statement waits for it."
-
-
 class JobPastReturn(ObjectInUse):
     message = "job {job} cannot be canceled: it is past its point of no return, or already goes back ({status})"
     hint_text = "It goes on by itself; SHOW JOB {job} shows how far it is."
@@ -467,6 +462,18 @@ class ReadOnlyTransaction(DatabaseError):
 class InvalidSetting(ProgrammingError):
     sqlstate = "22023"
     message = 'invalid value for parameter "{name}": "{value}"'
+
+
+class SettingOfNode(ProgrammingError):
+    sqlstate = "55P02"
+    message = 'parameter "{name}" cannot be changed by SET: it belongs to the node'
+    hint_text = "Write it into seachange.toml in the data folder, and open the database again."
+
+
+class SettingsFileProblem(OperationalError):
+    sqlstate = "F0000"
+    message = "{file}: {detail}"
+    hint_text = "docs/settings.md lists the settings and their forms."
 
 
 # Retry: the same transaction may succeed when it is run again.

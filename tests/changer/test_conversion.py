@@ -59,7 +59,7 @@ def test_what_is_no_longer_on_record_is_looked_for(node: Node):
         for id_ in (2000, 2001):
             ask(node, f"insert into item values ({id_}, 'c{id_}', 1)")
         node.beat()
-        node.keeper.retention_us = 0
+        node.retention.default_us = 0
         node.keeper.collect(node.epoch)
 
     job = run_between(node, begin(node, ALTER), before("mutation", forget))

@@ -13,6 +13,7 @@ from seachange import errors
 from seachange.engine.committer import Submission
 from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
+from seachange.engine.retention import Retention
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import CommitId, SegmentId, Seq
 from seachange.model.log import CommitRequest, Committed, GenerationChange
@@ -101,11 +102,11 @@ def has_grown(image: IndexImage, applied: Seq) -> bool:
 class Keeper:
     """The background thread. `paused` keeps it from compacting while something is being measured."""
 
-    def __init__(self, parts: NodeParts, retention_us: int) -> None:
+    def __init__(self, parts: NodeParts, retention: Retention) -> None:
         self._parts = parts
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self.retention_us = retention_us
+        self.retention = retention
         self.paused = False
         self.compactions = 0
 
@@ -141,4 +142,4 @@ class Keeper:
                     self.compactions += compact_index(self._parts, epoch, table, index, full=False)
 
     def collect(self, epoch: EpochState) -> int:
-        return collect_garbage(self._parts.catalog, epoch.epoch, self._parts.warehouse, self.retention_us)
+        return collect_garbage(self._parts.catalog, epoch.epoch, self._parts.warehouse, self.retention.us)

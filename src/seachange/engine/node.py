@@ -20,6 +20,7 @@ from seachange.engine.holders import encode_holders
 from seachange.engine.jobs import JobDesk
 from seachange.engine.keeper import Keeper, compact_index
 from seachange.engine.nodeparts import NodeParts
+from seachange.engine.retention import Retention
 from seachange.engine.transaction import Transaction
 from seachange.engine.watchdog import Watchdog
 from seachange.model.descriptor import Table
@@ -55,7 +56,8 @@ class Node:
         ]
         for thread in self._threads:
             thread.start()
-        self.keeper = Keeper(parts, retention_us)
+        self.retention = Retention(retention_us)
+        self.keeper = Keeper(parts, self.retention)
         self.keeper.start(lambda: self._epoch)
         self.jobs = JobDesk(parts, self._live_epoch)
         self.jobs.start()
@@ -155,7 +157,7 @@ class Node:
 
     def collect_garbage(self, retention_us: int | None = None) -> int:
         """Deletes what nothing can reach any more now; gives the number of files."""
-        keep = self.keeper.retention_us if retention_us is None else retention_us
+        keep = self.retention.us if retention_us is None else retention_us
         self.follow()
         self.beat()
         return collect_garbage(self.parts.catalog, self._epoch.epoch, self.parts.warehouse, keep)

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from seachange import errors
 from seachange.catalog.open import open_catalog
-from seachange.engine.node import NODE_EXPIRY_MS, RETENTION_US, Node
+from seachange.engine.node import Node
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.queueing import begin_queued
 from seachange.engine.settings_file import read_settings
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.opening import open_files
+from seachange.sql.settings import SessionSettings, parse_duration_ms
 from seachange.storage.duck import Duck
 from seachange.storage.warehouse import Warehouse
 
@@ -26,11 +27,17 @@ def open_node(
     data: Path,
     catalog: str | None = None,
     name: str | None = None,
-    expiry_ms: int = NODE_EXPIRY_MS,
-    retention_us: int = RETENTION_US,
+    expiry_ms: int | None = None,
+    retention_us: int | None = None,
 ) -> Node:
-    """A node of its own over the database in a folder, which is created if there is none."""
+    """A node of its own over the database in a folder, which is created if there is none. What is not given is as the
+    folder's `seachange.toml` says."""
     data = data.absolute()
+    settings = SessionSettings(read_settings(data))
+    if expiry_ms is None:
+        expiry_ms = parse_duration_ms(settings.get("seachange.node_expiry"))
+    if retention_us is None:
+        retention_us = 1_000 * parse_duration_ms(settings.get("seachange.retention"))
     try:
         data.mkdir(parents=True, exist_ok=True)
         files = open_files(data / "segments")
@@ -44,7 +51,7 @@ def open_node(
         duck=Duck(data / "tmp"),
         clock=SYSTEM_CLOCK,
         entropy=SYSTEM_ENTROPY,
-        settings=read_settings(data),
+        settings=settings.defaults,
     )
     node = Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us)
     node.jobs.begin = partial(begin_queued, node)

@@ -53,6 +53,7 @@ class Session:
         self.user = user
         self.database = database
         self.settings = SessionSettings(node.parts.settings)
+        node.retention.listen(self.settings)
         self.notices: list[str] = []
         self.status = Status.IDLE
         known = {"session_user": user, "session_database": database}
@@ -72,6 +73,7 @@ class Session:
     def close(self) -> None:
         self.rollback()
         self.unlock_advisory()
+        self.node.retention.leave(self.settings)
         self._duck.close()
 
     def interrupt(self) -> None:
@@ -200,15 +202,25 @@ class Session:
             raise errors.ReadOnlyTransaction(command=prepared.command)
         transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
         self._tell(transaction)
-        try:
-            result = run_current(
-                transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices)
-            )
-        except Busy as busy:
-            if transaction.stands_alone:
-                raise
-            raise errors.SchemaBusy(jobs=", ".join(map(str, busy.jobs))) from busy
-        return show_in_zone(result, session_zone())
+        while True:
+            try:
+                result = run_current(
+                    transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices)
+                )
+                return show_in_zone(result, session_zone())
+            except Busy as busy:
+                if transaction.stands_alone:
+                    raise
+                self._wait_in_block(transaction, busy)
+
+    def _wait_in_block(self, transaction: Transaction, busy: Busy) -> None:
+        """Until other changes of the object are over; what they have done must be in the snapshot then."""
+        self._job_statement().stand_behind(busy.jobs)
+        head = transaction.epoch.catch_up()
+        transaction.start_statement()
+        if transaction.snapshot < head:
+            jobs = ", ".join(map(str, busy.jobs))
+            raise errors.SerializationFailure(detail=f"job {jobs} has changed the object since the snapshot was taken")
 
     def _tell(self, transaction: Transaction) -> None:
         transaction.search_path = parse_path(self.settings.get("search_path"), self.user)

@@ -28,6 +28,8 @@ _MILLISECONDS: dict[str, int] = {
 }
 _SIZE = re.compile(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", re.IGNORECASE)
 _BYTES: dict[str, int] = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
+# A node that beats five times within its expiry must have the time to.
+EXPIRY_MS_MIN = 100
 _UTF8 = frozenset({"utf8", "utf-8", "unicode"})
 
 
@@ -39,6 +41,8 @@ class Setting:
     default: str
     check: Callable[[str], str]
     description: str
+    # Belongs to the node, and is read when the database is opened.
+    of_node: bool = False
 
 
 def _any_text(value: str) -> str:
@@ -54,6 +58,12 @@ def _check_isolation(value: str) -> str:
 
 def _check_duration(value: str) -> str:
     parse_duration_ms(value)
+    return value
+
+
+def _check_expiry(value: str) -> str:
+    if parse_duration_ms(value) < EXPIRY_MS_MIN:
+        raise ValueError(value)
     return value
 
 
@@ -135,8 +145,14 @@ SETTINGS: dict[str, Setting] = {
             "How long a schema change waits for transactions that began before it.",
         ),
         Setting("lock_timeout", "0", _check_duration, "How long a statement waits for a key; 0 for ever."),
-        Setting("seachange.node_expiry", "10s", _check_duration, "After what silence a node is given up."),
-        Setting("seachange.retention", "1 day", _check_duration, "How long history is kept."),
+        Setting(
+            "seachange.node_expiry",
+            "10s",
+            _check_expiry,
+            "After what silence a node is given up; of the database, not of a session.",
+            of_node=True,
+        ),
+        Setting("seachange.retention", "1 day", _check_duration, "How long history, and what was dropped, is kept."),
         Setting(
             "seachange.process_growth_limit",
             "4GB",
@@ -231,7 +247,7 @@ class SessionSettings:
 
     def __init__(self, defaults: Mapping[str, str] | None = None) -> None:
         """`defaults` are those of the database, in their canonical form."""
-        self._defaults = dict(defaults or {})
+        self.defaults = dict(defaults or {})
         self._values: dict[str, str] = {}
         self._local: dict[str, str] = {}
         self._before: dict[str, str] | None = None
@@ -240,12 +256,12 @@ class SessionSettings:
         setting = _find(name)
         if name in self._local:
             return self._local[name]
-        return self._values.get(name, self._defaults.get(name, setting.default))
+        return self._values.get(name, self.defaults.get(name, setting.default))
 
     def set(self, name: str, value: str | None, local: bool = False) -> None:
         setting = _find(name)
         try:
-            checked = self._defaults.get(name, setting.default) if value is None else setting.check(value)
+            checked = self.defaults.get(name, setting.default) if value is None else setting.check(value)
         except ValueError:
             raise errors.InvalidSetting(name=name, value=value) from None
         if local:
@@ -263,6 +279,9 @@ class SessionSettings:
 
     def show(self) -> list[tuple[str, str, str]]:
         return [(name, self.get(name), setting.description) for name, setting in sorted(SETTINGS.items())]
+
+    def has_set(self, name: str) -> bool:
+        return name in self._values or name in self._local
 
     def given(self) -> tuple[tuple[str, str], ...]:
         """What this session has set."""
@@ -283,6 +302,10 @@ class SessionSettings:
             self._values = self._before
         self._before = None
         self._local.clear()
+
+
+def is_of_node(name: str) -> bool:
+    return _find(name).of_node
 
 
 def _find(name: str) -> Setting:

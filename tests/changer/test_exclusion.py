@@ -1,0 +1,178 @@
+"""What becomes of a change that meets another of the same table: every row of the planner's table, on real jobs."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.session import Session
+from seachange.model.jobs import JobStatus
+from seachange.planner.exclusion import Answer, ChangeKind, decide
+from seachange.runtime.faults import FAULTS
+from tests.changer.changing import UNIQUE, ask, begin, indexes, judge, run
+from tests.support.workers import wait_until
+
+BY_KIND = {
+    ChangeKind.LABEL: ["comment on table item is 'things'", "comment on column item.code is 'a code'"],
+    ChangeKind.METADATA: [
+        "alter table item add column more int default 1",
+        "alter table item rename column category to kind",
+        "alter table item drop column category",
+        "alter table item rename to thing",
+    ],
+    ChangeKind.WORK: ["create index item_more on item (category)", "alter table item add check (id > 0)"],
+    ChangeKind.TRUNCATE: ["truncate item"],
+    ChangeKind.DROP: ["drop table item"],
+}
+CASES = [(kind, statement) for kind, statements in BY_KIND.items() for statement in statements]
+IN_BLOCK = [case for case in CASES if case[0] not in (ChangeKind.WORK, ChangeKind.DROP)]
+
+
+@contextmanager
+def statement(session: Session, *texts: str) -> Iterator[list[str]]:
+    """Sends statements from another thread, and gives how they have ended."""
+    ended: list[str] = []
+
+    def send() -> None:
+        try:
+            for text in texts:
+                session.execute(text)
+            ended.append("")
+        except errors.Error as problem:
+            ended.append(problem.sqlstate)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    yield ended
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+@pytest.fixture
+def session(node: Node) -> Iterator[Session]:
+    opened = Session(node)
+    yield opened
+    opened.close()
+
+
+def waits(session: Session, job_id: int) -> None:
+    wait_until(lambda: any(f"waits for job {job_id}" in notice for notice in session.notices), "it to say so")
+
+
+@pytest.mark.parametrize(("kind", "sql"), CASES, ids=[sql for _, sql in CASES])
+def test_while_a_job_works(node: Node, session: Session, kind: ChangeKind, sql: str):
+    job_id = begin(node, UNIQUE)
+    answer = decide(ChangeKind.WORK, kind).answer
+    if answer is Answer.PROCEED:
+        session.execute(sql)
+        run(node, job_id)
+        judge(node, job_id, JobStatus.SUCCEEDED)
+        return
+    with statement(session, sql) as ended:
+        waits(session, job_id)
+        assert not ended
+        run(node, job_id)
+    assert ended == [""]
+    status = JobStatus.CANCELED if answer is Answer.CANCEL else JobStatus.SUCCEEDED
+    record = node.parts.catalog.job(job_id)
+    assert record is not None
+    assert record.status is status
+
+
+@pytest.mark.parametrize("sql", ["drop table item", "truncate item", "alter table item add column more int"])
+def test_lock_timeout_ends_the_wait(node: Node, session: Session, sql: str):
+    job_id = begin(node, UNIQUE)
+    session.execute("set lock_timeout = '50ms'")
+    with pytest.raises(errors.LockNotAvailable, match=f"job {job_id}"):
+        session.execute(sql)
+
+
+def test_a_drop_waits_for_what_is_past_its_point_of_no_return(node: Node, session: Session):
+    job_id = begin(node, UNIQUE)
+    ended: list[list[str]] = []
+
+    def drop() -> None:
+        FAULTS.disarm()
+        with statement(session, "set lock_timeout = '50ms'", "drop table item") as answer:
+            ended.append(answer)
+
+    FAULTS.arm("job.published", drop, 2)
+    run(node, job_id)
+    assert ended == [["55P03"]]
+    judge(node, job_id, JobStatus.SUCCEEDED)
+    session.execute("drop table item")
+
+
+@pytest.mark.parametrize(("kind", "sql"), IN_BLOCK, ids=[sql for _, sql in IN_BLOCK])
+def test_in_a_block_it_is_the_same(node: Node, session: Session, kind: ChangeKind, sql: str):
+    """What needs no job waits there too, and then finds what the job has done."""
+    job_id = begin(node, UNIQUE)
+    proceeds = decide(ChangeKind.WORK, kind).answer is Answer.PROCEED
+    with statement(session, "begin", "insert into other values (1001, 'x')", sql) as ended:
+        if not proceeds:
+            waits(session, job_id)
+            assert not ended
+            run(node, job_id)
+    assert ended == [""]
+    session.execute("commit")
+    if proceeds:
+        run(node, job_id)
+    assert ask(node, "select status from seachange.jobs") == [("succeeded",)]
+    assert ask(node, "select count(*) from other where id = 1001") == [(1,)]
+
+
+def test_in_a_block_lock_timeout_ends_the_wait(node: Node, session: Session):
+    job_id = begin(node, UNIQUE)
+    session.execute("set lock_timeout = '50ms'")
+    session.execute("begin")
+    with pytest.raises(errors.LockNotAvailable, match=f"job {job_id}"):
+        session.execute("alter table item add column more int")
+    session.execute("rollback")
+
+
+@pytest.mark.parametrize(
+    "first", [["begin", "select count(*) from item"], ["begin isolation level serializable", "select 1"]]
+)
+def test_in_a_block_whose_snapshot_stays_behind_it_is_to_be_run_again(node: Node, session: Session, first: list[str]):
+    job_id = begin(node, UNIQUE)
+    with statement(session, *first, "alter table item add column more int") as ended:
+        waits(session, job_id)
+        run(node, job_id)
+    assert ended == ["40001"]
+    session.execute("rollback")
+
+
+def test_in_a_block_what_needs_a_job_is_refused_at_once(node: Node, session: Session):
+    begin(node, UNIQUE)
+    session.execute("begin")
+    with pytest.raises(errors.FeatureNotSupported) as caught:
+        session.execute("create index item_more on item (category)")
+    assert "outside" in (caught.value.hint or "")
+    session.execute("rollback")
+
+
+def test_jobs_of_other_tables_are_not_waited_for(node: Node, session: Session):
+    """One is held inside of its backfill; all kinds of changes of another table come and go meanwhile."""
+    job_id = begin(node, UNIQUE)
+    done = threading.Event()
+    FAULTS.arm("job.built", lambda: done.wait(60))
+    running = threading.Thread(target=lambda: run(node, job_id))
+    running.start()
+    wait_until(lambda: FAULTS.counts().get("job.built"), "the first to be at its work")
+    for sql in (
+        "create unique index other_code on other (code)",
+        "alter table other add column more int default 3",
+        "alter table other add constraint positive check (id > 0)",
+        "truncate other",
+        "drop table other",
+        "create table another (id int primary key)",
+    ):
+        session.execute(sql)
+    assert running.is_alive()
+    done.set()
+    running.join()
+    assert indexes(node)["item_code"] == "PUBLIC"
+    assert not [notice for notice in session.notices if "waits" in notice]
