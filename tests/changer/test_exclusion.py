@@ -15,6 +15,9 @@ from seachange.runtime.faults import FAULTS
 from tests.changer.changing import UNIQUE, ask, begin, indexes, judge, run
 from tests.support.workers import wait_until
 
+# What is decided here does not depend on the catalog; the last test, of jobs that run, is for both.
+ON_SQLITE = pytest.mark.parametrize("catalog_kind", ["sqlite"])
+
 BY_KIND = {
     ChangeKind.LABEL: ["comment on table item is 'things'", "comment on column item.code is 'a code'"],
     ChangeKind.METADATA: [
@@ -62,6 +65,7 @@ def waits(session: Session, job_id: int) -> None:
     wait_until(lambda: any(f"waits for job {job_id}" in notice for notice in session.notices), "it to say so")
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(("kind", "sql"), CASES, ids=[sql for _, sql in CASES])
 def test_while_a_job_works(node: Node, session: Session, kind: ChangeKind, sql: str):
     job_id = begin(node, UNIQUE)
@@ -82,6 +86,7 @@ def test_while_a_job_works(node: Node, session: Session, kind: ChangeKind, sql: 
     assert record.status is status
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("sql", ["drop table item", "truncate item", "alter table item add column more int"])
 def test_lock_timeout_ends_the_wait(node: Node, session: Session, sql: str):
     job_id = begin(node, UNIQUE)
@@ -90,6 +95,7 @@ def test_lock_timeout_ends_the_wait(node: Node, session: Session, sql: str):
         session.execute(sql)
 
 
+@ON_SQLITE
 def test_a_drop_waits_for_what_is_past_its_point_of_no_return(node: Node, session: Session):
     job_id = begin(node, UNIQUE)
     ended: list[list[str]] = []
@@ -106,6 +112,7 @@ def test_a_drop_waits_for_what_is_past_its_point_of_no_return(node: Node, sessio
     session.execute("drop table item")
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(("kind", "sql"), IN_BLOCK, ids=[sql for _, sql in IN_BLOCK])
 def test_in_a_block_it_is_the_same(node: Node, session: Session, kind: ChangeKind, sql: str):
     """What needs no job waits there too, and then finds what the job has done."""
@@ -124,6 +131,7 @@ def test_in_a_block_it_is_the_same(node: Node, session: Session, kind: ChangeKin
     assert ask(node, "select count(*) from other where id = 1001") == [(1,)]
 
 
+@ON_SQLITE
 def test_in_a_block_lock_timeout_ends_the_wait(node: Node, session: Session):
     job_id = begin(node, UNIQUE)
     session.execute("set lock_timeout = '50ms'")
@@ -133,6 +141,7 @@ def test_in_a_block_lock_timeout_ends_the_wait(node: Node, session: Session):
     session.execute("rollback")
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "first", [["begin", "select count(*) from item"], ["begin isolation level serializable", "select 1"]]
 )
@@ -145,6 +154,7 @@ def test_in_a_block_whose_snapshot_stays_behind_it_is_to_be_run_again(node: Node
     session.execute("rollback")
 
 
+@ON_SQLITE
 def test_in_a_block_what_needs_a_job_is_refused_at_once(node: Node, session: Session):
     begin(node, UNIQUE)
     session.execute("begin")
@@ -158,7 +168,11 @@ def test_jobs_of_other_tables_are_not_waited_for(node: Node, session: Session):
     """One is held inside of its backfill; all kinds of changes of another table come and go meanwhile."""
     job_id = begin(node, UNIQUE)
     done = threading.Event()
-    FAULTS.arm("job.built", lambda: done.wait(60))
+
+    def hold() -> None:
+        done.wait(60)
+
+    FAULTS.arm("job.built", hold)
     running = threading.Thread(target=lambda: run(node, job_id))
     running.start()
     wait_until(lambda: FAULTS.counts().get("job.built"), "the first to be at its work")

@@ -80,7 +80,8 @@ TRANSIENT: list[errors.Error] = [
 ]
 
 
-@pytest.mark.parametrize("point", ["job.drained", "job.unit", "job.attached", "job.validated", "job.published:2"])
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
+@pytest.mark.parametrize("point", ["job.drained", "job.unit", "job.validated", "job.published:2"])
 @pytest.mark.parametrize("problem", TRANSIENT, ids=lambda problem: type(problem).__name__)
 def test_what_may_be_better_later_is_tried_again(node: Node, point: str, problem: errors.Error):
     job_id = begin(node, UNIQUE)
@@ -103,7 +104,8 @@ def test_what_stays_as_it_is_takes_the_change_back_in_the_end(node: Node):
     assert len(events(node, "tries again")) == ATTEMPTS_MAX - 1
 
 
-@pytest.mark.parametrize("point", ["job.drained", "job.unit", "job.built", "job.validated"])
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
+@pytest.mark.parametrize("point", ["job.drained", "job.unit", "job.validated"])
 def test_a_mistake_of_ours_takes_the_change_back_and_leaves_its_trace(node: Node, point: str):
     job_id = begin(node, UNIQUE)
     fail_at(point, KeyError("unheard of"), 1)

@@ -55,6 +55,12 @@ class SqlProcess:
         """How it ended: by itself, or by a fault."""
         return self._process.wait()
 
+    @property
+    def is_stopped(self) -> bool:
+        """By SIGSTOP."""
+        stat = Path(f"/proc/{self._process.pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[0] == "T"
+
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 

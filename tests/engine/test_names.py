@@ -43,6 +43,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
 @pytest.mark.parametrize(("first", "second", "code"), PAIRS)
 def test_of_two_that_are_planned_at_the_same_time_one_is_refused(
     nodes: tuple[Node, Node], first: str, second: str, code: str
