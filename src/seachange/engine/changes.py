@@ -144,7 +144,8 @@ class NodeChanges:
         """The descriptors as of the head are those that the job was left with, unless its record has moved on since:
         a runner that was overtaken would build on what another has taken back."""
         record = self._parts.catalog.job(job.id)
-        if record is None or record.revision != job.expected:
+        # One that is queued is created by its first record.
+        if (record.revision if record is not None else 0) != job.expected:
             raise Lost(f"job {job.id} was taken up by another")
 
     def holders(self, below: Seq) -> tuple[Holder, ...]:
