@@ -154,13 +154,17 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class ViewQuery:
-    """`relation_ids` are those that it reads, `column_uses` the columns (table, column) among them."""
+    """`relation_ids` are those that it reads, `column_uses` the columns (table, column) among them. The text knows them
+    by the names that they had: `names` are those of relations (schema, name, id), the schema empty where the text has
+    none; `column_names` those of the columns."""
 
     view_id: DescriptorId
     query: str
     columns: tuple[str, ...]
     relation_ids: tuple[DescriptorId, ...]
     column_uses: tuple[tuple[TableId, ColumnId], ...]
+    names: tuple[tuple[str, str, DescriptorId], ...] = ()
+    column_names: tuple[str, ...] = ()
 
 
 # Columns.

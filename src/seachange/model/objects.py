@@ -83,6 +83,8 @@ class View:
     columns: tuple[str, ...]
     relation_ids: tuple[DescriptorId, ...]
     column_uses: tuple[tuple[TableId, ColumnId], ...]
+    names: tuple[tuple[str, str, DescriptorId], ...] = ()
+    column_names: tuple[str, ...] = ()
     database: str = DEFAULT_DATABASE
     access: Access = Access()  # noqa: RUF009 - a value
 

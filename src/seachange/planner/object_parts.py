@@ -55,7 +55,13 @@ def decompose(descriptor: Descriptor) -> Parts:
                 own += [elements.EnumValue(id_, value.id, value.rank), elements.EnumLabel(id_, value.id, value.label)]
         case objects.View(id=id_):
             query = elements.ViewQuery(
-                id_, descriptor.query, descriptor.columns, descriptor.relation_ids, descriptor.column_uses
+                id_,
+                descriptor.query,
+                descriptor.columns,
+                descriptor.relation_ids,
+                descriptor.column_uses,
+                descriptor.names,
+                descriptor.column_names,
             )
             own = [elements.View(id_), query]
     own.insert(1, namespace_of(descriptor))
@@ -175,6 +181,8 @@ def _view(element: elements.View, version: int, parts: Mapping[Element, State]) 
         query.columns,
         query.relation_ids,
         query.column_uses,
+        query.names,
+        query.column_names,
         entry.database,
         compose_access(parts),
     )

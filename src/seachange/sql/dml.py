@@ -18,7 +18,7 @@ from seachange.sql.job_calls import JobSelect, calls_job
 from seachange.sql.locking import LockingSelect
 from seachange.sql.operands import check_argument_count
 from seachange.sql.output import output_names
-from seachange.sql.plan import Plan, is_same_table
+from seachange.sql.plan import Plan
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import run_query
 from seachange.sql.result import Result
@@ -79,7 +79,8 @@ def compile_select(tree: exp.Expr) -> Template:
 def select_key_table(tree: exp.Expr, port: TransactionPort) -> str | None:
     """The name of the table that a query looks up one row in, if that is all it does."""
     target = simple_target(tree)
-    if target is None or compile_key_select(tree, target, target.resolve(port)) is None:
+    table = target.find_table(port) if target is not None else None
+    if target is None or table is None or compile_key_select(tree, target, table) is None:
         return None
     return target.name
 
@@ -87,7 +88,8 @@ def select_key_table(tree: exp.Expr, port: TransactionPort) -> str | None:
 def selects_by_index(tree: exp.Expr, port: TransactionPort, values: Sequence[Any]) -> bool:
     """Whether a query is answered from few rows found through an index, without DuckDB."""
     target = simple_target(tree)
-    fast = compile_fast_select(tree, target, target.resolve(port)) if target is not None else None
+    table = target.find_table(port) if target is not None else None
+    fast = compile_fast_select(tree, target, table) if target is not None and table is not None else None
     return isinstance(fast, IndexSelect) and fast.run(port, values) is not None
 
 
@@ -117,14 +119,16 @@ class Select:
         self._expected = max(self._template.parameters, default=0)
         self._target: Target | None = simple_target(tree)
         self._by_key: KeySelect | IndexSelect | None = None
-        if self._target is not None:
-            self._by_key = compile_fast_select(tree, self._target, self._target.resolve(port))
+        table = self._target.find_table(port) if self._target is not None else None
+        if self._target is not None and table is not None:
+            self._by_key = compile_fast_select(tree, self._target, table)
 
     def is_current(self, port: TransactionPort) -> bool:
         # The general form names no version of any table.
         if self._target is None or self._by_key is None:
             return True
-        return is_same_table(port, self._target, self._by_key.table)
+        found = self._target.find_table(port)
+        return found is self._by_key.table or found == self._by_key.table
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         if self._by_key is not None:

@@ -43,12 +43,14 @@ class DuckRows:
 
 
 class DuckSession:
+    # Who answers calls of sequences; most sessions have none.
+    _caller: Caller | None = None
+    _port: SequencePort | None = None
+
     def __init__(self, cursor: duckdb.DuckDBPyConnection, session_values: Mapping[str, Any]) -> None:
         self._cursor = cursor
         self._session_values = dict(session_values)
         self._registered: dict[str, Any] = {}
-        self._caller: Caller | None = None
-        self._port: SequencePort | None = None
         self._zone = UTC
         self._wrapped: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {}
         # 7 / 2 is 3 in PostgreSQL.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from seachange.sql.guard import function_name
@@ -69,3 +71,17 @@ def _cast_name(node: exp.Cast) -> str | None:
     if inner not in (None, UNNAMED):
         return inner
     return str(node.to.sql("postgres")).lower().split("(")[0]
+
+
+def apply_names(chosen: Sequence[str | None] | None, found: Sequence[str]) -> list[str]:
+    """PostgreSQL's names where the text decides them: up to the first star, and from the last one on."""
+    names = list(found)
+    if chosen is None:
+        return names
+    stars = [i for i, name in enumerate(chosen) if name is None]
+    before = chosen if not stars else chosen[: stars[0]]
+    after = () if not stars else chosen[stars[-1] + 1 :]
+    names[: len(before)] = [str(name) for name in before]
+    if after:
+        names[-len(after) :] = [str(name) for name in after]
+    return names

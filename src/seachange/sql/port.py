@@ -72,6 +72,8 @@ class TransactionPort(Protocol):
     def objects(self) -> tuple[Descriptor, ...]:
         """All descriptors but tables."""
 
+    def table_by_id(self, table_id: TableId) -> Table | None: ...
+
     def object_by_id(self, id_: DescriptorId) -> Descriptor | None: ...
 
     def references_to(self, table: Table) -> tuple[Reference, ...]:

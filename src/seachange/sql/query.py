@@ -10,21 +10,25 @@ import pyarrow as pa
 from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.model.objects import Sequence as SequenceObject
+from seachange.model.objects import View
 from seachange.model.scan import Scan
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.links import follow_links
+from seachange.sql.output import apply_names
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, duck_column
 from seachange.sql.seek import bind_demands
 from seachange.sql.system import is_system, scan_system
 from seachange.sql.template import TableReference, Template, parameter_name
+from seachange.sql.views import add_session_values, bind_view
 
 
 def bind_query(
     template: Template, port: TransactionPort, values: Sequence[Any], given: Mapping[str, Any] | None = None
 ) -> DuckQuery:
     """The template with the scans of its tables at the statement's snapshot."""
-    scans = scan_tables(template, port, values, given)
+    views: list[DuckQuery] = []
+    scans = scan_tables(template, port, values, given, views)
     parameters: dict[str, Any] = {parameter_name(n): values[n - 1] for n in template.parameters}
     relations: dict[str, Any] = {}
     for scan in scans.values():
@@ -34,13 +38,18 @@ def bind_query(
     if hidden_by_cte:
         raise errors.DuplicateTable(name=min(hidden_by_cte))
     sql = template.fill([scans[r].sql for r in template.tables])
-    return DuckQuery(sql, parameters, relations, template.session_values)
+    return add_session_values(DuckQuery(sql, parameters, relations, template.session_values), views)
 
 
 def scan_tables(
-    template: Template, port: TransactionPort, values: Sequence[Any], given: Mapping[str, Any] | None = None
+    template: Template,
+    port: TransactionPort,
+    values: Sequence[Any],
+    given: Mapping[str, Any] | None = None,
+    views: list[DuckQuery] | None = None,
 ) -> dict[TableReference, Scan]:
-    """How each table is read; `given` are Arrow tables for those references that are not to tables of the catalog."""
+    """How each table is read; `given` are Arrow tables for those references that are not to tables of the catalog.
+    `views` is told of the queries that stand for views."""
     scans: dict[TableReference, Scan] = {}
     # Of tables that are linked, those first that the statement demands something of: their rows lead to the others.
     known: dict[int, tuple[Table, Scan]] = {}
@@ -55,8 +64,12 @@ def scan_tables(
             if isinstance(table, SequenceObject):
                 scans[reference] = _scan_sequence(table, port, len(scans))
                 continue
-            if not isinstance(table, Table):
-                raise errors.WrongObjectType(name=reference.name, kind="table")
+            if isinstance(table, View):
+                query = bind_view(table, port)
+                scans[reference] = Scan(query.sql, query.parameters, query.relations, "view")
+                if views is not None:
+                    views.append(query)
+                continue
             conditions = bind_demands(reference.demands, table, values) if reference.demands else ()
             linked = follow_links(reference.links, table, known)
             scan = port.scan(table, reference.hidden, reference.columns, reference.sought, (*conditions, *linked))
@@ -93,15 +106,4 @@ def run_query(template: Template, port: TransactionPort, duck: DuckSession, valu
 
 
 def result_names(template: Template, found: Sequence[str]) -> list[str]:
-    """PostgreSQL's names where the text decides them: up to the first star, and from the last one on."""
-    names = list(found)
-    chosen = template.names
-    if chosen is None:
-        return names
-    stars = [i for i, name in enumerate(chosen) if name is None]
-    before = chosen if not stars else chosen[: stars[0]]
-    after = () if not stars else chosen[stars[-1] + 1 :]
-    names[: len(before)] = [str(name) for name in before]
-    if after:
-        names[-len(after) :] = [str(name) for name in after]
-    return names
+    return apply_names(template.names, found)

@@ -35,6 +35,7 @@ from seachange.sql.ddl.tags import command_tag
 from seachange.sql.duck import DuckSession
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result
+from seachange.sql.views import settle_view
 
 # Ids are taken in blocks: how many a statement needs is known only when it has been planned.
 _ID_BLOCK = 8
@@ -42,8 +43,6 @@ _ID_BLOCK = 8
 # What can be planned and not yet be executed.
 _NOT_EXECUTED: dict[type[Element], str] = {
     elements.EnumType: "an enum type",
-    elements.View: "a view",
-    elements.ViewQuery: "a view",
     elements.Database: "a database",
 }
 
@@ -158,6 +157,8 @@ def _publish(
         verify_checks(before, after, duck)
         verify_computed(before, after, duck)
         after = settle_indexes(before, after, duck)
+    if isinstance(after, View):
+        after = settle_view(before if isinstance(before, View) else None, after, port, duck)
     port.publish(before, after)
 
 

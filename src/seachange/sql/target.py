@@ -10,6 +10,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
+from seachange.model.objects import View
 from seachange.model.states import REFUSING
 from seachange.sql.default_text import is_drawn
 from seachange.sql.operands import NULL, DefaultValue, Given, Operand
@@ -28,7 +29,17 @@ class Target:
     def resolve(self, port: TransactionPort) -> Table:
         if is_system(self.schema, self.name):
             raise errors.NotInPrerequisiteState(detail=f"view {self.schema}.{self.name} cannot be changed")
-        return port.table(self.schema, self.name)
+        found = port.relation(self.schema, self.name)
+        if isinstance(found, View):
+            raise errors.NotInPrerequisiteState(detail=f'view "{self.name}" cannot be changed, only read')
+        if not isinstance(found, Table):
+            raise errors.WrongObjectType(name=self.name, kind="table")
+        return found
+
+    def find_table(self, port: TransactionPort) -> Table | None:
+        """None if it is a view or sequence."""
+        found = port.relation(self.schema, self.name)
+        return found if isinstance(found, Table) else None
 
 
 def folded(identifier: exp.Expr) -> str:

@@ -42,7 +42,6 @@ from seachange.planner.builders.identity import add_identity_parts, add_serial
 from seachange.planner.builders.lookup import find_type
 from seachange.planner.builders.primary_key import refuse_second_key
 from seachange.planner.builders.rebuild import rebuild_primary
-from seachange.planner.builders.view import refuse_if_read
 
 
 def add_column(draft: Draft, table_id: TableId, action: AddColumn) -> None:
@@ -212,7 +211,6 @@ def rename_column(draft: Draft, table_id: TableId, action: RenameColumn) -> None
     column_id = draft.column(table_id, action.name)
     if draft.select(elements.ColumnName, table_id=table_id, name=action.new_name):
         raise errors.DuplicateColumn(name=action.new_name)
-    refuse_if_read(draft, table_id, f"renaming column {action.name} of {draft.name_of(table_id)}", column_id)
     old = elements.ColumnName(table_id, column_id, action.name)
     if action.name.lower() != action.new_name.lower():
         check_case(draft, table_id, action.new_name)

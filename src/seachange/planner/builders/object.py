@@ -12,7 +12,6 @@ from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import ALWAYS, Kinds, find_object, refuse_taken
 from seachange.planner.builders.schema import check_schema_name, is_taken
-from seachange.planner.builders.view import refuse_if_read
 
 # ALTER TABLE takes other relations too.
 _RELATIONS: dict[ObjectKind, Kinds] = {ObjectKind.TABLE: frozenset({ObjectKind.VIEW, ObjectKind.SEQUENCE})}
@@ -35,7 +34,6 @@ def rename(draft: Draft, found: Found, new_name: str) -> None:
         case kind:
             entry = draft.entry(found.id)
             refuse_taken(draft, kind, entry.schema, new_name)
-            refuse_if_read(draft, found.id, f"renaming {kind} {entry.name}")
             draft.replace(entry, replace(entry, name=new_name))
 
 
@@ -58,8 +56,6 @@ def _rename_schema(draft: Draft, id_: DescriptorId, new_name: str) -> None:
     if is_taken(draft, ObjectKind.SCHEMA, new_name):
         raise errors.DuplicateSchema(name=new_name)
     inside = draft.directory.objects_in(entry.name)
-    for found in inside:
-        refuse_if_read(draft, found.id, f"renaming schema {entry.name}")
     draft.replace(entry, replace(entry, name=new_name))
     for found in inside:
         moved = draft.entry(found.id)
@@ -115,7 +111,6 @@ def _move(draft: Draft, id_: DescriptorId, schema: str) -> None:
     entry = draft.entry(id_)
     if entry.schema == schema:
         return
-    refuse_if_read(draft, id_, f"moving {entry.kind} {entry.name} into another schema")
     refuse_taken(draft, entry.kind, schema, entry.name)
     for index in draft.select(elements.IndexName, table_id=id_):
         refuse_taken(draft, ObjectKind.INDEX, schema, index.name)

@@ -1,8 +1,8 @@
 """CREATE VIEW, and what the views there are hold in place.
 
 A view keeps the text of its query, and by id the relations and columns that the text names: whoever expands it shows
-the text these columns only, so that a column added later does not turn up in a `*`. What the text names must keep its
-name while the view is there.
+the text these columns only, so that a column added later does not turn up in a `*`, and under the names that they had,
+so that they may be renamed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def _resolve(draft: Draft, statement: CreateView) -> elements.ViewQuery:
                 raise errors.UndefinedColumn(name=column, relation=relation)
             used.update(dict.fromkeys(found))
     ids = tuple(dict.fromkeys(relations.values()))
-    return elements.ViewQuery(DescriptorId(0), statement.query, statement.columns, ids, tuple(used))
+    names = tuple((name.schema or "", name.name, id_) for name, id_ in relations.items())
+    columns = tuple(draft.column_name(*use) for use in used)
+    return elements.ViewQuery(DescriptorId(0), statement.query, statement.columns, ids, tuple(used), names, columns)
 
 
 def _relation(draft: Draft, name: RelationName) -> DescriptorId:
@@ -108,7 +110,7 @@ def _columns(draft: Draft, id_: DescriptorId, name: str | None) -> Iterator[tupl
 
 
 def refuse_if_read(draft: Draft, id_: DescriptorId, doing: str, column_id: ColumnId | None = None) -> None:
-    """The text of a view names what it reads: to change the name the view has to be made again."""
+    """Of what a view reads, the type stays the same: to change it the view has to be made again."""
     draft.load_all()
     if column_id is None:
         views = draft.select(elements.ViewQuery, relation_ids=id_)

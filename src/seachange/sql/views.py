@@ -1,0 +1,111 @@
+"""Views in queries: the query of a view stands where the view does.
+
+**Invariant:** the text of a view sees what it saw when the view was created: the same relations and columns, by their
+ids, under the names that they had. Renames, another search path and columns that were added since change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.descriptor import Table
+from seachange.model.objects import View
+from seachange.model.scan import Scan
+from seachange.sql.duck import DuckQuery, DuckSession
+from seachange.sql.output import apply_names, output_names
+from seachange.sql.port import TransactionPort
+from seachange.sql.template import TableReference, Template, compile_template
+from seachange.sql.tokens import split_script
+from seachange.sql.tree import parse_tree
+from seachange.storage.plan import quote
+
+
+@lru_cache(maxsize=512)
+def _template(query: str) -> Template:
+    (raw,) = split_script(query)
+    tree = parse_tree(raw)
+    return compile_template(_select_values(tree) if isinstance(tree, exp.Values) else tree)
+
+
+def _select_values(tree: exp.Values) -> exp.Select:
+    names = [exp.to_identifier(str(name)) for name in output_names(tree) or ()]
+    tree.set("alias", exp.TableAlias(this=exp.to_identifier("values", quoted=True), columns=names))
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree))
+
+
+def bind_view(view: View, port: TransactionPort) -> DuckQuery:
+    """The rows of a view, under the names of its columns."""
+    query = _bind(view, port)
+    if not view.columns:
+        return query
+    names = ", ".join(quote(name) for name in view.columns)
+    return replace(query, sql=f"SELECT * FROM ({query.sql}) AS view_rows({names})")  # noqa: S608 - generated
+
+
+def _bind(view: View, port: TransactionPort) -> DuckQuery:
+    template = _template(view.query)
+    sources = {reference: _bind_source(view, reference, port) for reference in template.tables}
+    parameters = {name: value for source in sources.values() for name, value in source.parameters.items()}
+    relations = {name: table for source in sources.values() for name, table in source.relations.items()}
+    known = {name for source in sources.values() for name in source.session_values}
+    return DuckQuery(
+        template.fill([sources[reference].sql for reference in template.tables]),
+        parameters,
+        relations,
+        tuple(sorted(known | set(template.session_values))),
+    )
+
+
+def _bind_source(view: View, reference: TableReference, port: TransactionPort) -> DuckQuery:
+    ids = {(schema or None, name): id_ for schema, name, id_ in view.names}
+    id_ = ids[reference.schema, reference.name]
+    table = port.table_by_id(id_)
+    if table is not None:
+        scan = _scan(view, table, port)
+        return DuckQuery(scan.sql, scan.parameters, scan.relations)
+    inner = port.object_by_id(id_)
+    if not isinstance(inner, View):
+        raise errors.Bug(detail=f"view {view.name} reads relation {id_}, which is not there")
+    return bind_view(inner, port)
+
+
+def _scan(view: View, table: Table, port: TransactionPort) -> Scan:
+    """The columns that the view knows, under the names that it knows them by."""
+    pairs = zip(view.column_uses, view.column_names, strict=True)
+    used = [(table.column_by_id[column], name) for (id_, column), name in pairs if id_ == table.id]
+    scan = port.scan(table, columns=frozenset(column.name.lower() for column, _ in used))
+    shown = ", ".join(f"{quote(column.name)} AS {quote(name)}" for column, name in used) or "*"
+    return replace(scan, sql=f"SELECT {shown} FROM ({scan.sql})")  # noqa: S608 - quoted
+
+
+def settle_view(before: View | None, after: View, port: TransactionPort, duck: DuckSession) -> View:
+    """Has DuckDB look at the query of a new view, and gives the view the names of its columns."""
+    if before is not None and (before.query, before.columns) == (after.query, after.columns):
+        return after
+    query = _bind(after, port)
+    names, _ = duck.describe(query)
+    found = [*after.columns, *apply_names(_template(after.query).names, names)[len(after.columns) :]]
+    if len(found) > len(names):
+        raise errors.SyntaxProblem(detail="CREATE VIEW specifies more column names than columns")
+    _check_distinct(found)
+    if before is not None and tuple(found[: len(before.columns)]) != before.columns:
+        raise errors.InvalidTableDefinition(name=after.name, detail="columns of a view keep their names and order")
+    return replace(after, columns=tuple(found))
+
+
+def _check_distinct(names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise errors.DuplicateColumn(name=name)
+        seen.add(name)
+
+
+def add_session_values(query: DuckQuery, views: Iterable[DuckQuery]) -> DuckQuery:
+    more = {name for view in views for name in view.session_values}
+    return replace(query, session_values=tuple(sorted({*query.session_values, *more}))) if more else query
