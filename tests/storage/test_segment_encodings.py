@@ -111,3 +111,15 @@ def test_no_row_with_nan_is_skipped(tmp_path):
     for condition in ("c2 > 5", "c2 = CAST('nan' AS DOUBLE)", "c3 > 5"):
         found = duckdb.execute(f"SELECT c1 FROM read_parquet('{path}') WHERE {condition}").fetchall()
         assert found == [(2,)], condition
+
+
+@pytest.mark.parametrize(("type_", "value"), [(TEXT, "x"), (SqlType(Kind.BYTEA), b"")])
+def test_no_row_is_taken_for_null(tmp_path, type_, value):
+    """DuckDB 2.0.0 takes all values of a row group for NULL if they are one text and NULLs, by its statistics."""
+    store = Store(tmp_path)
+    shape = store.shape([BIGINT, type_], [0], row_group_rows=4)
+    (segment,) = store.write(shape, [(i, None if i % 2 else value) for i in range(4)])
+    path = store.warehouse.path(segment)
+    for condition in ("c2 IS NULL", "c2 IS NULL OR c2 > c2"):
+        found = duckdb.execute(f"SELECT c1 FROM read_parquet('{path}') WHERE {condition} ORDER BY 1").fetchall()
+        assert found == [(1,), (3,)], condition

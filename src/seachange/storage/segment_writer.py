@@ -143,7 +143,7 @@ class SegmentWriter:
             compression=encodings.compression,
             column_encoding=encodings.encoding or None,
             use_dictionary=list(encodings.dictionary) or False,
-            write_statistics=_orderly(table) or False,
+            write_statistics=_orderly(table, group_rows) or False,
             # DuckDB unpacks decimals of up to 18 digits twice as fast from integers as from bytes.
             store_decimal_as_integer=True,
             # Pages are cut by their rows alone, so that they begin at the same rows in all columns.
@@ -170,14 +170,37 @@ class SegmentWriter:
                 self._files.delete(segment_name(segment_id))
 
 
-def _orderly(table: pa.Table) -> list[str]:
-    """Columns whose statistics tell the truth: those of Parquet leave out NaN, which DuckDB sorts above all numbers and
-    by which it would skip rows that a condition holds for."""
+def _orderly(table: pa.Table, group_rows: int) -> list[str]:
+    """Columns of whose statistics DuckDB draws the right conclusions."""
     return [
         field.name
         for field, column in zip(table.schema, table.columns, strict=True)
-        if not (pa.types.is_floating(field.type) and pc.any(pc.is_nan(column)).as_py())
+        if not (_has_nan(column) or _has_constant_with_nulls(column, group_rows))
     ]
+
+
+def _has_nan(column: pa.ChunkedArray) -> bool:
+    """Statistics of Parquet leave out NaN, which DuckDB sorts above all numbers and by which it would skip rows that a
+    condition holds for."""
+    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
+
+
+def _has_constant_with_nulls(column: pa.ChunkedArray, group_rows: int) -> bool:
+    """Where all texts of a row group are the same, and some are NULL, DuckDB 2.0.0 takes all of them for NULL when it
+    is asked which ones are."""
+    if not column.null_count or not _is_bytes(column.type):
+        return False
+    for start in range(0, len(column), group_rows):
+        group = column.slice(start, group_rows)
+        if group.null_count:
+            bounds = pc.min_max(group)
+            if bounds["min"].is_valid and bounds["min"] == bounds["max"]:
+                return True
+    return False
+
+
+def _is_bytes(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_binary(type_))
 
 
 @contextmanager
