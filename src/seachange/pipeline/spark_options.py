@@ -18,6 +18,7 @@ _CONF = {
     "spark.ui.enabled": "false",
     # Progress bars on the terminal also make every job wait for their next tick.
     "spark.ui.showConsoleProgress": "false",
+    "spark.python.daemon.module": "seachange.pipeline.spark.daemon",
     # A task that is cancelled is killed soon: what it wrote is garbage anyway.
     "spark.python.task.killTimeout": "200ms",
     # Kernels sort in DuckDB; nothing is cached or shuffled in the JVM.

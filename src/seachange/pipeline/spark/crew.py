@@ -34,9 +34,9 @@ TICK_SECONDS = 0.2
 # Work is cut into about so many tasks, so that they can be shared out evenly, but not into tasks of less than a second.
 _TASKS = 16
 _TASK_ROWS_MIN = 500_000
-# Ids are reserved for the first attempts at a task; after those it is sent again.
+# Ids are reserved for the first attempts at a task; after those it is sent again, once.
 _ATTEMPTS = 2
-_ROUNDS_MAX = 4
+_ROUNDS_MAX = 2
 
 
 @dataclass(slots=True)
@@ -132,13 +132,16 @@ class _Shift:
         self.crew.workshop.give_up([id_ for ids in sent.ids[attempt:] for id_ in ids if id_ not in used])
 
     def _send_again(self, outcome: Again, sent: _Sent) -> None:
+        if outcome.too_few:
+            # However wide its rows are, it has enough at some time.
+            self._send(sent.place, len(sent.ids[0]) * 2 + 2, sent.round)
+            return
         if sent.round >= _ROUNDS_MAX:
             raise errors.SparkFailed(
                 detail=f"the executors were lost too often: {self.tasks[sent.place].title}",
                 log=self.crew.application.log,
             )
-        count = len(sent.ids[0])
-        self._send(sent.place, count * 2 + 2 if outcome.too_few else count, sent.round + 1)
+        self._send(sent.place, len(sent.ids[0]), sent.round + 1)
 
     def end(self) -> None:
         """Nothing is sent any more, and what runs is killed."""

@@ -1,0 +1,43 @@
+"""Tasks that go wrong. Executors do not know this module: it is sent along."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from seachange import errors
+from seachange.pipeline.workshop import Workshop
+
+
+@dataclass(frozen=True)
+class Troubled:
+    """Leaves a mark in a folder at every attempt; the first `failing` of them end as `how` says."""
+
+    folder: Path
+    how: str
+    failing: int = 1
+    segments: int = 1
+    title: str = "a task in trouble"
+
+    def run(self, workshop: Workshop) -> list[int]:
+        before = len(list(self.folder.iterdir()))
+        (self.folder / f"{before}-{os.getpid()}").touch()
+        taken = workshop.take(1)
+        Path(workshop.warehouse.files.path(f"{taken[0]}")).write_text("x")
+        if before < self.failing:
+            self.fail(workshop)
+        return [int(id_) for id_ in taken]
+
+    def fail(self, workshop: Workshop) -> None:
+        match self.how:
+            case "raise":
+                raise RuntimeError("an executor has a bad day")
+            case "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "refuse":
+                raise errors.DivisionByZero()
+            case "ask":
+                workshop.take(5)
+            case _:
+                time.sleep(60)

@@ -1,0 +1,53 @@
+"""Backfills by Spark give the entries that an oracle gives, whatever the rows are and wherever they lie."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from seachange.model.work import UnitDone
+from seachange.pipeline.backfill import backfill
+from seachange.pipeline.crew import Sizes
+from seachange.pipeline.spark.crew import SparkCrew
+from seachange.pipeline.spark.executor import Site
+from seachange.pipeline.spark.host import Application
+from seachange.sql.duck_errors import translate_error
+from seachange.storage.spill import SortLimits
+from tests.pipeline.test_backfill_properties import SIZES, build_world, has_entry, worlds
+from tests.pipeline.worlds import World, assert_generation
+
+
+class SmallSteps(SparkCrew):
+    """Many tasks of few rows."""
+
+    def sizes(self, rows: int) -> Sizes:
+        return SIZES
+
+
+def crew(world: World, application: Application) -> SparkCrew:
+    site = Site(str(world.folder / "files"), str(world.folder / "spill"), SortLimits(threads=1), translate_error)
+    return SmallSteps(application, site, world.workshop, lambda: None, lambda _: None)
+
+
+@given(worlds())
+@settings(
+    max_examples=4,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_generations_are_those_of_the_oracle(
+    tmp_path_factory: pytest.TempPathFactory, application: Application, drawn: Any
+) -> None:
+    world, rows = build_world(tmp_path_factory.mktemp("w"), *drawn)
+    targets = world.targets()
+    units: list[UnitDone] = []
+    team = crew(world, application)
+    built = backfill(world.source, targets, team, world.store.warehouse, (), units.append)
+    for target, generation in zip(targets, built, strict=True):
+        assert_generation(world, target, generation, [row for row in rows if has_entry(target.index, row)])
+    assert sum(unit.rows for unit in units) == len(rows)
+    # This process goes on with what Spark has done.
+    again: list[UnitDone] = []
+    assert world.backfill(targets, units, again.append, SIZES) == built
+    assert not again

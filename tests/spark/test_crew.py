@@ -1,0 +1,153 @@
+"""Tasks on a real Spark: whatever happens to an attempt, each task is done once and its files are known."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark import cloudpickle
+
+from seachange import errors
+from seachange.engine.interrupts import Interrupts
+from seachange.model.ids import SegmentId
+from seachange.pipeline.spark.crew import SparkCrew
+from seachange.pipeline.spark.executor import Site
+from seachange.pipeline.spark.host import Application
+from seachange.pipeline.workshop import Workshop
+from seachange.sql.duck_errors import translate_error
+from seachange.storage.spill import SortLimits
+from tests.spark import flaky
+from tests.spark.flaky import Troubled
+from tests.storage.samples import Store
+from tests.support.workers import wait_until
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sent_along() -> Iterator[None]:
+    cloudpickle.register_pickle_by_value(flaky)
+    yield
+    cloudpickle.unregister_pickle_by_value(flaky)
+
+
+class Bench:
+    """A crew with what it was told, and what became of the ids."""
+
+    def __init__(self, folder: Path, application: Application) -> None:
+        self.marks = folder / "marks"
+        self.marks.mkdir()
+        self.store = Store(folder / "segments")
+        self.interrupts = Interrupts()
+        self.told: list[str] = []
+        self.given_up: list[SegmentId] = []
+        self.left: list[SegmentId] = []
+        self.reserved: list[SegmentId] = []
+        workshop = Workshop(
+            self.store.warehouse,
+            folder / "spill",
+            self.reserve,
+            self.interrupts,
+            translate_error,
+            give_up=self.given_up.extend,
+            leave=self.left.extend,
+        )
+        site = Site(str(folder / "segments"), str(folder / "spill"), SortLimits(threads=1), translate_error)
+        self.crew = SparkCrew(application, site, workshop, lambda: None, self.told.append)
+
+    def reserve(self, count: int) -> list[SegmentId]:
+        ids = self.store.reserve(count)
+        self.reserved += ids
+        return ids
+
+    def run(self, *tasks: Troubled, done: Callable[[int, Any], None] | None = None) -> dict[int, Any]:
+        results: dict[int, Any] = {}
+        self.crew.run(tasks, done or results.__setitem__)
+        return results
+
+    def attempts(self) -> list[int]:
+        """The processes of the attempts."""
+        return [int(mark.name.rpartition("-")[2]) for mark in sorted(self.marks.iterdir())]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, application: Application) -> Bench:
+    return Bench(tmp_path, application)
+
+
+@pytest.mark.parametrize("how", ["raise", "die"])
+def test_an_attempt_that_fails_is_made_again_under_other_names(bench: Bench, how: str) -> None:
+    results = bench.run(Troubled(bench.marks, how))
+    (used,) = results[0]
+    assert len(bench.attempts()) == 2
+    # What the first attempt wrote may still be being written; what nobody was given is garbage at once.
+    assert set(bench.left) == {bench.reserved[0]}
+    assert used not in bench.left + bench.given_up
+    assert {used, *bench.left, *bench.given_up} == set(bench.reserved)
+    assert any("not at the first attempt" in line for line in bench.told)
+
+
+def test_a_task_that_fails_more_often_than_it_has_names_is_sent_again(bench: Bench) -> None:
+    results = bench.run(Troubled(bench.marks, "raise", failing=2))
+    assert len(bench.attempts()) == 3
+    assert {results[0][0], *bench.left, *bench.given_up} == set(bench.reserved)
+    assert len(bench.reserved) == 4
+
+
+def test_a_task_that_always_fails_is_an_error(bench: Bench) -> None:
+    with pytest.raises(errors.SparkFailed, match="too often"):
+        bench.run(Troubled(bench.marks, "raise", failing=99))
+    assert len(bench.attempts()) == 4
+
+
+def test_an_error_of_the_data_is_not_tried_again(bench: Bench) -> None:
+    with pytest.raises(errors.DatabaseError) as problem:
+        bench.run(Troubled(bench.marks, "refuse", failing=99))
+    assert problem.value.sqlstate == errors.DivisionByZero.sqlstate
+    assert len(bench.attempts()) == 1
+
+
+def test_a_task_with_too_few_names_gets_more(bench: Bench) -> None:
+    results = bench.run(Troubled(bench.marks, "ask", failing=1))
+    assert len(bench.attempts()) == 2
+    assert results[0][0] in bench.reserved
+    assert len(bench.reserved) == 2 * 1 + 2 * 4
+
+
+def test_results_come_as_tasks_end(bench: Bench, tmp_path: Path) -> None:
+    """One that hangs does not keep back another's."""
+    other = tmp_path / "other"
+    other.mkdir()
+    seen: list[int] = []
+
+    def done(place: int, result: Any) -> None:
+        seen.append(place)
+        raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        bench.run(Troubled(bench.marks, "hang"), Troubled(other, "hang", failing=0), done=done)
+    assert seen == [1]
+    assert time.monotonic() - began < 30
+    wait_until(lambda: not any(map(_lives, bench.attempts())), "the task that hangs to be killed")
+
+
+def test_an_interrupt_reaches_tasks_that_run(bench: Bench) -> None:
+    bench.crew = replace(bench.crew, look=lambda: bench.interrupts.set() if bench.attempts() else None)
+    began = time.monotonic()
+    with pytest.raises(errors.QueryCanceled):
+        bench.run(*[Troubled(bench.marks, "hang", failing=99)] * 5)
+    assert time.monotonic() - began < 30
+    wait_until(lambda: not any(map(_lives, bench.attempts())), "the tasks to be killed")
+    assert set(bench.left) == set(bench.reserved)
+    # No more were begun than there are hands.
+    assert len(bench.attempts()) <= 2
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
