@@ -12,7 +12,10 @@ from seachange.verify.consistency import check
 from tests.changer.changing import ask, begin, run_between
 from tests.support.nodes import Place
 
-DRAWN = "alter table concurrently item add column u uuid default gen_random_uuid()"
+DRAWN = {
+    "uuid": "alter table concurrently item add column u uuid default gen_random_uuid()",
+    "serial": "alter table concurrently item add column u serial",
+}
 GENERATED = "alter table concurrently item add column g int not null generated always as (100 / category) stored"
 WRITES = {
     "insert": "insert into item values (1001, 'c1001', 1)",
@@ -30,8 +33,10 @@ def started(shop: Place, node: Node) -> Node:
     return node
 
 
-@pytest.mark.parametrize("moment", ["before", "backfill", "mutation"])
-def test_values_are_drawn_once(shop: Place, started: Node, moment: str):
+@pytest.mark.parametrize(
+    ("what", "moment"), [("uuid", "before"), ("uuid", "backfill"), ("uuid", "mutation"), ("serial", "before")]
+)
+def test_values_are_drawn_once(shop: Place, started: Node, what: str, moment: str):
     with ExitStack() as stack:
         there = stack.enter_context(closing(open_node(shop.data, shop.catalog, name="there")))
         late = {how: stack.enter_context(closing(Session(there))) for how in WRITES}
@@ -48,7 +53,7 @@ def test_values_are_drawn_once(shop: Place, started: Node, moment: str):
                 ask(started, f"update item set code = '{stage}' where id between 41 and 150")
 
         write("before")
-        assert run_between(started, begin(started, DRAWN), write, 50).status is JobStatus.SUCCEEDED
+        assert run_between(started, begin(started, DRAWN[what]), write, 50).status is JobStatus.SUCCEEDED
         seen = dict(map(tuple, ask(started, "select id, u from item")))
         for session in late.values():
             session.execute("commit")

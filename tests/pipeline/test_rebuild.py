@@ -136,13 +136,6 @@ def test_a_value_that_cannot_be_converted_names_its_row(
         assert "(id)=(17)" in str(caught.value)
 
 
-def test_a_sequence_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    world, _ = make_world(tmp_path, coming(3, BIGINT, default="nextval('s')", default_sequences=(8,)))
-    with pytest.raises(errors.FeatureNotSupported) as caught:
-        rebuild(world)
-    assert "Add the column without a default" in str(caught.value.hint)
-
-
 def test_other_indexes_end_in_the_key_of_the_new_primary_one(tmp_path: Path) -> None:
     world, rows = make_world(tmp_path, key=(2,), words=lambda n: f"w{n:03}")
     built = rebuild(world)

@@ -154,7 +154,7 @@ class BulkInsert:
         """What the load cannot have: the hidden key, and columns that are yet to come."""
         if column.hidden:
             return self._rowids(count)
-        if is_drawn(column):
+        if is_drawn(column) and column.conversion is None:
             return pa.array(self._txn.defaults(column, count), arrow_type(column.type))
         value = constant_value(column.type, None if column.conversion or column.generated else column.default)
         return pa.array([value] * count, arrow_type(column.type))

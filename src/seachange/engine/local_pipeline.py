@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from seachange import errors
 from seachange.engine.epoch import EpochState
 from seachange.engine.interrupts import Interrupts
 from seachange.engine.nodeparts import NodeParts
+from seachange.engine.sequences import limits_of
 from seachange.model.descriptor import Column
-from seachange.model.ids import Seq
+from seachange.model.ids import DescriptorId, Seq
+from seachange.model.objects import Sequence
 from seachange.pipeline.local import LocalPipeline
-from seachange.sql.default_text import settle_moments
+from seachange.sql.default_text import settle
 from seachange.sql.duck_errors import translate_error
 
 
@@ -28,10 +31,23 @@ def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts) 
         finally:
             epoch.registry.leave(ticket)
 
-    def settle(column: Column, rows: int) -> str:
-        del rows
-        return settle_moments(column.default or "", parts.clock.wall_us())
+    def settled(column: Column, rows: int) -> str:
+        return settle(column, parts.clock.wall_us(), lambda sequence_id: _numbered(parts, epoch, sequence_id, rows))
 
     return LocalPipeline(
-        parts.catalog, epoch.epoch, parts.warehouse, parts.data / "tmp", hold, interrupts, translate_error, settle
+        parts.catalog, epoch.epoch, parts.warehouse, parts.data / "tmp", hold, interrupts, translate_error, settled
     )
+
+
+def _numbered(parts: NodeParts, epoch: EpochState, sequence_id: DescriptorId, rows: int) -> str:
+    """A value of a sequence for each of so many rows, by their numbers."""
+    sequence = epoch.schemas.newest.objects.get(sequence_id)
+    if not isinstance(sequence, Sequence):
+        raise errors.UndefinedObject(kind="sequence", name=str(sequence_id))
+    block = parts.catalog.draw_sequence(sequence.id, sequence.run, limits_of(sequence), max(rows, 1))
+    if block.count < rows:
+        raise errors.FeatureNotSupported(
+            feature=f"values of sequence {sequence.name}, which starts over, for {rows} rows",
+            instead="Add the column without a default, fill it, then set the default.",
+        )
+    return f"{block.first} + {block.increment} * rowid"

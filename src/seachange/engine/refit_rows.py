@@ -43,7 +43,6 @@ class Refused:
 GONE = Refused("a table that is gone", "there is nothing left to write to")
 OWN_CHANGE = Refused("a table that the transaction changes itself", "its own version was made from the older one")
 OTHER_COLUMN = Refused("a column in the place of another", "what was written to the old one would be lost")
-IDENTITY = Refused("an identity column", "rows that were planned without it have no value for it")
 ACTION = Refused("a foreign key with an action", "rows of other tables would have to change with the commit")
 MANY_ROWS = Refused("a large load", "its rows do not fit in memory")
 
@@ -96,7 +95,12 @@ def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, old: Table, now: Tabl
     pairs = [Pair(p.base, None if p.old is None else next(olds), None if p.new is None else next(news)) for p in found]
     lacking = [column for column in now.columns if _is_lacking(column, old)]
     if lacking:
-        pairs = _filled(txn, pairs, now, [c for c in lacking if c.generated is None], at)
+        # A sequence may be as new as its column.
+        snapshot, txn.snapshot = txn.snapshot, at
+        try:
+            pairs = _filled(txn, pairs, now, [c for c in lacking if c.generated is None], at)
+        finally:
+            txn.snapshot = snapshot
     return FittedRows(now, pairs, frozenset(column.id for column in lacking))
 
 
@@ -109,8 +113,6 @@ def _check_columns(old: Table, versions: Sequence[Table]) -> None:
             continue
         if column.name in gone:
             raise refused(now.name, OTHER_COLUMN)
-        if column.identity is not None:
-            raise refused(now.name, IDENTITY)
 
 
 # Rows of the buffer.
@@ -183,8 +185,8 @@ def _is_lacking(column: Column, old: Table) -> bool:
     if before is not None:
         # What a writer has drawn for a row that was there, others may have seen otherwise by now.
         return is_drawn_unseen(before) and column.state is State.PUBLIC
-    is_stored = not column.virtual and column.conversion is None
-    return is_stored and column.frozen is None and (column.default is not None or column.generated is not None)
+    has_value = column.default is not None or column.generated is not None or column.identity is not None
+    return has_value and not column.virtual and column.conversion is None and column.frozen is None
 
 
 def _filled(txn: WritingTransaction, pairs: Sequence[Pair], now: Table, lacking: list[Column], at: Seq) -> list[Pair]:

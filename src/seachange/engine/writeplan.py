@@ -112,7 +112,8 @@ def compile_write_plan(table: Table) -> WritePlan:
 
 def is_drawn_unseen(column: Column) -> bool:
     """Whether each row gets a value of its own which its writer cannot name yet."""
-    return column.state is not State.PUBLIC and column.frozen is None and is_drawn(column)
+    is_unseen = column.state is not State.PUBLIC and column.conversion is None
+    return is_unseen and column.frozen is None and is_drawn(column)
 
 
 def _is_required(column: Column) -> bool:

@@ -23,7 +23,7 @@ from seachange.storage.arrow import column_name
 from seachange.storage.sorter import Sorter
 
 Translate = Callable[[Exception], errors.Error]
-# The default of a column as DuckDB text without functions of time, and for so many rows.
+# The default of a column as DuckDB text that knows neither time nor sequences, for so many rows with numbers, `rowid`.
 Settle = Callable[[Column, int], str]
 
 
@@ -52,10 +52,7 @@ def computed_columns(table: Table) -> tuple[tuple[Computed, ...], tuple[Computed
         elif column.generated is not None:
             generated.append(_computed(column, column.generated))
         elif column.identity is not None or column.default_sequences:
-            raise errors.FeatureNotSupported(
-                feature=f"drawing values of column {column.name} for the rows of {table.name} from a sequence",
-                instead="Add the column without a default, fill it, then set the default.",
-            )
+            raise errors.Bug(detail=f"nothing was drawn for column {column.name} of {table.name}")
         elif column.default is not None and _is_drawn(column):
             value = _assigned(column.default, column.type)
             first.append(Computed(column, f"COALESCE({column_name(column.id)}, {value})", (column.id,)))
@@ -64,16 +61,19 @@ def computed_columns(table: Table) -> tuple[tuple[Computed, ...], tuple[Computed
 
 def settle_defaults(table: Table, rows: int, settle: Settle) -> Table:
     """The table as the kernels see it, which know neither the time nor what others draw from."""
-    columns = tuple(
-        replace(column, default=settle(column, rows)) if _is_drawn(column) else column for column in table.columns
-    )
+    columns = tuple(_settled(column, rows, settle) if _is_drawn(column) else column for column in table.columns)
     return table if columns == table.columns else replace(table, columns=columns)
+
+
+def _settled(column: Column, rows: int, settle: Settle) -> Column:
+    return replace(column, default=settle(column, rows), identity=None, default_sequences=())
 
 
 def _is_drawn(column: Column) -> bool:
     """Whether rows that were there before the column get values of their own by its default."""
-    hidden = column.state is not State.PUBLIC and not column.virtual
-    return hidden and column.default is not None and column.frozen is None and not is_constant(column.default)
+    if column.state is State.PUBLIC or column.conversion is not None or column.virtual or column.frozen is not None:
+        return False
+    return column.identity is not None or (column.default is not None and not is_constant(column.default))
 
 
 def _computed(column: Column, expression: Expression) -> Computed:

@@ -6,6 +6,7 @@ tokens of their own, which are replaced by what the transaction knows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -70,11 +71,14 @@ def read_drawn(text: str) -> DrawnDefault:
     return DrawnDefault(_only_source(tokens), "".join(pieces), tuple(sequences))
 
 
-def settle_moments(text: str, now_us: int) -> str:
-    """A default that draws from no sequence, as DuckDB text that needs no parameters."""
-    settled = read_drawn(text).text
+def settle(column: Column, now_us: int, draw: Callable[[DescriptorId], str]) -> str:
+    """A default as DuckDB text without parameters and sequences; `draw` is what stands for a value of one."""
+    drawn = read_drawn(drawn_text(column))
+    settled = drawn.text
     for parameter in (TRANSACTION, STATEMENT, CLOCK):
         settled = settled.replace(f"${parameter})", f"{now_us})")
+    for number, sequence_id in enumerate(drawn.sequences):
+        settled = settled.replace(f'"s{number}"', f"({draw(sequence_id)})")
     return settled
 
 

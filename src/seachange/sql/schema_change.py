@@ -165,7 +165,9 @@ def _publish(
 def _refuse_unfit(plan: Plan) -> None:
     added = [target.element for target in plan.change.targets if target.adds]
     rebuilt = {c for e in added if isinstance(e, elements.PrimaryIndex) for c in e.rebuilt_ids}
+    rebuilt -= {e.column_id for e in added if isinstance(e, elements.ConvertedColumn)}
     drawn = {e.column_id for e in added if isinstance(e, elements.ColumnDefault) and not is_constant(e.expression)}
+    drawn |= {e.column_id for e in added if isinstance(e, elements.ColumnIdentity)}
     for target in plan.change.targets:
         what = _NOT_EXECUTED.get(type(target.element))
         if what is not None:
