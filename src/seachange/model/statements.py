@@ -295,6 +295,17 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateTableAs:
+    """`query` is the text of the query; `columns` names for the first columns of its result."""
+
+    table: RelationName
+    query: str
+    columns: tuple[str, ...] = ()
+    if_not_exists: bool = False
+    with_data: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class DropTable:
     tables: tuple[RelationName, ...]
     if_exists: bool = False
@@ -484,4 +495,4 @@ CursorStatement = DeclareCursor | FetchCursor | CloseCursor
 TableStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
 DdlStatement = TableStatement | ObjectStatement
 SessionStatement = TransactionStatement | SettingStatement | PreparedStatement | CursorStatement
-Statement = SessionStatement | DdlStatement | Explain
+Statement = SessionStatement | DdlStatement | CreateTableAs | Explain

@@ -11,8 +11,9 @@ from typing import Any
 
 from seachange import errors
 from seachange.model.coercion import check_characters
-from seachange.model.statements import DdlStatement, Explain
+from seachange.model.statements import CreateTableAs, DdlStatement, Explain
 from seachange.model.timezone import session_zone
+from seachange.sql.create_as import run_create_as
 from seachange.sql.ddl.tags import command_tag
 from seachange.sql.dml import compile_plan
 from seachange.sql.duck import DuckSession
@@ -57,6 +58,8 @@ def _command(parsed: Parsed) -> str:
         # It is run: in a transaction that may not write, it is refused as such.
         (explained, *_) = parse_script(parsed.query)
         return _command(explained)
+    if isinstance(parsed, CreateTableAs):
+        return "CREATE TABLE AS"
     return command_tag(parsed) if isinstance(parsed, DdlStatement) else ""
 
 
@@ -85,6 +88,8 @@ def run_statement(
     try:
         if isinstance(prepared.parsed, TreeStatement):
             return _run_tree(prepared, prepared.parsed, port, duck, values)
+        if isinstance(prepared.parsed, CreateTableAs):
+            return run_create_as(prepared.parsed, port, duck, notices)
         if isinstance(prepared.parsed, Explain):
             return run_explain(prepared.parsed, port, duck, values)
         return run_ddl(prepared.parsed, prepared.text, port, duck, notices)  # type: ignore[arg-type]

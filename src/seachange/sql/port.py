@@ -61,6 +61,10 @@ class TransactionPort(Protocol):
     def search_path(self) -> tuple[str, ...]:
         """The schemas in which names without one are looked for; some may not exist."""
 
+    @property
+    def current_schema(self) -> str | None:
+        """The first of them that exists."""
+
     def relation(self, schema: str | None, name: str) -> Table | SequenceObject | View:
         """The same of any kind."""
 

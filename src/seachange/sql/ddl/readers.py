@@ -7,7 +7,7 @@ from functools import partial
 
 from seachange import errors
 from seachange.model.object_statements import ObjectKind
-from seachange.model.statements import DdlStatement
+from seachange.model.statements import CreateTableAs, DdlStatement
 from seachange.sql.ddl.alter_table import read_alter_table
 from seachange.sql.ddl.comment import read_comment
 from seachange.sql.ddl.enum_type import read_alter_type, read_create_type
@@ -20,7 +20,7 @@ from seachange.sql.ddl.table import read_create_table, read_drop_table, read_tru
 from seachange.sql.ddl.view import read_alter_view, read_create_view, read_replace_view
 from seachange.sql.tokens import Reader
 
-DDL_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], DdlStatement]], ...] = (
+DDL_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], DdlStatement | CreateTableAs]], ...] = (
     (("create", "table"), read_create_table),
     (("drop", "table"), read_drop_table),
     (("alter", "table"), read_alter_table),

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from seachange import errors
 from seachange.model.object_statements import TruncateTables, UndropTable
 from seachange.model.relation import RelationName
-from seachange.model.statements import ColumnDefinition, CreateTable, DropTable, KeyDefinition
+from seachange.model.statements import ColumnDefinition, CreateTable, CreateTableAs, DropTable, KeyDefinition
 from seachange.sql.ddl.column import read_column
 from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_table_constraint
 from seachange.sql.ddl.names import read_list, read_relation, read_relations
 from seachange.sql.ddl.object import take_cascade
 from seachange.sql.tokens import Reader
 
+_DATA = re.compile(r"\s+with\s+(no\s+)?data\s*$", re.IGNORECASE)
 # How a table can be created in PostgreSQL and not here, and what to do instead.
 _FORMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
-    (("as",), "CREATE TABLE AS", "Create the table, then INSERT ... SELECT."),
     (("partition",), "a partitioned table", "Create a table without partitions."),
     (("inherits",), "a table that inherits", "List all columns."),
     (("of",), "a table of a type", "List the columns."),
@@ -28,9 +29,11 @@ _FORMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 
 
-def read_create_table(reader: Reader) -> CreateTable:
+def read_create_table(reader: Reader) -> CreateTable | CreateTableAs:
     if_not_exists = reader.take("if", "not", "exists")
     table = read_relation(reader)
+    if reader.at("as") or _is_name_list(reader):
+        return _read_create_as(reader, table, if_not_exists)
     if not reader.at_symbol("("):
         raise _refuse_form(reader)
     columns, constraints = _read_elements(reader)
@@ -47,6 +50,26 @@ def read_create_table(reader: Reader) -> CreateTable:
         if_not_exists,
         tuple(constraints.rules),
     )
+
+
+def _is_name_list(reader: Reader) -> bool:
+    """Names in parentheses, and then AS."""
+    at = 0
+    while (opening := reader.peek(at)) is not None and opening.text == ("," if at else "("):
+        at += 2
+    closing, following = reader.peek(at), reader.peek(at + 1)
+    is_closed = at > 0 and closing is not None and closing.text == ")"
+    return is_closed and following is not None and following.text == "as"
+
+
+def _read_create_as(reader: Reader, table: RelationName, if_not_exists: bool) -> CreateTableAs:
+    columns = reader.names() if reader.at_symbol("(") else ()
+    reader.expect("as")
+    query = reader.rest()
+    data = _DATA.search(query)
+    if data is not None:
+        query = query[: data.start()]
+    return CreateTableAs(table, query, columns, if_not_exists, data is None or data[1] is None)
 
 
 def _read_elements(reader: Reader) -> tuple[list[ColumnDefinition], Constraints]:

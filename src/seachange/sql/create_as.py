@@ -1,0 +1,86 @@
+"""CREATE TABLE AS: a table with the columns of a query's result, and its rows, in one transaction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.statements import ColumnDefinition, CreateTable, CreateTableAs
+from seachange.model.types import NAMES, TEXT, Kind, SqlType
+from seachange.sql.dml import compile_select
+from seachange.sql.duck import DuckSession
+from seachange.sql.insert_select import InsertSelect
+from seachange.sql.port import TransactionPort
+from seachange.sql.query import bind_query, result_names
+from seachange.sql.result import Result
+from seachange.sql.schema_change import run_ddl
+from seachange.sql.target import Target
+from seachange.sql.tokens import split_script
+from seachange.sql.tree import parse_tree
+
+_DECIMAL: Final = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+# Columns that hold what DuckDB gives: by its types, except those of texts and numerics.
+_TYPES: Final[dict[str, SqlType]] = {
+    **{names.duckdb: SqlType(kind) for kind, names in NAMES.items() if "{" not in names.duckdb},
+    "VARCHAR": TEXT,
+    # A NULL that nothing gives a type.
+    '"NULL"': TEXT,
+    "TINYINT": SqlType(Kind.SMALLINT),
+    "HUGEINT": SqlType(Kind.NUMERIC, precision=38),
+}
+
+
+def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
+    name = statement.table
+    if statement.if_not_exists and _exists(statement, port):
+        notices.append(f'relation "{name}" already exists, skipping')
+        return Result("CREATE TABLE AS")
+    (raw,) = split_script(statement.query)
+    tree = parse_tree(raw)
+    if not isinstance(tree, exp.Query | exp.Values):
+        raise errors.SyntaxProblem(detail="CREATE TABLE AS takes a query")
+    template = compile_select(tree)
+    names, types = duck.describe(bind_query(template, port, ()))
+    columns = _columns(statement, result_names(template, names), types)
+    run_ddl(CreateTable(name, columns), "", port, duck, notices)
+    if not statement.with_data:
+        return Result("CREATE TABLE AS")
+    table = exp.table_(
+        exp.to_identifier(name.name, quoted=True),
+        db=exp.to_identifier(name.schema, quoted=True) if name.schema is not None else None,
+    )
+    target = Target(name.schema, name.name, name.name)
+    insert = InsertSelect(exp.Insert(this=table, expression=tree), target, target.resolve(port))
+    count = insert.run(port, duck, ()).count
+    return Result(f"SELECT {count}", count=count)
+
+
+def _exists(statement: CreateTableAs, port: TransactionPort) -> bool:
+    try:
+        port.relation(statement.table.schema or port.current_schema, statement.table.name)
+    except errors.UndefinedTable:
+        return False
+    return True
+
+
+def _columns(statement: CreateTableAs, names: Sequence[str], types: Sequence[str]) -> tuple[ColumnDefinition, ...]:
+    if len(statement.columns) > len(names):
+        raise errors.SyntaxProblem(detail="CREATE TABLE AS specifies too many column names")
+    chosen = [*statement.columns, *names[len(statement.columns) :]]
+    return tuple(ColumnDefinition(name, _type(name, type_)) for name, type_ in zip(chosen, types, strict=True))
+
+
+def _type(name: str, duck_type: str) -> SqlType:
+    decimal = _DECIMAL.fullmatch(duck_type)
+    if decimal is not None:
+        return SqlType(Kind.NUMERIC, precision=int(decimal[1]), scale=int(decimal[2]))
+    found = _TYPES.get(duck_type)
+    if found is None:
+        raise errors.FeatureNotSupported(
+            feature=f'a column "{name}" of type {duck_type.lower()}', instead="Cast it to a type that columns can have."
+        )
+    return found
