@@ -7,7 +7,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from seachange.model.work import UnitDone
 from seachange.pipeline.backfill import backfill
-from seachange.pipeline.crew import Sizes
 from seachange.pipeline.spark.crew import SparkCrew
 from seachange.pipeline.spark.executor import Site
 from seachange.pipeline.spark.host import Application
@@ -17,21 +16,14 @@ from tests.pipeline.test_backfill_properties import SIZES, build_world, has_entr
 from tests.pipeline.worlds import World, assert_generation
 
 
-class SmallSteps(SparkCrew):
-    """Many tasks of few rows."""
-
-    def sizes(self, rows: int) -> Sizes:
-        return SIZES
-
-
 def crew(world: World, application: Application) -> SparkCrew:
     site = Site(str(world.folder / "files"), str(world.folder / "spill"), SortLimits(threads=1), translate_error)
-    return SmallSteps(application, site, world.workshop, lambda: None, lambda _: None)
+    return SparkCrew(application, site, world.workshop, lambda: None, lambda _: None, fixed=SIZES)
 
 
 @given(worlds())
 @settings(
-    max_examples=4,
+    max_examples=3,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -20,7 +20,7 @@ from seachange.model.elements import descriptor_of
 from seachange.model.ids import Seq, TableId
 from seachange.model.ops import BackfillIndexes, Validate
 from seachange.model.work import Built, UnitDone, Violation
-from seachange.pipeline.crew import Crew
+from seachange.pipeline.crew import Crew, Sizes
 from seachange.pipeline.halves import SparkHalf, load_spark
 from seachange.pipeline.local import LocalPipeline
 from seachange.pipeline.spark_options import SparkOptions, parse_options
@@ -43,7 +43,12 @@ class PipelineSettings:
     local_rows: int | None
     cores: int
     memory_bytes: int
+    unit_rows: int
     spark: SparkOptions
+
+    @property
+    def sizes(self) -> Sizes | None:
+        return Sizes(self.unit_rows, self.unit_rows) if self.unit_rows else None
 
     @property
     def asks_for_spark(self) -> bool:
@@ -65,6 +70,7 @@ def pipeline_settings(parts: NodeParts, given: Sequence[tuple[str, str]]) -> Pip
         int(local_rows) if local_rows else None,
         int(settings.get("seachange.pipeline_cores")),
         parse_size(settings.get("seachange.pipeline_memory")),
+        int(settings.get("seachange.pipeline_unit_rows")),
         options,
     )
 
@@ -74,14 +80,18 @@ _TEXTS = ("master", "driver_memory", "executor_memory", "executor_cores", "cores
 
 def job_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts, job: Job) -> JobPipeline:
     settings = pipeline_settings(parts, job.settings)
-    local = replace(local_pipeline(parts, epoch, interrupts), limits=SortLimits(settings.memory_bytes, settings.cores))
+    local = replace(
+        local_pipeline(parts, epoch, interrupts),
+        limits=SortLimits(settings.memory_bytes, settings.cores),
+        sizes=settings.sizes or Sizes(),
+    )
     return JobPipeline(local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data)
 
 
 def worth_spark(settings: PipelineSettings, rows: int, built: int, warm: bool) -> bool:
     """Whether Spark does work on so many rows: `built` indexes are made of them, or they are only read.
 
-    >>> settings = PipelineSettings(None, 0, 0, SparkOptions())
+    >>> settings = PipelineSettings(None, 0, 0, 0, SparkOptions())
     >>> worth_spark(settings, 50_000_000, 1, False), worth_spark(settings, 50_000_000, 0, False)
     (True, False)
     """
@@ -153,7 +163,7 @@ class JobPipeline:
 
                 application = stack.enter_context(half.host.HOST.using(self.settings.spark, wait))
                 crew: Crew = half.crew.SparkCrew(
-                    application, self._site(half), workshop, look, self.tell, self.settings.cores
+                    application, self._site(half), workshop, look, self.tell, self.settings.cores, self.settings.sizes
                 )
                 return crew
 

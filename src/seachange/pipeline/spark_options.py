@@ -10,7 +10,7 @@ import seachange
 
 _LOG4J = Path(__file__).with_name("spark") / "log4j2.properties"
 # A start that is compiled less is a start in half the time; what runs in the JVM is only scheduling.
-_JAVA_OPTIONS = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()} -XX:TieredStopAtLevel=1"
+_QUICK_START = "-XX:TieredStopAtLevel=1"
 
 # What holds for every application of ours, unless `seachange.spark.options` says otherwise.
 _CONF = {
@@ -86,7 +86,8 @@ def configuration(options: SparkOptions) -> dict[str, str]:
     conf = {
         **_CONF,
         "spark.master": options.master_url,
-        "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()} {_QUICK_START}",
+        "spark.executor.extraJavaOptions": _QUICK_START,
         **{name: value for name, value in sizes.items() if value},
     }
     if not options.python:

@@ -173,6 +173,12 @@ SETTINGS: dict[str, Setting] = {
             _check_size,
             "How much memory a kernel of the pipeline takes before it spills.",
         ),
+        Setting(
+            "seachange.pipeline_unit_rows",
+            "0",
+            _check_count,
+            "About how many rows are read before the work on them is kept; 0 goes by the work.",
+        ),
         Setting("seachange.spark.master", "", _any_text, "Where Spark runs; empty for this machine, local[*]."),
         Setting("seachange.spark.driver_memory", "1g", _any_text, "The memory of Spark's driver."),
         Setting("seachange.spark.executor_memory", "1g", _any_text, "The memory of each of Spark's executors."),

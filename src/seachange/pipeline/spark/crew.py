@@ -56,6 +56,7 @@ class SparkCrew:
     look: Callable[[], None]
     tell: Callable[[str], None]
     cores: int = 0
+    fixed: Sizes | None = None
 
     @property
     def hands(self) -> int:
@@ -63,6 +64,8 @@ class SparkCrew:
         return min(slots, self.cores) if self.cores else slots
 
     def sizes(self, rows: int) -> Sizes:
+        if self.fixed is not None:
+            return self.fixed
         wanted = max(rows // _TASKS, _TASK_ROWS_MIN)
         return Sizes(min(wanted, UNIT_ROWS_MAX), min(wanted, RANGE_ROWS_MAX))
 

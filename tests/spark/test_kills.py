@@ -1,0 +1,106 @@
+"""Processes that take part are killed in the middle of a backfill; what is done stays done, and the rest goes on."""
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seachange.changer.job import read_job
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.engine.session import Session
+from seachange.model.jobs import JobId, JobStatus
+from seachange.pipeline.spark.host import Application
+from seachange.verify.consistency import inspect
+from tests.cluster.sqlprocess import SqlProcess
+from tests.spark.cluster import StandaloneCluster
+from tests.spark.conftest import MASTER
+from tests.support.nodes import Place
+from tests.support.workers import wait_until
+
+FILES = 6
+ROWS = 6_000
+_BEGUN = re.compile(r"has (\d+) tasks? for Spark .*: read")
+
+
+def prepare(data: Path, master: str, options: str = "") -> None:
+    """A table of several files, each of which is a unit, whose index is built on Spark."""
+    data.mkdir(exist_ok=True)
+    (data / "seachange.toml").write_text(
+        f"seachange.local_rows = 0\nseachange.pipeline_unit_rows = {ROWS}\n"
+        f'seachange.spark.master = "{master}"\nseachange.spark.executor_memory = "512m"\n'
+        f'seachange.spark.driver_memory = "512m"\nseachange.spark.options = "{options}"\n'
+    )
+    node = open_node(data)
+    node.keeper.paused = True
+    session = Session(node)
+    session.execute("create table item (id int primary key, code text)")
+    for n in range(FILES):
+        rows = f"generate_series({n * ROWS}, {(n + 1) * ROWS - 1}) g(i)"
+        session.execute(f"insert into item select i, 'c' || (i * 7919 % 100003) from {rows}")
+    session.close()
+    node.close()
+
+
+def reading(node: Node) -> list[int]:
+    """How many tasks there were to read rows, each time that it was begun."""
+    return [int(found.group(1)) for event in node.parts.catalog.events() if (found := _BEGUN.match(event.text))]
+
+
+def judge(node: Node) -> None:
+    record = node.parts.catalog.job(JobId(1))
+    assert record is not None
+    assert record.status is JobStatus.SUCCEEDED
+    assert not inspect(node).anomalies
+    session = Session(node)
+    assert session.execute("select count(*) from item where code >= ''").rows == [(FILES * ROWS,)]
+    session.close()
+
+
+def test_a_killed_driver_leaves_what_is_done(tmp_path: Path, application: Application) -> None:
+    """The JVM of the driver that was killed ends with it; another process goes on."""
+    data = tmp_path / "data"
+    prepare(data, MASTER)
+    with SqlProcess(Place(data), 500, "job.unit:3") as process:
+        process.send("create index by_code on item (code)")
+        assert process.wait() == -signal.SIGKILL
+    node = open_node(data, name="survivor")
+    try:
+        wait_until(lambda: not node.parts.catalog.jobs(unfinished=True), "the survivor to finish the job")
+        assert reading(node) == [FILES, FILES - 3]
+        judge(node)
+    finally:
+        node.close()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
+    made = StandaloneCluster(tmp_path, 2)
+    yield made
+    made.end()
+
+
+@pytest.mark.timeout(300)
+def test_a_worker_of_a_cluster_is_killed(cluster: StandaloneCluster, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    prepare(data, cluster.master, "spark.driver.host=127.0.0.1 spark.driver.bindAddress=127.0.0.1")
+    cluster.wait(2)
+    node = open_node(data, name="watcher")
+    node.jobs.paused = True
+    try:
+        with SqlProcess(Place(data)) as process:
+            process.send("create index by_code on item (code)")
+
+            def units() -> int:
+                record = node.parts.catalog.job(JobId(1))
+                return len(read_job(record).units) if record is not None else 0
+
+            wait_until(units, "the first unit to be kept")
+            cluster.kill_worker(0)
+            assert process.hear() == []
+        assert reading(node) == [FILES]
+        judge(node)
+    finally:
+        node.close()
