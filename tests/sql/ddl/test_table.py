@@ -10,6 +10,7 @@ from seachange.model.statements import (
     ColumnDefinition,
     Constant,
     CreateTable,
+    CreateTableAs,
     DropTable,
     ExpressionDefinition,
     ForeignKeyDefinition,
@@ -17,6 +18,7 @@ from seachange.model.statements import (
     KeyDefinition,
     UserType,
 )
+from seachange.sql.parse import parse_script
 from tests.sql.ddl.parsing import BIGINT, INTEGER, NOW, SMALLINT, ST, TEXT, TIMESTAMPTZ, T, U, code, name, parse
 
 
@@ -142,7 +144,6 @@ def test_syntax_error(elements):
         ("create table t partition of u for values in (1)", "0A000"),
         ("create table t (a int) with (fillfactor = 70)", "0A000"),
         ("create table t (like u)", "0A000"),
-        ("create table t as select 1", "0A000"),
         ("create temp table t (a int)", "0A000"),
         ("create table t (a text collate \"C\")", "0A000"),
         ("create table t (a inet)", "0A000"),
@@ -160,3 +161,19 @@ def test_syntax_error(elements):
 )  # fmt: skip
 def test_refused(text, expected):
     assert code(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("create table t as select 1", CreateTableAs(RelationName(None, "t"), "select 1")),
+        (
+            'create table if not exists s.t (a, "B") as select 1, 2 WITH  no data',
+            CreateTableAs(RelationName("s", "t"), "select 1, 2", ("a", "B"), if_not_exists=True, with_data=False),
+        ),
+        ("create table t as values (1) with data", CreateTableAs(RelationName(None, "t"), "values (1)")),
+    ],
+)
+def test_create_table_as(text, expected):
+    (found,) = parse_script(text)
+    assert found == expected
