@@ -6,8 +6,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import seachange
-
 _LOG4J = Path(__file__).with_name("spark") / "log4j2.properties"
 # A start that is compiled less is a start in half the time; what runs in the JVM is only scheduling.
 _QUICK_START = "-XX:TieredStopAtLevel=1"
@@ -97,4 +95,4 @@ def configuration(options: SparkOptions) -> dict[str, str]:
 
 
 def package_path() -> str:
-    return str(Path(seachange.__file__).parents[1])
+    return str(Path(__file__).parents[2])

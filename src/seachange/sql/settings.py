@@ -15,6 +15,7 @@ from seachange.model.isolation import ISOLATION_BY_NAME
 from seachange.model.search_path import DEFAULT_PATH, parse_path
 from seachange.model.timezone import UTC, check_zone
 from seachange.model.types import Kind, SqlType
+from seachange.pipeline.spark_options import parse_options
 
 _DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
 _MILLISECONDS: dict[str, int] = {
@@ -30,6 +31,8 @@ _SIZE = re.compile(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", re.IGNORECASE)
 _BYTES: dict[str, int] = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 # A node that beats five times within its expiry must have the time to.
 EXPIRY_MS_MIN = 100
+# As a JVM takes it.
+_SPARK_MEMORY = re.compile(r"[1-9][0-9]*[kmgt]b?", re.IGNORECASE)
 _UTF8 = frozenset({"utf8", "utf-8", "unicode"})
 
 
@@ -109,6 +112,17 @@ def _check_path(value: str) -> str:
     return value
 
 
+def _check_memory(value: str) -> str:
+    if not _SPARK_MEMORY.fullmatch(value):
+        raise ValueError(value)
+    return value
+
+
+def _check_options(value: str) -> str:
+    parse_options(value)
+    return value
+
+
 SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
@@ -180,8 +194,8 @@ SETTINGS: dict[str, Setting] = {
             "About how many rows are read before the work on them is kept; 0 goes by the work.",
         ),
         Setting("seachange.spark.master", "", _any_text, "Where Spark runs; empty for this machine, local[*]."),
-        Setting("seachange.spark.driver_memory", "1g", _any_text, "The memory of Spark's driver."),
-        Setting("seachange.spark.executor_memory", "1g", _any_text, "The memory of each of Spark's executors."),
+        Setting("seachange.spark.driver_memory", "1g", _check_memory, "The memory of Spark's driver."),
+        Setting("seachange.spark.executor_memory", "1g", _check_memory, "The memory of each of Spark's executors."),
         Setting("seachange.spark.executor_cores", "", _check_rows, "The cores of each executor; empty for all."),
         Setting("seachange.spark.cores_max", "", _check_rows, "The cores of all executors; empty for all."),
         Setting(
@@ -191,7 +205,9 @@ SETTINGS: dict[str, Setting] = {
             "The Python of the executors, which has this version of Seachange; empty for the path of this one.",
         ),
         Setting("seachange.spark.idle_timeout", "10min", _check_duration, "After what idle time Spark is stopped."),
-        Setting("seachange.spark.options", "", _any_text, "Other settings of Spark: name=value, separated by spaces."),
+        Setting(
+            "seachange.spark.options", "", _check_options, "Other settings of Spark: name=value, separated by spaces."
+        ),
         Setting("search_path", DEFAULT_PATH, _check_path, "The schemas in which names are looked for, in order."),
         Setting("statement_timeout", "0", _check_duration, "How long a statement may take; 0 for ever."),
         Setting("timezone", UTC, check_zone, "The time zone of the session, by its name or in hours east."),

@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import duckdb
 from pyspark import TaskContext
 
-import seachange
 from seachange import errors
 from seachange.model.ids import SegmentId
 from seachange.pipeline.crew import Task
@@ -33,7 +33,7 @@ from seachange.storage.spill import SortLimits
 from seachange.storage.warehouse import Warehouse
 
 # Checksums are by DuckDB's hash, and kernels are this package's: both must be the driver's.
-VERSIONS = (seachange.__version__, duckdb.__version__)
+VERSIONS = (version("seachange"), duckdb.__version__)
 _SPILL_NAME = "seachange-spill"
 
 
