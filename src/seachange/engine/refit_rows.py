@@ -93,7 +93,8 @@ def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, old: Table, now: Tabl
     _check_converted(txn, now, failed)
     olds, news = iter(gone), iter(new)
     pairs = [Pair(p.base, None if p.old is None else next(olds), None if p.new is None else next(news)) for p in found]
-    lacking = [column for column in now.columns if _is_lacking(column, old)]
+    converted = _converted(versions)
+    lacking = [column for column in now.columns if column.id not in converted and _is_lacking(column, old)]
     if lacking:
         # A sequence may be as new as its column.
         snapshot, txn.snapshot = txn.snapshot, at
@@ -107,12 +108,17 @@ def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, old: Table, now: Tabl
 def _check_columns(old: Table, versions: Sequence[Table]) -> None:
     now = versions[-1]
     gone = {column.name for column in old.columns if column.id not in now.column_by_id}
-    converted = {column.id for table in versions for column in table.columns if column.conversion is not None}
+    converted = _converted(versions)
     for column in now.columns:
         if column.id in old.column_by_id or column.id in converted:
             continue
         if column.name in gone:
             raise refused(now.name, OTHER_COLUMN)
+
+
+def _converted(versions: Sequence[Table]) -> set[ColumnId]:
+    """The columns whose values come from others, on the way from version to version."""
+    return {column.id for table in versions for column in table.columns if column.conversion is not None}
 
 
 # Rows of the buffer.
@@ -186,7 +192,7 @@ def _is_lacking(column: Column, old: Table) -> bool:
         # What a writer has drawn for a row that was there, others may have seen otherwise by now.
         return is_drawn_unseen(before) and column.state is State.PUBLIC
     has_value = column.default is not None or column.generated is not None or column.identity is not None
-    return has_value and not column.virtual and column.conversion is None and column.frozen is None
+    return has_value and not column.virtual and column.frozen is None
 
 
 def _filled(txn: WritingTransaction, pairs: Sequence[Pair], now: Table, lacking: list[Column], at: Seq) -> list[Pair]:
