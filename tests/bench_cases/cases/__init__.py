@@ -1,0 +1,5 @@
+"""All cases, by topic."""
+
+from tests.bench_cases.cases import column, constraint, conversion, index, table
+
+CASES = (*index.CASES, *column.CASES, *constraint.CASES, *conversion.CASES, *table.CASES)

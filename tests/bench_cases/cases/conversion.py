@@ -1,0 +1,39 @@
+"""Columns whose values are computed from others, and so are written with every row."""
+
+from tests.bench_cases.case import TRY_AGAIN, Case
+
+# The numbers in b, after its first letter.
+_NUMBERS = "alter table t alter b type int using substr(b, 2)::int"
+_BECOMES = """- column b text
+              + column b integer"""
+_WORD = "insert into {t} (id, a, b, c, n) values (90001, 50010, 'word', 1, 90001)"
+_REMOVE = ("delete from t where id = 90001", "delete from w where id = 90001")
+
+CASES = (
+    Case(
+        "convert a column", _NUMBERS, _BECOMES, converts={"b": "substr(b, 2)"}, spoil=(_WORD, "22P02"), repair=_REMOVE
+    ),
+    Case(
+        "convert a column with indexes",
+        "alter table t alter n type text",
+        """- column n integer
+           + column n text""",
+        setup=("create unique index i on t (n)", "create index j on t (b) include (n)"),
+    ),
+    Case(
+        "convert a column over a value that cannot be",
+        _NUMBERS,
+        _BECOMES,
+        setup=(_WORD.format(t="t"),),
+        converts={"b": "substr(b, 2)"},
+        fails="22P02",
+        repair=_REMOVE,
+    ),
+    Case(
+        "convert and index at once",
+        "alter table t alter b type int using substr(b, 2)::int, add constraint u unique (b)",
+        _BECOMES + "\n+ unique index u (b) constraint",
+        converts={"b": "substr(b, 2)"},
+        refuses=TRY_AGAIN,
+    ),
+)

@@ -1,0 +1,18 @@
+"""Databases for the bench: on SQLite all cases, on PostgreSQL a fixed third."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seachange.runtime.faults import FAULTS
+from tests.bench_cases.world import Worlds
+from tests.support.databases import MakePlace, catalog_kind, place_for
+
+__all__ = ["MakePlace", "catalog_kind", "place_for"]
+
+
+@pytest.fixture
+def worlds(place_for: MakePlace, tmp_path: Path) -> Iterator[Worlds]:
+    yield Worlds(place_for, tmp_path)
+    FAULTS.disarm()
