@@ -285,6 +285,15 @@ RuleDefinition = CheckDefinition | ForeignKeyDefinition
 
 
 @dataclass(frozen=True, slots=True)
+class LikeClause:
+    """LIKE another table: its columns come before the one at `position`, with what is `including`."""
+
+    position: int
+    source: RelationName
+    including: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
     table: RelationName
     columns: tuple[ColumnDefinition, ...]
@@ -292,6 +301,7 @@ class CreateTable:
     unique: tuple[KeyDefinition, ...] = ()
     if_not_exists: bool = False
     rules: tuple[RuleDefinition, ...] = ()
+    likes: tuple[LikeClause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

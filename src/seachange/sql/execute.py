@@ -18,6 +18,7 @@ from seachange.sql.ddl.tags import command_tag
 from seachange.sql.dml import compile_plan
 from seachange.sql.duck import DuckSession
 from seachange.sql.explain import run_explain
+from seachange.sql.like import expand_likes
 from seachange.sql.parse import Parsed, TreeStatement, parse_script, parse_texts
 from seachange.sql.plan import Plan
 from seachange.sql.port import TransactionPort
@@ -92,7 +93,11 @@ def run_statement(
             return run_create_as(prepared.parsed, port, duck, notices)
         if isinstance(prepared.parsed, Explain):
             return run_explain(prepared.parsed, port, duck, values)
-        return run_ddl(prepared.parsed, prepared.text, port, duck, notices)  # type: ignore[arg-type]
+        first, *others = expand_likes(prepared.parsed, port)  # type: ignore[arg-type]
+        result = run_ddl(first, prepared.text, port, duck, notices)
+        for other in others:
+            run_ddl(other, prepared.text, port, duck, notices)
+        return result
     except BaseException:
         port.reset(mark)
         raise

@@ -21,6 +21,7 @@ from seachange.planner.explain.stages import summary
 from seachange.planner.plan import Plan, plan_statements
 from seachange.sql.ddl.check import verify_checks
 from seachange.sql.duck import DuckSession
+from seachange.sql.like import expand_likes
 from seachange.sql.parse import parse_script
 from seachange.sql.port import TransactionPort
 
@@ -29,7 +30,7 @@ _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 
 
 def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: DuckSession) -> list[str]:
-    statements = _read(text)
+    statements = [expanded for statement in _read(text) for expanded in expand_likes(statement, port)]
     tables = port.tables()
     known = {descriptor.id: descriptor for descriptor in (*tables, *port.objects())}
     catalog = Catalog(known, _Sizes(tables, port), search_path=port.search_path)

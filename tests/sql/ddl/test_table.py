@@ -143,7 +143,6 @@ def test_syntax_error(elements):
         ("create table t (a int) inherits (u)", "0A000"),
         ("create table t partition of u for values in (1)", "0A000"),
         ("create table t (a int) with (fillfactor = 70)", "0A000"),
-        ("create table t (like u)", "0A000"),
         ("create temp table t (a int)", "0A000"),
         ("create table t (a text collate \"C\")", "0A000"),
         ("create table t (a inet)", "0A000"),
@@ -177,3 +176,13 @@ def test_refused(text, expected):
 def test_create_table_as(text, expected):
     (found,) = parse_script(text)
     assert found == expected
+
+
+def test_like():
+    (found,) = parse_script("create table t (a int, like s.u including all excluding indexes, b int, like v)")
+    assert isinstance(found, CreateTable)
+    first, second = found.likes
+    assert (first.position, first.source, second.position) == (1, RelationName("s", "u"), 2)
+    assert {"defaults", "constraints"} < first.including
+    assert "indexes" not in first.including
+    assert not second.including

@@ -8,13 +8,32 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model.object_statements import TruncateTables, UndropTable
 from seachange.model.relation import RelationName
-from seachange.model.statements import ColumnDefinition, CreateTable, CreateTableAs, DropTable, KeyDefinition
+from seachange.model.statements import (
+    ColumnDefinition,
+    CreateTable,
+    CreateTableAs,
+    DropTable,
+    KeyDefinition,
+    LikeClause,
+)
 from seachange.sql.ddl.column import read_column
 from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_table_constraint
 from seachange.sql.ddl.names import read_list, read_relation, read_relations
 from seachange.sql.ddl.object import take_cascade
 from seachange.sql.tokens import Reader
 
+# What may come along with LIKE; the last three have nothing to say here.
+_LIKE_OPTIONS = (
+    "defaults",
+    "generated",
+    "identity",
+    "constraints",
+    "indexes",
+    "comments",
+    "storage",
+    "statistics",
+    "compression",
+)
 _DATA = re.compile(r"\s+with\s+(no\s+)?data\s*$", re.IGNORECASE)
 # How a table can be created in PostgreSQL and not here, and what to do instead.
 _FORMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -36,7 +55,7 @@ def read_create_table(reader: Reader) -> CreateTable | CreateTableAs:
         return _read_create_as(reader, table, if_not_exists)
     if not reader.at_symbol("("):
         raise _refuse_form(reader)
-    columns, constraints = _read_elements(reader)
+    columns, constraints, likes = _read_elements(reader)
     if not reader.at_end:
         raise _refuse_form(reader)
     primary = constraints.primary
@@ -49,6 +68,7 @@ def read_create_table(reader: Reader) -> CreateTable | CreateTableAs:
         tuple(constraints.unique),
         if_not_exists,
         tuple(constraints.rules),
+        tuple(likes),
     )
 
 
@@ -72,21 +92,36 @@ def _read_create_as(reader: Reader, table: RelationName, if_not_exists: bool) ->
     return CreateTableAs(table, query, columns, if_not_exists, data is None or data[1] is None)
 
 
-def _read_elements(reader: Reader) -> tuple[list[ColumnDefinition], Constraints]:
+def _read_elements(reader: Reader) -> tuple[list[ColumnDefinition], Constraints, list[LikeClause]]:
     columns: list[ColumnDefinition] = []
     constraints = Constraints()
+    likes: list[LikeClause] = []
     reader.expect_symbol("(")
     if reader.take_symbol(")"):
-        return columns, constraints
+        return columns, constraints, likes
     while True:
-        if any(reader.at(word) for word in TABLE_CONSTRAINTS) or reader.at("not", "null"):
+        if reader.take("like"):
+            likes.append(_read_like(reader, len(columns)))
+        elif any(reader.at(word) for word in TABLE_CONSTRAINTS) or reader.at("not", "null"):
             read_table_constraint(reader, constraints)
         else:
             columns.append(read_column(reader, constraints))
         if not reader.take_symbol(","):
             break
     reader.expect_symbol(")")
-    return columns, constraints
+    return columns, constraints, likes
+
+
+def _read_like(reader: Reader, position: int) -> LikeClause:
+    source = read_relation(reader)
+    chosen: set[str] = set()
+    while (verb := reader.take_any("including", "excluding")) is not None:
+        option = reader.take_any("all", *_LIKE_OPTIONS)
+        if option is None:
+            raise reader.problem()
+        named = set(_LIKE_OPTIONS) if option == "all" else {option}
+        chosen = chosen | named if verb == "including" else chosen - named
+    return LikeClause(position, source, frozenset(chosen))
 
 
 def _refuse_form(reader: Reader) -> errors.Error:
