@@ -15,7 +15,7 @@ from tests.support.nodes import Place, open_ported_node
 from tests.support.workers import process_state, wait_until
 
 # More rows than a commit leaves in the catalog, so that there are files, and fewer: two units and then their merge.
-BULK_ROWS, FEW_ROWS = 6_000, 500
+BULK_ROWS, FEW_ROWS, INLINE_ROWS_MAX = 300, 50, 100
 JOB = JobId(1)
 
 
@@ -24,6 +24,7 @@ def node(place: Place) -> Iterator[Node]:
     """Where the change is begun and looked at; its own worker does nothing."""
     opened = open_ported_node(place, "looks on")
     opened.jobs.paused = True
+    opened.parts.inline_rows_max = INLINE_ROWS_MAX
     session = Session(opened)
     session.execute("create table item (id int primary key, code text)")
     session.execute(f"insert into item select i, 'c' || (i * 7919) from generate_series(1, {BULK_ROWS}) g(i)")

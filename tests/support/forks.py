@@ -6,6 +6,7 @@ process is like any other: it has its own pipes, can be stopped and killed, and 
 Invariant: a fork has nothing of the test's process, neither threads nor open files, save the pipes that it was given.
 """
 
+import faulthandler
 import importlib
 import multiprocessing
 import os
@@ -54,6 +55,8 @@ def _run(module: str, arguments: tuple[str, ...], fault: str | None, streams: tu
     for number, stream in enumerate(streams):
         os.dup2(stream.fd, number)
         os.close(stream.fd)
+    # Where its threads are is told at SIGABRT, and when it crashes.
+    faulthandler.enable(file=2)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - it lives as long as the process
     sys.argv = [module, *arguments]
     if fault is not None:

@@ -48,7 +48,7 @@ Make = Callable[[random.Random], Change]
 
 
 def _concurrently(chance: random.Random) -> str:
-    return chance.choice(("", "concurrently "))
+    return chance.choice(("", "", "concurrently "))
 
 
 def _alter(chance: random.Random) -> str:

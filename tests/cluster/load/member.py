@@ -3,7 +3,6 @@
 python -m tests.cluster.load.member DATA CATALOG NUMBER SEED LOG
 """
 
-import faulthandler
 import signal
 import sys
 import threading
@@ -22,7 +21,6 @@ EXPIRY_MS = 2_000
 
 def main() -> None:
     data, catalog, number, seed, log_path, clock_offset_s = sys.argv[1:]
-    faulthandler.enable()
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     log = Log(Path(log_path))
