@@ -16,7 +16,21 @@ from tests.cluster.load.schema import KINDS_KEPT, SLOT_BAD, SLOTS_SHARED, TABLES
 
 # Somebody else has made or dropped the same thing, has it in work, has cancelled it, or was too slow.
 ANY_CHANGE = frozenset(
-    ["42P07", "42710", "42704", "42701", "42703", "2BP01", "42P16", "55006", "55000", "55P03", "57014", "40001"]
+    [
+        "42P07",
+        "42710",
+        "42804",
+        "42704",
+        "42701",
+        "42703",
+        "2BP01",
+        "42P16",
+        "55006",
+        "55000",
+        "55P03",
+        "57014",
+        "40001",
+    ]
 )
 NAMES = 3
 COLUMNS = 4
@@ -90,6 +104,17 @@ def add_column(chance: random.Random) -> Change:
     return Change(f"{_alter(chance)} add column {column} int{rest.replace('x ', f'{column} ')}")
 
 
+def add_computed_column(chance: random.Random) -> Change:
+    """Each row gets a value of its own: all are written anew."""
+    kind = chance.choice(("int generated always as (qty + 1) stored", "double precision default random()"))
+    return Change(f"{_alter(chance)} add column x{chance.randrange(COLUMNS)} {kind}")
+
+
+def convert_size(chance: random.Random) -> Change:
+    kind = chance.choice(("int", "bigint", "text", "numeric(12, 0)"))
+    return Change(f"{_alter(chance)} alter column size type {kind} using size::{kind}")
+
+
 def add_unique_column(chance: random.Random) -> Change:
     column = f"x{chance.randrange(COLUMNS)}"
     return Change(f"{_alter(chance)} add column {column} int constraint may_{TABLE}_x unique", UNIQUE)
@@ -105,7 +130,8 @@ def rename_column(chance: random.Random) -> Change:
 
 
 def widen_column(chance: random.Random) -> Change:
-    return Change(f"{_alter(chance)} alter column x{chance.randrange(COLUMNS)} type bigint")
+    column, kind = f"x{chance.randrange(COLUMNS)}", chance.choice(("bigint", "text"))
+    return Change(f"{_alter(chance)} alter column {column} type {kind}")
 
 
 def add_sure_check(chance: random.Random) -> Change:
@@ -177,6 +203,8 @@ CHANGES: tuple[tuple[Make, float], ...] = (
     (create_unique_index, 3),
     (drop_index, 6),
     (add_column, 5),
+    (add_computed_column, 2),
+    (convert_size, 4),
     (add_unique_column, 1),
     (drop_column, 4),
     (rename_column, 2),

@@ -27,6 +27,7 @@ from tests.cluster.load.schema import (
 # Ids and markers of one writer begin with its number.
 SPAN = 1_000_000
 BULK_ROWS = 6_000
+COLUMNS = "id, code, qty, slot, kind, note, size"
 ISOLATIONS = (*["read committed"] * 7, *["repeatable read"] * 2, "serializable")
 # What becomes of a row: its code and quantity, or nothing.
 Effect = tuple[int, str, int] | tuple[int, None, None]
@@ -92,10 +93,9 @@ class Writer:
         change = self._marker % SPAN
         self._pending[id_] = (code_of(id_, change), change)
         self._announce()
-        row = f"({id_}, '{code_of(id_, change)}', {change}, {self._slot()}, {self._kind()}, {self._note()})"
+        row = self._row(id_, change, change)
         self._session.execute_all(
-            f"insert into journal values ({self._marker}); "
-            f"insert into {table_of(id_)} (id, code, qty, slot, kind, note) values {row}"
+            f"insert into journal values ({self._marker}); insert into {table_of(id_)} ({COLUMNS}) values {row}"
         )
 
     def _announce(self) -> None:
@@ -143,6 +143,10 @@ class Writer:
         self._next_id += 1
         return self._next_id
 
+    def _row(self, id_: int, change: int, qty: int) -> str:
+        values = (id_, f"'{code_of(id_, change)}'", qty, self._slot(), self._kind(), self._note(), f"'{change}'")
+        return f"({', '.join(map(str, values))})"
+
     def _new_slot(self) -> int:
         self._next_slot += 1
         return self._next_slot
@@ -167,20 +171,16 @@ class Writer:
     def insert(self) -> None:
         first = self._new_id()
         ids = [first, *(self._next_of(first) for _ in range(self._chance.randrange(5)))]
-        rows = ", ".join(
-            f"({i}, '{code_of(i, 0)}', {i % 100}, {self._slot()}, {self._kind()}, {self._note()})" for i in ids
-        )
-        self._expect(
-            len(ids), self._count(f"insert into {table_of(first)} (id, code, qty, slot, kind, note) values {rows}")
-        )
+        rows = ", ".join(self._row(i, 0, i % 100) for i in ids)
+        self._expect(len(ids), self._count(f"insert into {table_of(first)} ({COLUMNS}) values {rows}"))
         self._pending |= {i: (code_of(i, 0), i % 100) for i in ids}
 
     def load(self) -> None:
         first = self._new_id()
         self._next_id = last = first + len(TABLES) * (BULK_ROWS - 1)
         done = self._count(
-            f"insert into {table_of(first)} (id, code, qty, slot, kind, note) select i, 'code ' || i || '.0', i % 100, "
-            f"i + {SPAN // 2}, i % {KINDS_KEPT}, 'loaded' "
+            f"insert into {table_of(first)} ({COLUMNS}) select i, 'code ' || i || '.0', i % 100, "
+            f"i + {SPAN // 2}, i % {KINDS_KEPT}, 'loaded', 0 "
             f"from generate_series({first}, {last}, {len(TABLES)}) g(i)"
         )
         self._expect(BULK_ROWS, done)
@@ -191,7 +191,9 @@ class Writer:
         for id_ in self._own(2):
             change = self._marker % SPAN
             code = code_of(id_, change)
-            done = self._count(f"update {table_of(id_)} set code = $1, qty = $2 where id = $3", code, change, id_)
+            done = self._count(
+                f"update {table_of(id_)} set code = $1, qty = $2, size = '{change}' where id = $3", code, change, id_
+            )
             self._expect(1, done)
             self._pending[id_] = (code, change)
 
@@ -239,14 +241,15 @@ class Writer:
         """A column that may not be there, or no longer."""
         column = f"x{self._chance.randrange(4)}"
         for id_ in self._own(1):
-            self._expect(1, self._count(f"update {table_of(id_)} set {column} = 5 where id = $1", id_))
+            self._expect(1, self._count(f"update {table_of(id_)} set {column} = '5' where id = $1", id_))
 
     def read(self) -> None:
         """By id, by code and as a whole: the same rows each time."""
         for id_ in self._own(2):
             code, qty = self._pending[id_]
             table = table_of(id_)
-            self._expect([(code, qty)], self._execute(f"select code, qty from {table} where id = $1", id_))
+            found = self._execute(f"select code, qty, size::text from {table} where id = $1", id_)
+            self._expect([(code, qty, code.partition(".")[2])], found)
             self._expect([(id_,)], self._execute(f"select id from {table} where code = $1", code))
         if self._chance.random() < 0.2:
             self._read_all(self._chance.choice(TABLES))

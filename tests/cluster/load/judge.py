@@ -17,7 +17,8 @@ SETTLE_SECONDS = 90
 # A writer may be refused: by what is enforced, by others who were faster, by a column that went.
 REFUSALS = frozenset(["40001", "40P01"])
 CONSTRAINT = re.compile(r'"(may_\w+)"|column "?note"?')
-COLUMN = re.compile(r'"?x\d"?')
+# A column that is not there, or is made from others.
+GONE = frozenset(["42703", "428C9"])
 
 
 class Ledger:
@@ -77,7 +78,7 @@ class Ledger:
             return
         self.reasons[f"{state} {re.sub(r'[0-9]+', 'N', message)[:110]}"] += 1
         by_constraint = state.startswith("23") and CONSTRAINT.search(message)
-        by_column = state == errors.UndefinedColumn.sqlstate and entry["place"] == "set_extra"
+        by_column = state in GONE and entry["place"] == "set_extra"
         if not (state in REFUSALS or by_constraint or by_column):
             self.problems.append(f"a writer was refused in {entry['place']}: {state}: {message}")
 
@@ -133,6 +134,9 @@ def judge_rows(session: Session, ledger: Ledger) -> list[str]:
         for name in TABLES
         for id_, code, qty in session.execute(f"select id, code, qty from {name}").rows
     }
+    for name in TABLES:
+        wrong = session.execute(f"select id, code, size::text from {name} where size::text <> split_part(code, '.', 2)")
+        problems += [f"the size of row {row} is wrong" for row in wrong.rows[:5]]
     different = {id_ for id_ in {*rows, *held} if rows.get(id_) != held.get(id_)}
     problems += [f"row {id_} is {held.get(id_)} instead of {rows.get(id_)}" for id_ in sorted(different)[:5]]
     found: Counter[int] = Counter(dict(session.execute("select id, n from counter").rows))

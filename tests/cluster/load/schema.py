@@ -26,7 +26,7 @@ STATEMENTS = (
     f"insert into kind select i, 'kind ' || i from generate_series(0, {KINDS_KEPT - 1}) g(i)",
     *(
         f"create table {name} (id bigint primary key, code text not null, qty int not null, "
-        "slot int, kind int, note text)"
+        "slot int, kind int, note text, size int)"
         for name in TABLES
     ),
     "create table account (id int primary key, balance bigint not null, owner text not null)",
@@ -47,5 +47,5 @@ def table_of(id_: int) -> str:
 
 
 def code_of(id_: int, change: int) -> str:
-    """Nobody else uses it, then or ever."""
+    """Nobody else uses it, then or ever. The size of the row is the number of the change, whatever its type is."""
     return f"code {id_}.{change}"
