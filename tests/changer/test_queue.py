@@ -9,6 +9,7 @@ from seachange.engine.node import Node
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 from seachange.model.jobs import JobId, JobStatus
+from seachange.runtime.faults import FAULTS
 from tests.changer.changing import BROKEN, UNIQUE, ask, begin, indexes, run
 from tests.cluster.sqlprocess import SqlProcess
 from tests.support.nodes import Place
@@ -52,6 +53,19 @@ def test_they_return_at_once_and_run_in_turn(worker: Node):
     assert ask(worker, "select distinct third from item") == [(3,)]
     begun = "select job_id from seachange.events where event like 'began%' order by seq"
     assert ask(worker, begun) == [(first,), (second,), (third,)]
+
+
+def test_one_whose_epoch_ends_meanwhile_is_queued_under_the_next(worker: Node):
+    first = begin(worker, UNIQUE)
+    FAULTS.arm("commit.queued", lambda: worker.parts.catalog.end_node(worker.epoch.epoch))
+    try:
+        second = begin(worker, SECOND)
+    finally:
+        FAULTS.disarm()
+    shown = "select id, status from seachange.jobs order by id"
+    assert ask(worker, shown) == [(first, "running"), (second, "pending")]
+    work_off(worker)
+    assert statuses(worker) == ["succeeded"] * 2
 
 
 def test_a_failure_fails_what_was_queued_behind_it(worker: Node):

@@ -128,7 +128,11 @@ def enqueue(node: Node, statement: str, queued: Queued) -> JobId:
     job_id = node.parts.catalog.new_job_id()
     waiting = describe_queue(queued.behind)
     job = queue_job(job_id, statement, queued, waiting)
-    NodeChanges(node.parts, node.epoch).record(job_change(job, f"queued: {statement}; waits for {waiting}"))
+    try:
+        NodeChanges(node.parts, node.epoch).record(job_change(job, f"queued: {statement}; waits for {waiting}"))
+    except Lost as lost:
+        # Nobody else knows of the job yet: only the node's epoch can have ended.
+        raise errors.StaleNode(node=node.name) from lost
     node.jobs.wake()
     return job_id
 

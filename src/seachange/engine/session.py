@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any, TextIO, TypeVar
 
@@ -166,7 +166,10 @@ class Session:
                     queued = Queued(
                         self.user, self.database, self.settings.given(), busy.descriptors, tuple(sorted(busy.jobs))
                     )
-                    return Result(prepared.command), enqueue(self.node, prepared.text, queued)
+                    # Under a new epoch the statement is looked at again: its turn may have come.
+                    with suppress(errors.StaleNode):
+                        return Result(prepared.command), enqueue(self.node, prepared.text, queued)
+                    continue
                 self._job_statement().stand_behind(busy.jobs)
 
     def begin_queued(self, job: Job) -> Collection[JobId]:
