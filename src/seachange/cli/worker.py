@@ -13,6 +13,7 @@ from seachange.cli.database import add_database_options, open_database, report_e
 from seachange.engine.job_session import describe
 from seachange.errors import Error
 
+_LOOK_SECONDS = 0.5
 EXAMPLES = """examples:
   seachange worker --data shop
   seachange worker --data shop --catalog postgresql://localhost/shop
@@ -36,7 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
             node.jobs.told = _print
             print(f"worker {node.name} is ready", flush=True)
             node.jobs.wake()
-            ended.wait()
+            # With a timeout: a signal that another thread took is heard of only when this one wakes.
+            while not ended.wait(_LOOK_SECONDS):
+                pass
             print(f"worker {node.name} stops", flush=True)
     except Error as error:
         report_error(error)

@@ -92,7 +92,8 @@ def _nothing() -> None:
 
 
 def _signal_self(number: signal.Signals) -> None:
-    os.kill(os.getpid(), number)
+    # To this thread: one to the process may be taken by another, and this one would go on until that has its turn.
+    signal.pthread_kill(threading.get_ident(), number)
 
 
 def _raise(code: int) -> None:

@@ -88,6 +88,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     after = catalog
     for stage in at_once:
         after = apply_ops(after, plan.ops(stage))
+    _verify_outcome(plan, after, known, duck)
     for table_id in plan.change.empty:
         port.rely_on_empty(tables[table_id].primary.id)
     changed = {id_ for stage in at_once for id_ in stage.publishes}
@@ -115,6 +116,17 @@ def _plan(statement: DdlStatement, catalog: Catalog, port: TransactionPort) -> P
         # What is wrong may be what another change has yet to do.
         check_named(statement, port)
         raise
+
+
+def _verify_outcome(plan: Plan, after: Catalog, known: Mapping[DescriptorId, Descriptor], duck: DuckSession) -> None:
+    """A check that comes in a later stage, over a column of another type, would refuse every writer from then on."""
+    for stage in plan.stages:
+        if stage.phase is not Phase.PRE_COMMIT and stage.type is OpType.MUTATION:
+            after = apply_ops(after, plan.ops(stage))
+    for id_, outcome in after.descriptors.items():
+        before = known.get(id_)
+        if isinstance(outcome, Table) and isinstance(before, Table) and outcome is not before:
+            verify_checks(before, outcome, duck)
 
 
 def _fresh_ids(port: TransactionPort) -> Iterator[int]:

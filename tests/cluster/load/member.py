@@ -34,6 +34,9 @@ def main() -> None:
     threads = [threading.Thread(target=guarded, args=(worker, log, stop)) for worker in workers]
     for thread in threads:
         thread.start()
+    # With a timeout: a signal that another thread took is heard of only when this one wakes.
+    while not stop.wait(0.2):
+        pass
     for thread in threads:
         thread.join()
     for session in sessions:
