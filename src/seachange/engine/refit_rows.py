@@ -44,6 +44,7 @@ GONE = Refused("a table that is gone", "there is nothing left to write to")
 OWN_CHANGE = Refused("a table that the transaction changes itself", "its own version was made from the older one")
 OTHER_COLUMN = Refused("a column in the place of another", "what was written to the old one would be lost")
 ACTION = Refused("a foreign key with an action", "rows of other tables would have to change with the commit")
+ROW_GONE = Refused("a table without a row that it changes", "the row has gone with TRUNCATE")
 MANY_ROWS = Refused("a large load", "its rows do not fit in memory")
 
 
@@ -93,6 +94,8 @@ def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, old: Table, now: Tabl
     _check_converted(txn, now, failed)
     olds, news = iter(gone), iter(new)
     pairs = [Pair(p.base, None if p.old is None else next(olds), None if p.new is None else next(news)) for p in found]
+    if now.primary.id != buffer.plan.index.id:
+        _check_there(txn, pairs, now, at)
     converted = _converted(versions)
     lacking = [column for column in now.columns if column.id not in converted and _is_lacking(column, old)]
     if lacking:
@@ -114,6 +117,14 @@ def _check_columns(old: Table, versions: Sequence[Table]) -> None:
             continue
         if column.name in gone:
             raise refused(now.name, OTHER_COLUMN)
+
+
+def _check_there(txn: WritingTransaction, pairs: Sequence[Pair], now: Table, at: Seq) -> None:
+    """Another primary index knows nothing of what was written before it came: a row that it does not have would be
+    back with the commit. One that was written since is a conflict."""
+    for pair in txn.client.interrupts.each(pairs):
+        if pair.old is not None and _seen(txn, now, pair.old, at) is None:
+            raise refused(now.name, ROW_GONE)
 
 
 def _converted(versions: Sequence[Table]) -> set[ColumnId]:
