@@ -553,6 +553,18 @@ class CatalogFormatTooNew(OperationalError):
     hint_text = "Use a newer Seachange for this catalog."
 
 
+class ReleaseTooOld(OperationalError):
+    sqlstate = "55000"
+    message = "the database is changed by rules of release {needed}; this program knows releases up to {known}"
+    hint_text = "Use a newer Seachange for this database."
+
+
+class UnknownRelease(OperationalError):
+    sqlstate = "55000"
+    message = "a change was planned by rules of release {release}, which this program does not have"
+    hint_text = "A node of a Seachange that has them finishes it, or takes it back."
+
+
 class InvalidCatalog(OperationalError):
     sqlstate = "22023"
     message = "{catalog} is not a catalog: {detail}"

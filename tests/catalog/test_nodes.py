@@ -66,3 +66,20 @@ def test_claims_are_exclusive_and_end_with_the_epoch(catalog: Catalog):
     assert catalog.claim(two, "gc")
     catalog.end_node(two)
     assert catalog.claim(one, "gc")
+
+
+def test_rules_are_agreed_on_by_all_live_nodes(catalog: Catalog):
+    older = catalog.register_node("older", LONG_MS, release=1)
+    catalog.register_node("newer", LONG_MS, release=3)
+    assert [node.release for node in catalog.nodes()] == [1, 3]
+    assert catalog.agree_release(3) == 1
+    catalog.end_node(older)
+    assert catalog.agree_release(2) == 2
+    # A node that knows less than has been agreed on does not come back.
+    with pytest.raises(errors.ReleaseTooOld) as caught:
+        catalog.register_node("older", LONG_MS, release=1)
+    assert caught.value.sqlstate == "55000"
+    catalog.register_node("between", LONG_MS, release=2)
+    assert catalog.agree_release(3) == 2
+    # What is agreed on never goes back.
+    assert catalog.agree_release(1) == 2

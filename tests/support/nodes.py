@@ -13,6 +13,7 @@ from seachange.engine.nodeparts import NodeParts
 from seachange.engine.queueing import begin_queued
 from seachange.model.ids import Epoch
 from seachange.model.log import CommitRequest, Outcome
+from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import SYSTEM_CLOCK, Clock, SystemClock
 from seachange.runtime.entropy import SYSTEM_ENTROPY, Entropy, SystemEntropy
 from seachange.runtime.opening import open_files
@@ -105,6 +106,7 @@ def open_ported_node(
     clock: Clock | None = None,
     entropy: Entropy = SYSTEM_ENTROPY,
     without_fence: frozenset[str] = frozenset(),
+    release: int = CURRENT.number,
 ) -> Node:
     clock = clock or SystemClock()
     files = open_files(place.segments)
@@ -119,6 +121,7 @@ def open_ported_node(
         duck=Duck(place.data / "tmp"),
         clock=clock,
         entropy=entropy,
+        release=release,
     )
     node = Node(parts, name, expiry_ms)
     node.jobs.begin = partial(begin_queued, node)

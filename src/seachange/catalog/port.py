@@ -22,7 +22,7 @@ from seachange.model.segments import Generation, IndexContents
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 
 # The newest catalog format that this program reads and writes.
-FORMAT = 4
+FORMAT = 5
 
 
 class ChangeWatch(Protocol):
@@ -47,8 +47,13 @@ class Catalog(Protocol):
     # Nodes. Expiry is judged by the catalog's own clock; only `live` decides, and only `expire_nodes` and
     # `end_node` clear it, under the sequencer lock.
 
-    def register_node(self, name: str, expiry_ms: int) -> Epoch:
-        """A new epoch, larger than every earlier one; its low-water mark starts at the head."""
+    def register_node(self, name: str, expiry_ms: int, release: int = 1) -> Epoch:
+        """A new epoch, larger than every earlier one; its low-water mark starts at the head. ReleaseTooOld for a node
+        that does not know the rules which have been agreed on."""
+
+    def agree_release(self, release: int) -> int:
+        """The release of the rules by which changes are planned from now on: the newest that all live nodes know, up to
+        the given one. It never goes back: nobody joins who does not know it."""
 
     def heartbeat(self, epoch: Epoch, low_water: Seq, write_mark: Seq | None = None, holders: str = "[]") -> Seq:
         """Renews the epoch and publishes its marks (which never go back; without one of its own, that of writers is the

@@ -173,6 +173,7 @@ def node_from(row: Row) -> NodeRecord:
         format=row[6],
         write_mark=Seq(row[7]),
         holders=row[8],
+        release=row[9],
     )
 
 

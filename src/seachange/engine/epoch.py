@@ -27,6 +27,7 @@ from seachange.model.ids import DescriptorId, Epoch, Seq
 from seachange.model.log import CommitRequest, Committed, LogEntry
 from seachange.model.object_json import decode_descriptor
 from seachange.model.objects import PublishedDescriptor
+from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import Clock
 from seachange.storage.image import IndexImage
 from seachange.storage.warehouse import Warehouse
@@ -41,10 +42,12 @@ class EpochState:
         expiry_ms: int,
         clock: Clock,
         tell: Callable[[], None],
+        release: int = CURRENT.number,
     ) -> None:
-        """`tell` is called when somebody may wait to hear of the marks."""
+        """`tell` is called when somebody may wait to hear of the marks; `release` is that of the newest rules known."""
         self.catalog = catalog
-        self.epoch: Epoch = catalog.register_node(name, expiry_ms)
+        self.epoch: Epoch = catalog.register_node(name, expiry_ms, release)
+        self._release, self._agreed = release, 0
         self.lock = threading.RLock()
         self._looks = 0
         # Set by whoever hears of it, so that the next transaction begins under a new epoch without waiting for a beat.
@@ -57,6 +60,14 @@ class EpochState:
         self.locks = LockTable(self.epoch)
         self.shared = SharedLocks(catalog, self.epoch, self.locks, clock)
         self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
+
+    @property
+    def release(self) -> int:
+        """Of the rules by which changes are planned: all nodes know them, for as long as this epoch lives."""
+        if self._agreed != self._release:
+            # Nodes of an older release may have gone since.
+            self._agreed = self.catalog.agree_release(self._release)
+        return self._agreed
 
     @contextmanager
     def noticing_end(self) -> Iterator[None]:

@@ -24,6 +24,7 @@ from seachange.engine.interrupts import Interrupts
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.spark_pipeline import job_pipeline
 from seachange.model.jobs import FINISHED, JobId, JobRecord, JobRequest, JobStatus
+from seachange.planner.rules.release import RELEASES
 
 CurrentEpoch = Callable[[], EpochState]
 # How often the worker looks for jobs that nobody runs.
@@ -50,6 +51,8 @@ class JobDesk:
         self._current = current
         self._lock = threading.Lock()
         self._held: set[JobId] = set()
+        # Those that this program has not the rules for.
+        self._left: set[JobId] = set()
         # How to reach those that run here.
         self._running: dict[JobId, Interrupts] = {}
         self._stop = threading.Event()
@@ -91,6 +94,8 @@ class JobDesk:
         if record is None:
             raise errors.UndefinedObject(kind="job", name=str(job_id))
         job = read_job(record)
+        if not self._knows(job):
+            raise errors.UnknownRelease(release=job.change.release)
         epoch = self._current()
         runner = self._runner(epoch, conditions, job)
         try:
@@ -195,7 +200,21 @@ class JobDesk:
             if record.id not in held
             and (_is_asked_for(record) or (is_wanted(record) and (record.epoch == own or record.epoch not in live)))
             and is_due(record, open_ids)
+            and self._can_run(record)
         ]
+
+    def _can_run(self, record: JobRecord) -> bool:
+        """A job is finished by the rules that it was planned with: a program without them leaves it to others."""
+        job = read_job(record)
+        if self._knows(job):
+            return True
+        if record.id not in self._left:
+            self._left.add(record.id)
+            self._note(record.id, errors.UnknownRelease(release=job.change.release))
+        return False
+
+    def _knows(self, job: Job) -> bool:
+        return job.change.release in RELEASES and job.change.release <= self._parts.release
 
     def _run_held(self, job_id: JobId) -> None:
         interrupts = Interrupts()

@@ -45,7 +45,11 @@ class Node:
         self._renewing = threading.Lock()
         # Set when the next heartbeat is not to wait for its time.
         self._beat_now = threading.Event()
-        self._epoch = self._register()
+        try:
+            self._epoch = self._register()
+        except errors.Error:
+            parts.close()
+            raise
         self._actors = count(1)
         self._stopped = threading.Event()
         self.watchdog = Watchdog(parts.clock, resident_bytes)
@@ -72,7 +76,8 @@ class Node:
 
     def _register(self) -> EpochState:
         parts = self.parts
-        return EpochState(parts.catalog, parts.warehouse, self.name, self.expiry_ms, parts.clock, self._beat_now.set)
+        tell = self._beat_now.set
+        return EpochState(parts.catalog, parts.warehouse, self.name, self.expiry_ms, parts.clock, tell, parts.release)
 
     def new_client(self, notices: list[str]) -> Client:
         return Client(next(self._actors), advisory=AdvisoryLocks(notices))
@@ -190,6 +195,4 @@ class Node:
         try:
             self.parts.catalog.end_node(self._epoch.epoch)
         finally:
-            self.parts.catalog.close()
-            self.parts.duck.close()
-            self.parts.warehouse.close()
+            self.parts.close()

@@ -13,6 +13,7 @@ from seachange.engine.sequences import NodeSequences
 from seachange.engine.writeplan import Row, WritePlan, compile_read, compile_write_plan
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, LayoutId
+from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import Clock
 from seachange.runtime.entropy import Entropy
 from seachange.runtime.filesystem import FileSystem
@@ -38,6 +39,8 @@ class NodeParts:
     sequences: NodeSequences = field(init=False)
     # Whether queries look rows up through indexes; without, they scan, with the same results.
     seeks: bool = True
+    # Of the newest rules of schema changes that the node knows.
+    release: int = CURRENT.number
     # What the database's own file sets for every session and job.
     settings: dict[str, str] = field(default_factory=dict)
     _plans: dict[tuple[DescriptorId, int], tuple[Table, WritePlan]] = field(default_factory=dict)
@@ -45,6 +48,11 @@ class NodeParts:
 
     def __post_init__(self) -> None:
         self.sequences = NodeSequences(self.catalog)
+
+    def close(self) -> None:
+        self.catalog.close()
+        self.duck.close()
+        self.warehouse.close()
 
     def write_plan(self, table: Table) -> WritePlan:
         # A pending version may be rolled back and another one made with its number, so identity is compared too.

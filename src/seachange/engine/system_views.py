@@ -99,7 +99,7 @@ def _schema_at(epoch: EpochState, seq: Seq) -> dict[Any, Table]:
 def _nodes(source: _Source) -> Iterator[Row]:
     for node in source[0].catalog.nodes():
         marks = (node.low_water, node.write_mark)
-        yield (node.epoch, node.name, node.live, *marks, node.expiry_ms, node.format)
+        yield (node.epoch, node.name, node.live, *marks, node.expiry_ms, node.format, node.release)
 
 
 def _descriptors(source: _Source) -> Iterator[Row]:

@@ -195,6 +195,10 @@ class TransactionSchema:
     def queue_place(self) -> JobId | None:
         return self.queued.id if self.queued is not None else None
 
+    @property
+    def release(self) -> int:
+        return self.epoch.release
+
     def unfinished_jobs(self) -> tuple[JobRecord, ...]:
         return self.parts.catalog.jobs(unfinished=True)
 

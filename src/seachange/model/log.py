@@ -164,7 +164,8 @@ class LogEntry:
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
     """A registered node; `low_water`: no open or future transaction of this epoch has a snapshot below it;
-    `write_mark`: none that may write. `holders` tells who holds the latter, as JSON."""
+    `write_mark`: none that may write. `holders` tells who holds the latter, as JSON. `release` is that of the newest
+    rules of schema changes that it knows."""
 
     epoch: Epoch
     name: str
@@ -175,3 +176,4 @@ class NodeRecord:
     format: int
     write_mark: Seq
     holders: str
+    release: int

@@ -16,7 +16,7 @@ from seachange.model.ops import FALLIBLE
 from seachange.model.targets import Target
 from seachange.planner.graph import Skip, path_of
 from seachange.planner.plan import Change
-from seachange.planner.rules.release import RELEASES
+from seachange.planner.rules.release import release_of
 from seachange.planner.rules.rule import OBJECTS, Kinds
 
 
@@ -103,4 +103,4 @@ def _is_emptied(element: Element) -> bool:
 
 def _needs_rows(target: Target, skip: Skip | None, release: int) -> bool:
     skipped = skip.statuses if skip is not None else frozenset()
-    return any(step.op in FALLIBLE and step.to not in skipped for _, step in path_of(target, RELEASES[release]))
+    return any(step.op in FALLIBLE and step.to not in skipped for _, step in path_of(target, release_of(release)))

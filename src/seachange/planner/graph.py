@@ -13,7 +13,7 @@ from seachange.model import elements
 from seachange.model.elements import Element, descriptor_of
 from seachange.model.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.planner.lifecycles.lifecycle import Step
-from seachange.planner.rules.release import Release
+from seachange.planner.rules.release import Release, lifecycle_of
 from seachange.planner.rules.rule import Adding, At, Dropping, Moment, Order, Rule
 
 # Fields that hold several values; a join on one of them agrees if one value does.
@@ -65,7 +65,7 @@ class Graph:
 
 def path_of(target: Target, release: Release) -> list[tuple[Status, Step]]:
     """The steps that are left, each with the status that it starts from."""
-    lifecycle = release.lifecycles[type(target.element)]
+    lifecycle = lifecycle_of(type(target.element), release)
     statuses = lifecycle.statuses
     steps: tuple[Step, ...] = ()
     match target.goal:

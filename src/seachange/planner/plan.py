@@ -20,7 +20,7 @@ from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.statement import build_statement
 from seachange.planner.catalog import Catalog
 from seachange.planner.graph import Graph, Skip, build_graph
-from seachange.planner.rules.release import CURRENT, RELEASES, Release
+from seachange.planner.rules.release import CURRENT, Release, release_of
 from seachange.planner.skips import find_skips
 from seachange.planner.stage_ops import stage_ops
 from seachange.planner.stages import Phase, Progress, Stage, build_stages, unfenced_at_first
@@ -56,18 +56,19 @@ def plan_statements(
     statements: Sequence[DdlStatement],
     ids: Iterator[int],
     evaluated: Mapping[str, str | None] | None = None,
+    release: Release = CURRENT,
 ) -> Plan:
     """`ids` are fresh descriptor and index ids; `evaluated` the values of stable defaults by their text."""
-    change, notices = _build_change(Draft(catalog, ids, evaluated=evaluated), statements)
-    graph = build_graph(change.targets, CURRENT, change.skips)
+    change, notices = _build_change(Draft(catalog, ids, evaluated=evaluated), statements, release)
+    graph = build_graph(change.targets, release, change.skips)
     if change.empty and any(node.step.op in FALLIBLE for node in graph.nodes):
         # Rows may come before such a plan is done, and its publication must not fail for them.
         draft = Draft(replace(catalog, sizes={}), ids, evaluated=evaluated)
         try:
-            change, notices = _build_change(draft, statements)
+            change, notices = _build_change(draft, statements, release)
         except errors.Error as error:
             raise _refuse_together(catalog, change) from error
-        graph = build_graph(change.targets, CURRENT, change.skips)
+        graph = build_graph(change.targets, release, change.skips)
     _refuse_early_names(graph)
     return Plan(change, graph, build_stages(graph, Phase.PRE_COMMIT, unfenced_at_first(change.targets)), notices)
 
@@ -96,15 +97,15 @@ def _refuse_together(catalog: Catalog, change: Change) -> errors.Error:
     )
 
 
-def _build_change(draft: Draft, statements: Sequence[DdlStatement]) -> tuple[Change, tuple[str, ...]]:
+def _build_change(draft: Draft, statements: Sequence[DdlStatement], release: Release) -> tuple[Change, tuple[str, ...]]:
     for number, statement in enumerate(statements):
         draft.statement = number
         build_statement(draft, statement)
     targets = draft.finish()
-    skips = find_skips(targets, draft)
+    skips = find_skips(targets, draft, release)
     sources = _sources(draft.catalog, targets)
     fenced = draft.empty | draft.emptied | draft.repointed | draft.drawn
-    change = Change(targets, skips, sources, frozenset(draft.empty), frozenset(fenced))
+    change = Change(targets, skips, sources, frozenset(draft.empty), frozenset(fenced), release.number)
     return change, tuple(draft.notices)
 
 
@@ -137,7 +138,7 @@ def _turned(target: Target, status: Status) -> Target:
 def _plan(
     change: Change, targets: Sequence[Target], phase: Phase, progress: Progress, release: Release | None = None
 ) -> Plan:
-    graph = build_graph(targets, release or RELEASES[change.release], change.skips)
+    graph = build_graph(targets, release or release_of(change.release), change.skips)
     return Plan(change, graph, build_stages(graph, phase, progress.unfenced))
 
 

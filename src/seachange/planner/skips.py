@@ -11,7 +11,7 @@ from seachange.model.targets import Status, Target
 from seachange.planner.builders.draft import Draft
 from seachange.planner.graph import Skip
 from seachange.planner.lifecycles.lifecycle import Lifecycle
-from seachange.planner.rules.release import CURRENT
+from seachange.planner.rules.release import Release, lifecycle_of
 
 NEW_TABLE = "the table is created by the same transaction"
 EMPTY_TABLE = "the table has no rows"
@@ -21,11 +21,11 @@ BUILT = "its entries need no building"
 _PROOF = frozenset({Status.ENFORCED, Status.VALIDATED})
 
 
-def find_skips(targets: Sequence[Target], draft: Draft) -> dict[int, Skip]:
+def find_skips(targets: Sequence[Target], draft: Draft, release: Release) -> dict[int, Skip]:
     """By number of the target. Notes in the draft which tables have to be empty for it."""
     skips: dict[int, Skip] = {}
     for number, target in enumerate(targets):
-        lifecycle = CURRENT.lifecycles[type(target.element)]
+        lifecycle = lifecycle_of(type(target.element), release)
         # Added by this change, and not in one step.
         if target.adds and len(lifecycle.add) > 1:
             skip = _find(target.element, lifecycle, draft)

@@ -19,6 +19,7 @@ from seachange.planner.explain.form import explain_plan
 from seachange.planner.explain.names import one_line, quote
 from seachange.planner.explain.stages import summary
 from seachange.planner.plan import Plan, plan_statements
+from seachange.planner.rules.release import release_of
 from seachange.sql.ddl.check import verify_checks
 from seachange.sql.duck import DuckSession
 from seachange.sql.like import expand_likes
@@ -34,7 +35,8 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
     tables = port.tables()
     known = {descriptor.id: descriptor for descriptor in (*tables, *port.objects())}
     catalog = Catalog(known, _Sizes(tables, port), search_path=port.search_path)
-    plan = plan_statements(catalog, statements, _made_up_ids(known.values()))
+    release = release_of(port.release)
+    plan = plan_statements(catalog, statements, _made_up_ids(known.values()), release=release)
     _verify(plan, catalog, duck)
     plan, catalog, remarks = _with_rows(plan, catalog, statements)
     notices = [f"Notice: {notice}" for notice in plan.notices]
@@ -86,7 +88,7 @@ def _with_rows(plan: Plan, catalog: Catalog, statements: Sequence[DdlStatement])
     sizes = {id_: catalog.sizes[id_] for id_ in plan.change.sources if id_ not in plan.change.empty}
     filled = replace(catalog, sizes=sizes)
     try:
-        full = plan_statements(filled, statements, ids)
+        full = plan_statements(filled, statements, ids, release=release_of(plan.change.release))
     except errors.Error as error:
         return plan, catalog, [f"{now} With rows it would fail: {error}"]
     return (full, filled, [f"{now} With rows:"]) if full.stages != plan.stages else (plan, catalog, [])

@@ -49,6 +49,10 @@ class TransactionPort(Protocol):
     def request_job(self, job_id: JobId, request: JobRequest) -> None:
         """Asks something of a job, at once, whatever becomes of the transaction."""
 
+    @property
+    def release(self) -> int:
+        """Of the rules by which changes are planned."""
+
     def unfinished_jobs(self) -> tuple[JobRecord, ...]: ...
 
     def launch(self, statement: str, change: Change, progress: Progress, phase: Phase, passed: bool) -> JobId:

@@ -26,6 +26,7 @@ from seachange.model.ops import OpType
 from seachange.model.statements import DdlStatement, DropIndex
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.plan import Plan, plan_statements
+from seachange.planner.rules.release import release_of
 from seachange.planner.stages import Phase, progress_after
 from seachange.sql.busy import check_change, check_named
 from seachange.sql.ddl.check import verify_checks
@@ -77,7 +78,8 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     if needs_job and plan.change.empty:
         # Rows may come before the job is done.
         evaluated = evaluate_stable(statement, port)
-        plan = plan_statements(replace(catalog, sizes={}), [statement], _fresh_ids(port), evaluated)
+        release = release_of(plan.change.release)
+        plan = plan_statements(replace(catalog, sizes={}), [statement], _fresh_ids(port), evaluated, release)
         at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     if needs_job and not port.stands_alone:
         raise errors.FeatureNotSupported(
@@ -110,8 +112,9 @@ def _plan(statement: DdlStatement, catalog: Catalog, port: TransactionPort) -> P
     if isinstance(statement, DropIndex):
         # It may name one that another change is about to add.
         check_named(statement, port)
+    release = release_of(port.release)
     try:
-        return plan_statements(catalog, [statement], _fresh_ids(port), evaluate_stable(statement, port))
+        return plan_statements(catalog, [statement], _fresh_ids(port), evaluate_stable(statement, port), release)
     except errors.Error:
         # What is wrong may be what another change has yet to do.
         check_named(statement, port)

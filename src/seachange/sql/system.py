@@ -68,6 +68,7 @@ SYSTEM_VIEWS: dict[str, dict[str, SqlType]] = {
         "write_mark": BIGINT,
         "expiry_ms": BIGINT,
         "format": BIGINT,
+        "release": BIGINT,
     },
     "descriptors": {
         "id": BIGINT,

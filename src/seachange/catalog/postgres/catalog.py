@@ -44,7 +44,9 @@ PATIENCE_S = 30.0
 RETRY_S = 0.1
 _US = 1_000_000
 
-_REGISTER = "SELECT seachange.register_node(%s, %b, %b)"
+_REGISTER = "SELECT seachange.register_node(%s, %b, %b, %b)"
+_RELEASE_AGREED = "SELECT release FROM seachange.sequencer"
+_AGREE = "SELECT seachange.agree_release(%b)"
 _BEAT = """UPDATE seachange.node
     SET heartbeat_us = seachange.now_us(), low_water = greatest(low_water, %b),
         write_mark = greatest(write_mark, %b), holders = %s
@@ -53,8 +55,8 @@ _END = "SELECT seachange.end_node(%b)"
 _ANY_EXPIRED = """SELECT 1 FROM seachange.node
     WHERE live AND heartbeat_us + expiry_ms * 1000 < seachange.now_us() LIMIT 1"""
 _EXPIRE = "SELECT seachange.expire_nodes()"
-_NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark, holders
-    FROM seachange.node ORDER BY epoch"""
+_NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark, holders,
+    release FROM seachange.node ORDER BY epoch"""
 _HEAD = "SELECT seachange.head()"
 _FLOOR = "SELECT floor FROM seachange.sequencer"
 _SEQUENCE_AT = "SELECT seachange.sequence_at(%b)"
@@ -112,10 +114,16 @@ class PostgresCatalog:
     def _do(self, text: LiteralString, *values: object) -> None:
         self._pool.run(lambda db: db.execute(text, values))
 
-    def register_node(self, name: str, expiry_ms: int) -> Epoch:
+    def register_node(self, name: str, expiry_ms: int, release: int = 1) -> Epoch:
         # Another program may have brought the catalog to a newer format meanwhile.
         check_format(self._pool.run(format_of), self._pool.name)
-        return Epoch(self._known(_REGISTER, name, expiry_ms, FORMAT))
+        epoch = self._number(_REGISTER, name, expiry_ms, FORMAT, release)
+        if epoch is None:
+            raise errors.ReleaseTooOld(needed=self._known(_RELEASE_AGREED), known=release)
+        return Epoch(epoch)
+
+    def agree_release(self, release: int) -> int:
+        return self._known(_AGREE, release)
 
     def heartbeat(self, epoch: Epoch, low_water: Seq, write_mark: Seq | None = None, holders: str = "[]") -> Seq:
         mark = low_water if write_mark is None else write_mark

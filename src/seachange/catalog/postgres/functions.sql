@@ -344,17 +344,33 @@ BEGIN
     END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION seachange.register_node(my_name text, my_expiry_ms bigint, my_format integer)
+-- NULL if the node does not know the rules that are agreed on.
+CREATE OR REPLACE FUNCTION seachange.register_node(
+    my_name text, my_expiry_ms bigint, my_format integer, my_release integer)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     my_epoch bigint;
 BEGIN
     PERFORM seachange.lock_sequencer();
+    IF my_release < (SELECT release FROM seachange.sequencer) THEN
+        RETURN NULL;
+    END IF;
     UPDATE seachange.sequencer SET next_epoch = next_epoch + 1 RETURNING next_epoch - 1 INTO my_epoch;
-    INSERT INTO seachange.node (epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark)
+    INSERT INTO seachange.node (epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark,
+            release)
         VALUES (my_epoch, my_name, true, seachange.head(), seachange.now_us(), my_expiry_ms, my_format,
-            seachange.head());
+            seachange.head(), my_release);
     RETURN my_epoch;
+END $$;
+
+CREATE OR REPLACE FUNCTION seachange.agree_release(my_release integer) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    agreed integer;
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    UPDATE seachange.sequencer s SET release = greatest(s.release,
+        (SELECT least(my_release, min(n.release)) FROM seachange.node n WHERE n.live)) RETURNING s.release INTO agreed;
+    RETURN agreed;
 END $$;
 
 CREATE OR REPLACE FUNCTION seachange.end_node(my_epoch bigint) RETURNS void LANGUAGE plpgsql AS $$

@@ -77,11 +77,15 @@ class SqliteCatalog:
         self._readers.close()
         self._open.close()
 
-    def register_node(self, name: str, expiry_ms: int) -> Epoch:
+    def register_node(self, name: str, expiry_ms: int, release: int = 1) -> Epoch:
         with self._writer as db:
             # Another program may have brought the catalog to a newer format meanwhile.
             check_format(format_of(db), self._path)
-            return nodes.register(db, name, expiry_ms, self._clock.steady_us())
+            return nodes.register(db, name, expiry_ms, release, self._clock.steady_us())
+
+    def agree_release(self, release: int) -> int:
+        with self._writer as db:
+            return nodes.agree(db, release)
 
     def heartbeat(self, epoch: Epoch, low_water: Seq, write_mark: Seq | None = None, holders: str = "[]") -> Seq:
         mark = low_water if write_mark is None else write_mark

@@ -12,7 +12,8 @@ from seachange import errors
 from seachange.catalog.port import FORMAT
 from seachange.model.ids import Epoch, SegmentId, Seq
 
-NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark, holders
+NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark, holders,
+    release
     FROM node ORDER BY epoch"""
 EXPIRED = """SELECT epoch FROM node
     WHERE live = 1 AND heartbeat_us + expiry_ms * 1000 < ? ORDER BY epoch"""
@@ -23,7 +24,7 @@ _END_ALL = ("UPDATE node SET live = 0", "DELETE FROM lock", "DELETE FROM lock_wa
 _HEAD = "SELECT max(seq) FROM log"
 _TAKE_EPOCH = "UPDATE sequencer SET next_epoch = next_epoch + 1"
 _NEXT_EPOCH = "SELECT next_epoch FROM sequencer"
-_INSERT_NODE = "INSERT INTO node VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?3, '[]')"
+_INSERT_NODE = "INSERT INTO node VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?3, '[]', ?7)"
 _BEAT = """UPDATE node SET heartbeat_us = ?, low_water = max(low_water, ?), write_mark = max(write_mark, ?),
     holders = ? WHERE epoch = ? AND live = 1"""
 # Only live epochs have locks.
@@ -32,6 +33,9 @@ _END = (
     "DELETE FROM lock WHERE epoch = ?",
     "DELETE FROM lock_wait WHERE epoch = ?",
 )
+_RELEASE_AGREED = "SELECT release FROM sequencer"
+_AGREE = """UPDATE sequencer SET release = max(release,
+    (SELECT min(?1, coalesce(min(release), ?1)) FROM node WHERE live = 1))"""
 _LIVE = "SELECT 1 FROM node WHERE epoch = ? AND live = 1"
 _NEXT_ID = "SELECT next_id FROM sequencer"
 _TAKE_IDS = "UPDATE sequencer SET next_id = next_id + ?"
@@ -55,12 +59,20 @@ def note_boot(db: sqlite3.Connection, boot_id: str) -> None:
         db.execute(_SET_BOOT, (boot_id,))
 
 
-def register(db: sqlite3.Connection, name: str, expiry_ms: int, now_us: int) -> Epoch:
+def register(db: sqlite3.Connection, name: str, expiry_ms: int, release: int, now_us: int) -> Epoch:
+    (agreed,) = db.execute(_RELEASE_AGREED).fetchone()
+    if release < agreed:
+        raise errors.ReleaseTooOld(needed=agreed, known=release)
     (epoch,) = db.execute(_NEXT_EPOCH).fetchone()
     db.execute(_TAKE_EPOCH)
     (head,) = db.execute(_HEAD).fetchone()
-    db.execute(_INSERT_NODE, (epoch, name, head, now_us, expiry_ms, FORMAT))
+    db.execute(_INSERT_NODE, (epoch, name, head, now_us, expiry_ms, FORMAT, release))
     return Epoch(epoch)
+
+
+def agree(db: sqlite3.Connection, release: int) -> int:
+    db.execute(_AGREE, (release,))
+    return int(db.execute(_RELEASE_AGREED).fetchone()[0])
 
 
 def beat(db: sqlite3.Connection, epoch: Epoch, low_water: Seq, write_mark: Seq, holders: str, now_us: int) -> Seq:

@@ -177,8 +177,14 @@ _FORMAT_4 = (
         PRIMARY KEY (id, run)) WITHOUT ROWID""",
 )
 
+# The rules of schema changes that each node knows, and those that are agreed on.
+_FORMAT_5 = (
+    "ALTER TABLE node ADD COLUMN release INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE sequencer ADD COLUMN release INTEGER NOT NULL DEFAULT 1",
+)
+
 # Migration n makes a catalog of format n out of one of format n - 1.
-MIGRATIONS = (_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4)
+MIGRATIONS = (_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4, _FORMAT_5)
 
 _HAS_TABLES = "SELECT count(*) FROM sqlite_master WHERE name = 'sequencer'"
 _FORMAT = "SELECT format FROM sequencer"

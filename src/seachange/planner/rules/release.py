@@ -1,12 +1,14 @@
-"""The sets of rules by release. A change is finished by the rules that it was planned with.
+"""The sets of rules by release. A change is planned by the newest that every live node knows, and finished by the same.
 
-**Invariant:** a set that was released never changes; what changes gets the next number.
+**Invariant:** a set that was released never changes; what changes gets the next number, and so does a state, or a kind
+of element, that older programs do not know.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from seachange import errors
 from seachange.model.elements import Element
 from seachange.planner.lifecycles.lifecycle import Lifecycle
 from seachange.planner.lifecycles.seachange import LIFECYCLES
@@ -26,3 +28,20 @@ class Release:
 
 CURRENT = Release(1, LIFECYCLES, (*OBJECT_RULES, *COLUMN_RULES, *INDEX_RULES, *CONSTRAINT_RULES))
 RELEASES: dict[int, Release] = {CURRENT.number: CURRENT}
+
+
+def release_of(number: int) -> Release:
+    """The rules by which a change was planned."""
+    if number not in RELEASES:
+        raise errors.UnknownRelease(release=number)
+    return RELEASES[number]
+
+
+def lifecycle_of(kind: type[Element], release: Release) -> Lifecycle:
+    found = release.lifecycles.get(kind)
+    if found is None:
+        raise errors.FeatureNotSupported(
+            feature=f"this change while nodes of release {release.number} use the database",
+            instead="Stop or upgrade them: SELECT name, release FROM seachange.nodes WHERE live.",
+        )
+    return found

@@ -1,0 +1,168 @@
+"""Rolling upgrade: nodes of two releases at one database, jobs of older rules, catalogs of older formats."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from seachange import errors
+from seachange.catalog.port import FORMAT
+from seachange.changer.job import Job, read_job
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.model import elements
+from seachange.model.jobs import JobId, JobStatus
+from seachange.model.targets import Status
+from seachange.planner.lifecycles.lifecycle import Lifecycle
+from seachange.planner.rules.release import CURRENT, RELEASES
+from seachange.verify.consistency import inspect
+from tests.changer.changing import ROWS, UNIQUE, ask, begin, judge, run
+from tests.support.nodes import Place, open_ported_node
+
+OLD, NEW = CURRENT.number, CURRENT.number + 1
+
+
+@pytest.fixture(autouse=True)
+def next_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that knows one release more than this one: by its rules a unique index is never ENFORCED."""
+    known = CURRENT.lifecycles[elements.UniqueIndex]
+    shorter = Lifecycle(tuple(step for step in known.add if step.to is not Status.ENFORCED), known.drop)
+    lifecycles = {**CURRENT.lifecycles, elements.UniqueIndex: shorter}
+    monkeypatch.setitem(RELEASES, NEW, replace(CURRENT, number=NEW, lifecycles=lifecycles))
+
+
+@pytest.fixture
+def newer(shop: Place) -> Iterator[Node]:
+    with closing(open_ported_node(shop, "newer", release=NEW)) as node:
+        node.jobs.paused = True
+        yield node
+
+
+def read(node: Node, job_id: JobId) -> Job:
+    record = node.parts.catalog.job(job_id)
+    assert record is not None
+    return read_job(record)
+
+
+def stages(job: Job) -> list[str]:
+    return [stage.what for stage in job.stages if stage.what != "drain"]
+
+
+BY_OLD_RULES = ["backfill", "mutation", "validation", "mutation"]
+
+
+def test_changes_are_planned_by_what_all_live_nodes_know(shop: Place, newer: Node):
+    older = open_ported_node(shop, "older", release=OLD)
+    assert ask(newer, "select name, release from seachange.nodes where live order by name") == [
+        ("newer", NEW),
+        ("older", OLD),
+    ]
+    job_id = begin(newer, UNIQUE)
+    assert read(newer, job_id).change.release == OLD
+    older.close()
+    # A job that was planned by older rules is finished by them, though nobody needs them any more.
+    assert stages(run(newer, job_id)) == BY_OLD_RULES
+    judge(newer, job_id, JobStatus.SUCCEEDED)
+    ask(newer, "drop index item_code")
+    job_id = begin(newer, UNIQUE)
+    assert read(newer, job_id).change.release == NEW
+    assert stages(run(newer, job_id)) != BY_OLD_RULES
+
+
+def test_a_job_of_older_rules_is_taken_back_by_them(shop: Place, newer: Node):
+    with closing(open_ported_node(shop, "older", release=OLD)) as older:
+        older.jobs.paused = True
+        job_id = begin(older, UNIQUE.replace("(code)", "(category)"))
+    assert run(newer, job_id).status is JobStatus.FAILED
+    judge(newer, job_id, JobStatus.FAILED)
+
+
+def test_a_node_that_does_not_know_the_rules_stays_out(shop: Place, newer: Node):
+    older = open_ported_node(shop, "older", release=OLD)
+    newer.parts.catalog.end_node(older.epoch.epoch)
+    begin(newer, UNIQUE)
+    # It was stopped, and wakes up.
+    with pytest.raises(errors.ReleaseTooOld):
+        ask(older, "insert into item values (7001, 'new', 1)")
+    older.close()
+    with pytest.raises(errors.ReleaseTooOld):
+        open_ported_node(shop, "older", release=OLD)
+
+
+def test_what_older_nodes_have_no_way_for_waits_for_their_upgrade(
+    shop: Place, newer: Node, monkeypatch: pytest.MonkeyPatch
+):
+    without = {k: v for k, v in CURRENT.lifecycles.items() if k is not elements.CheckConstraint}
+    monkeypatch.setitem(RELEASES, OLD, replace(CURRENT, lifecycles=without))
+    monkeypatch.setitem(RELEASES, NEW, replace(CURRENT, number=NEW))
+    change = "alter table item add check (category < 7)"
+    with closing(open_ported_node(shop, "older", release=OLD)), pytest.raises(errors.FeatureNotSupported) as caught:
+        ask(newer, change)
+    assert "seachange.nodes" in str(caught.value.hint)
+    ask(newer, change)
+
+
+def test_a_program_without_the_rules_leaves_the_job_to_others(newer: Node, monkeypatch: pytest.MonkeyPatch):
+    job_id = begin(newer, UNIQUE)
+    known = RELEASES[NEW]
+    monkeypatch.delitem(RELEASES, NEW)
+    assert newer.jobs.find_orphans() == []
+    assert newer.jobs.find_orphans() == []
+    for attempt in (lambda: run(newer, job_id), lambda: ask(newer, "create index on item (category)")):
+        with pytest.raises(errors.UnknownRelease) as caught:
+            attempt()
+        assert caught.value.sqlstate == "55000"
+    events = [event for (event,) in ask(newer, "select event from seachange.events")]
+    assert sum("left for later" in event for event in events) == 1
+    assert ask(newer, "select count(*) from item") == [(ROWS,)]
+    monkeypatch.setitem(RELEASES, NEW, known)
+    assert [record.id for record in newer.jobs.find_orphans()] == [job_id]
+
+
+# What takes a catalog back to an older format, newest first.
+STEPS_BACK = {
+    4: ("alter table {}node drop column release", "alter table {}sequencer drop column release"),
+    3: ("drop table {}sequence",),
+    2: (
+        "drop table {}event",
+        "drop table {}job_file",
+        "drop table {}job",
+        "alter table {}sequencer drop column next_job",
+        "alter table {}node drop column holders",
+        "alter table {}node drop column write_mark",
+    ),
+    1: ("drop table {}lock_wait", "drop table {}lock"),
+}
+
+
+def take_back(place: Place, found: int) -> None:
+    schema = "seachange." if place.catalog else ""
+    statements = [text for number, texts in STEPS_BACK.items() if number >= found for text in texts]
+    statements += [f"update {{}}sequencer set format = {found}", f"update {{}}node set format = {found}"]
+    if place.catalog:
+        with psycopg.connect(place.catalog) as server:
+            for text in statements:
+                server.execute(text.format(schema).encode())
+        return
+    with closing(sqlite3.connect(place.data / "catalog.sqlite")) as file, file:
+        for text in statements:
+            file.execute(text.format(schema))
+
+
+@pytest.mark.parametrize("found", range(1, FORMAT))
+def test_an_older_catalog_is_upgraded_with_its_data(shop: Place, found: int):
+    with closing(open_node(shop.data, shop.catalog, "older")) as node:
+        ask(node, "create unique index item_code on item (code)")
+        before = ask(node, "select * from item order by id")
+    take_back(shop, found)
+    with closing(open_node(shop.data, shop.catalog, "newer")) as node:
+        assert {each.format for each in node.parts.catalog.nodes() if each.live} == {FORMAT}
+        assert ask(node, "select * from item order by id") == before
+        ask(node, "insert into item values (9001, 'new', 1)")
+        with pytest.raises(errors.UniqueViolation):
+            ask(node, "insert into item values (9002, 'new', 1)")
+        ask(node, "create index item_category on item (category)")
+        assert not inspect(node).anomalies
