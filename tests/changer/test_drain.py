@@ -31,6 +31,9 @@ def test_the_change_waits_for_an_open_transaction_of_another_process(node: Node,
         wait_until(
             lambda: any("session 1" in (r[0] or "") for r in ask(node, shown)), "the change to say whom it waits for"
         )
+        ((waiting,),) = ask(node, shown)
+        assert "in a transaction since" in waiting
+        assert "at most" in waiting
         assert running.is_alive()
         # As soon as it ends, not with the next heartbeat of that node.
         assert process.run("commit") == []

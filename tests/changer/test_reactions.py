@@ -4,6 +4,7 @@ import pytest
 
 from seachange import errors
 from seachange.changer.job import Job, read_job
+from seachange.changer.ports import Lost
 from seachange.changer.reactions import ATTEMPTS_MAX, REACTIONS, Reaction, reaction_to
 from seachange.engine.interrupts import Interrupts
 from seachange.engine.jobs import Conditions
@@ -13,6 +14,7 @@ from seachange.model.jobs import JobId, JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import BROKEN, UNIQUE, ask, begin, judge
 from tests.support.nodes import Place
+from tests.support.postgres import LocalPostgres
 
 # What is not in the table, or is met once more than its patience, is tried again, and at last taken back.
 FAMILIES = {
@@ -163,3 +165,30 @@ def test_progress_has_a_rate_and_an_end(node: Node):
     assert read_job(record).fraction_done == 1.0
     stages = ask(node, "select stage, rows, duration_ms >= 0 from seachange.job_stages order by number")
     assert [stage for stage, _, _ in stages] == ["drain", "backfill", "mutation", "drain", "validation", "mutation"]
+
+
+@pytest.mark.parametrize("catalog_kind", ["postgresql"])
+@pytest.mark.parametrize("point", ["commit.queued:3", pytest.param("job.validated", marks=pytest.mark.slow)])
+def test_a_catalog_that_is_gone_for_a_while_is_waited_for(node: Node, postgres_server: LocalPostgres, point: str):
+    """The server is killed in the middle of the job, and comes back when the runner waits for it."""
+    job_id = begin(node, UNIQUE)
+    name, _, occurrence = point.partition(":")
+    FAULTS.arm(name, postgres_server.kill, int(occurrence or 1))
+    waited: list[float] = []
+
+    def pause(seconds: float) -> None:
+        if seconds > 0 and FAULTS.counts().get(name, 0) >= int(occurrence or 1):
+            waited.append(seconds)
+            postgres_server.start()
+
+    while True:
+        try:
+            with node.jobs.holding(job_id):
+                node.jobs.run(job_id, Conditions(pause, Interrupts(), lambda job: None, 100))
+            break
+        except Lost:
+            # Its epoch has ended meanwhile.
+            ask(node, "select 1")
+    FAULTS.disarm()
+    assert waited
+    judge(node, job_id, JobStatus.SUCCEEDED)

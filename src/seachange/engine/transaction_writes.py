@@ -90,6 +90,11 @@ class TransactionWrites(TransactionReads):
         taken = _names(after) - _names(before)
         table = after or before
         keys = {name_hash(*name) for name in taken} | ({change_hash(table.id)} if table is not None else set())
+        if not self.stands_alone:
+            # It may stay open for long: others wait for its end, and are not surprised by it.
+            claims = [Claim(key, LockStrength.UPDATE) for key in sorted(keys - self.changed.keys())]
+            self.claims.lock(claims, LockPolicy.WAIT)
+            self.claims.check(claims, self.snapshot)
         for key in keys:
             self.changed.setdefault(key, self.snapshot)
 

@@ -1,0 +1,127 @@
+"""A table that an open transaction has changed: other changes of it, on any node, wait for its end."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.engine.session import Session
+from tests.support.databases import MakePlace, catalog_kind, place, place_for
+from tests.support.nodes import Place
+from tests.support.workers import wait_until
+
+__all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
+
+
+@pytest.fixture
+def nodes(place: Place) -> Iterator[tuple[Node, Node]]:
+    here, there = (open_node(place.data, place.catalog, name=name) for name in ("here", "there"))
+    session = Session(here)
+    for table in ("a", "b"):
+        session.execute(f"create table {table} (id int primary key, x int)")
+        session.execute(f"insert into {table} values (1, 1), (2, 2)")
+    session.close()
+    yield here, there
+    there.close()
+    here.close()
+
+
+@pytest.fixture(params=["one node", "two nodes"])
+def sessions(nodes: tuple[Node, Node], request: pytest.FixtureRequest) -> Iterator[tuple[Session, Session]]:
+    first, second = Session(nodes[0]), Session(nodes[0 if request.param == "one node" else 1])
+    yield first, second
+    second.close()
+    first.close()
+
+
+@contextmanager
+def sent(session: Session, sql: str) -> Iterator[list[str]]:
+    """A statement that is on its way, and has to wait; gives its code when it has ended."""
+    ended: list[str] = []
+
+    def send() -> None:
+        try:
+            session.execute(sql)
+            ended.append("")
+        except errors.Error as problem:
+            ended.append(problem.sqlstate)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    wait_until(lambda: ended or waiters(session), "it to wait")
+    assert not ended, ended
+    yield ended
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def waiters(session: Session) -> bool:
+    """Somebody waits for a lock: between nodes, or inside of one."""
+    return bool(session.node.parts.catalog.lock_queues().waits) or bool(session.node.epoch.locks.waiting)
+
+
+NEXT = ["alter table a add column y int", "create index a_x on a (x)", "truncate a"]
+
+
+@pytest.mark.parametrize("sql", NEXT)
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_another_change_waits_for_the_end(sessions: tuple[Session, Session], sql: str, end: str):
+    first, second = sessions
+    first.execute("begin")
+    first.execute("alter table a add column m int default 7")
+    with sent(second, sql) as ended:
+        first.execute(end)
+    assert ended == [""]
+    names = {column.name for column in second.execute("select * from a").columns or ()}
+    assert ("m" in names) == (end == "commit")
+    assert ("y" in names) == ("y int" in sql)
+
+
+@pytest.mark.parametrize("sql", ["drop table a", "alter table a rename to n"])
+def test_what_was_dropped_or_renamed_is_gone_then(sessions: tuple[Session, Session], sql: str):
+    first, second = sessions
+    first.execute("begin")
+    first.execute(sql)
+    with sent(second, "alter table a add column y int") as ended:
+        first.execute("commit")
+    assert ended == ["42P01"]
+
+
+def test_a_name_that_an_open_transaction_has_given_is_waited_for(sessions: tuple[Session, Session]):
+    first, second = sessions
+    first.execute("begin")
+    first.execute("create table n (id int)")
+    with sent(second, "create index n on b (x)") as ended:
+        first.execute("commit")
+    assert ended == ["42P07"]
+
+
+def test_lock_timeout_and_other_tables(sessions: tuple[Session, Session]):
+    first, second = sessions
+    first.execute("begin")
+    first.execute("alter table a add column m int")
+    second.execute("set lock_timeout = '100ms'")
+    with pytest.raises(errors.LockNotAvailable):
+        second.execute("alter table a add column y int")
+    second.execute("alter table b add column y int")
+    # Rows of the table are written meanwhile.
+    second.execute("insert into a values (3, 3)")
+    first.execute("commit")
+    assert list(second.execute("select count(*), count(m) from a").rows) == [(3, 0)]
+
+
+def test_two_that_wait_for_each_other(sessions: tuple[Session, Session]):
+    first, second = sessions
+    for session, table in ((first, "a"), (second, "b")):
+        session.execute("begin")
+        session.execute(f"alter table {table} add column m int")
+    with sent(second, "alter table a add column y int") as ended:
+        with pytest.raises(errors.DeadlockDetected):
+            first.execute("alter table b add column y int")
+        first.execute("rollback")
+    assert ended == [""]
+    second.execute("commit")
