@@ -86,3 +86,21 @@ def test_a_transaction_that_comes_too_late_is_told_of_its_row(shop: Place, node:
     assert type_of(node, "code") == "integer"
     assert ask(node, "select count(*) from item where id = 1000") == [(0,)]
     assert check(node) == []
+
+
+def test_indexes_that_compute_with_the_column_follow_it(node: Node):
+    ask(node, "create index item_double on item ((length(code) * 2), category)")
+    ask(node, "create unique index item_long on item (code) where length(code) > 3")
+
+    def write() -> None:
+        ask(node, "insert into item values (1000, 'c1000', 1), (1001, 'c7', 2)")
+        ask(node, "delete from item where id = 300")
+
+    statement = "alter table concurrently item alter column code type varchar(9) using code || 'x'"
+    job = run_between(node, begin(node, statement), before("backfill", write))
+    assert job.status is JobStatus.SUCCEEDED
+    assert ask(node, "select id from item where length(code) * 2 = 12") == [(1000,)]
+    assert "item_double" in str(ask(node, "explain select id from item where length(code) * 2 = 12"))
+    with pytest.raises(errors.UniqueViolation):
+        ask(node, "insert into item values (1002, 'c200x', 1)")
+    assert check(node) == []

@@ -14,10 +14,15 @@ from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.statements import AlterColumnType, DropExpression, SetExpression, Volatility
 from seachange.model.targets import Goal
-from seachange.model.types import SqlType, assignable, widens
+from seachange.model.types import TEXT, SqlType, assignable, widens
 from seachange.planner.builders.column import indexes_on, resolve_type
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import constraint_label, drop_column_attributes, drop_column_parts
+from seachange.planner.builders.drops import (
+    constraint_label,
+    drop_column_attributes,
+    drop_column_parts,
+    drop_virtual_keys,
+)
 from seachange.planner.builders.expression import bind_expression, bind_generated, rebind
 from seachange.planner.builders.foreign_key import check_comparable, keys_on
 from seachange.planner.builders.identity import check_identity_type
@@ -33,7 +38,8 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     if old.type == new and action.using is None:
         return
     _check_change(draft, table_id, column_id, action, new)
-    if action.using is None and widens(old.type, new):
+    computed = any(_computes_with(draft, index, column_id) for index in indexes_on(draft, table_id, column_id))
+    if action.using is None and widens(old.type, new) and not computed:
         draft.replace(old, elements.ColumnType(table_id, column_id, new))
         _recast_default(draft, table_id, column_id, old.type, new)
         return
@@ -105,11 +111,22 @@ def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: 
 
 def _refuse_computed(draft: Draft, table_id: TableId, column_id: ColumnId, doing: str) -> None:
     for generated in draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id):
-        user = "an index" if generated.virtual else f"column {draft.column_name(table_id, generated.column_id)}"
+        # An index that has it as a key is built anew.
+        if generated.virtual:
+            continue
+        user = f"column {draft.column_name(table_id, generated.column_id)}"
         raise errors.FeatureNotSupported(
             feature=f"{doing}, from which {user} is computed,",
             instead=f"Drop {user} and create it again after the change, in the same transaction.",
         )
+
+
+def _computes_with(draft: Draft, index: elements.AnyIndex, column_id: ColumnId) -> bool:
+    """Whether an index has keys, or leaves out rows, by expressions of a column."""
+    where = None if isinstance(index, elements.PrimaryIndex) else index.where
+    keys = [draft.only(elements.ColumnGenerated, table_id=index.table_id, column_id=c) for c in index.key]
+    found = [where, *(key.expression for key in keys if key is not None and key.virtual)]
+    return any(column_id in expression.columns for expression in found if expression is not None)
 
 
 def _check_references(draft: Draft, table_id: TableId, column_id: ColumnId, new: SqlType, keeps: bool) -> None:
@@ -214,15 +231,17 @@ def _move_user(
     """What was there for the old column is made for the new one, and proven anew."""
     match user:
         case elements.UniqueIndex() | elements.SecondaryIndex():
+            keys = {c: _moved_key(draft, user.table_id, c, old, new) for c in user.key}
             moved = replace(
                 user,
                 index_id=IndexId(next(draft.ids)),
-                key=_swap(user.key, old, new),
+                key=tuple(keys[c] for c in user.key),
                 include=_swap(user.include, old, new),
-                descending=_swap(user.descending, old, new),
+                descending=tuple(keys[c] for c in user.descending),
                 where=rebind(user.where, old, new) if user.where is not None else None,
             )
             swap_index(draft, user, moved)
+            drop_virtual_keys(draft, user)
         case elements.CheckConstraint():
             bound = rebind(Expression(user.expression, user.column_ids), old, new)
             id_ = draft.take_constraint_id(user.table_id)
@@ -245,6 +264,26 @@ def _move_user(
             )
             swap_index(draft, user, moved_primary)
             rebuild_secondary(draft, user.table_id)
+
+
+def _moved_key(draft: Draft, table_id: TableId, key: ColumnId, old: ColumnId, new: ColumnId) -> ColumnId:
+    """A key of an index over the new column: the column itself, or another virtual one for the same expression."""
+    if key == old:
+        return new
+    generated = draft.only(elements.ColumnGenerated, table_id=table_id, column_id=key)
+    if generated is None or not generated.virtual or old not in generated.expression.columns:
+        return key
+    moved = replace(generated, expression=rebind(generated.expression, old, new))
+    for known in draft.select(elements.ColumnGenerated, table_id=table_id):
+        if known.virtual and known.expression == moved.expression:
+            return known.column_id
+    column_id = draft.take_column_id(table_id)
+    draft.add(elements.Column(table_id, column_id, hidden=True))
+    draft.add(elements.ColumnName(table_id, column_id, draft.column_name(table_id, key)))
+    # Of which type its values are is for DuckDB to say, before anything is published.
+    draft.add(elements.ColumnType(table_id, column_id, TEXT))
+    draft.add(replace(moved, column_id=column_id))
+    return column_id
 
 
 def _move_constraint(draft: Draft, old: elements.Constraint, new: elements.Constraint) -> Goal:

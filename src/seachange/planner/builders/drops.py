@@ -21,7 +21,7 @@ def drop_index(draft: Draft, index: AnyIndex, cascade: bool, what: str) -> None:
         drop_foreign_key(draft, key)
     drop_comments(draft, index.table_id, (ObjectKind.INDEX, index.index_id))
     remove_index(draft, index)
-    _drop_virtual_keys(draft, index)
+    drop_virtual_keys(draft, index)
 
 
 def refuse_if_referenced(draft: Draft, index: AnyIndex, what: str) -> None:
@@ -30,7 +30,7 @@ def refuse_if_referenced(draft: Draft, index: AnyIndex, what: str) -> None:
         raise errors.DependentObjectsExist(what=what, dependent=constraint_label(draft, key))
 
 
-def _drop_virtual_keys(draft: Draft, index: AnyIndex) -> None:
+def drop_virtual_keys(draft: Draft, index: AnyIndex) -> None:
     """The hidden columns that only this index has as keys."""
     kept = {column_id for other in draft.indexes(index.table_id) for column_id in other.key}
     for column_id in dict.fromkeys(c for c in index.key if c not in kept):
