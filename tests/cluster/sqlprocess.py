@@ -61,6 +61,10 @@ class SqlProcess:
         stat = Path(f"/proc/{self._process.pid}/stat").read_text()
         return stat.rpartition(")")[2].split()[0] == "T"
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 

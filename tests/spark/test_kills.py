@@ -1,5 +1,6 @@
 """Processes that take part are killed in the middle of a backfill; what is done stays done, and the rest goes on."""
 
+import os
 import re
 import signal
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from tests.spark.conftest import MASTER
 from tests.support.nodes import Place
 from tests.support.workers import wait_until
 
+# Several JVMs start in each of these.
+pytestmark = pytest.mark.timeout(300)
 FILES = 6
 ROWS = 6_000
 _BEGUN = re.compile(r"has (\d+) tasks? for Spark .*: read")
@@ -75,6 +78,42 @@ def test_a_killed_driver_leaves_what_is_done(tmp_path: Path, application: Applic
         node.close()
 
 
+def test_a_jvm_that_is_killed_is_started_again(tmp_path: Path) -> None:
+    """The statement does not notice: it goes on from the units that are done."""
+    data = tmp_path / "data"
+    prepare(data, MASTER)
+    node = open_node(data, name="watcher")
+    node.jobs.paused = True
+    try:
+        with SqlProcess(Place(data)) as process:
+            process.send("create index by_code on item (code)")
+            wait_until(lambda: units(node), "the first unit to be kept")
+            (jvm,) = [child for child in children(process.pid) if b"java" in command(child)]
+            os.kill(jvm, signal.SIGKILL)
+            assert process.hear() == []
+        first, second = reading(node)
+        assert first == FILES
+        assert second < FILES
+        judge(node)
+    finally:
+        node.close()
+
+
+def children(process: int) -> list[int]:
+    found = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for listed in found for child in listed.read_text().split()]
+
+
+def command(process: int) -> bytes:
+    return Path(f"/proc/{process}/cmdline").read_bytes()
+
+
+def units(node: Node) -> int:
+    """How many are on record."""
+    record = node.parts.catalog.job(JobId(1))
+    return len(read_job(record).units) if record is not None else 0
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
     made = StandaloneCluster(tmp_path, 2)
@@ -82,7 +121,6 @@ def cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
     made.end()
 
 
-@pytest.mark.timeout(300)
 def test_a_worker_of_a_cluster_is_killed(cluster: StandaloneCluster, tmp_path: Path) -> None:
     data = tmp_path / "data"
     prepare(data, cluster.master, "spark.driver.host=127.0.0.1 spark.driver.bindAddress=127.0.0.1")
@@ -92,12 +130,7 @@ def test_a_worker_of_a_cluster_is_killed(cluster: StandaloneCluster, tmp_path: P
     try:
         with SqlProcess(Place(data)) as process:
             process.send("create index by_code on item (code)")
-
-            def units() -> int:
-                record = node.parts.catalog.job(JobId(1))
-                return len(read_job(record).units) if record is not None else 0
-
-            wait_until(units, "the first unit to be kept")
+            wait_until(lambda: units(node), "the first unit to be kept")
             cluster.kill_worker(0)
             assert process.hear() == []
         assert reading(node) == [FILES]

@@ -173,6 +173,8 @@ class Runner:
         """Looks, if that was not done for a while, at what was asked of the job."""
         due = self._clock.steady_us() - self._looked_us >= LOOK_US
         if due:
+            # Hears of an interrupt.
+            self._pause(0)
             self._heed(job)
         return due
 

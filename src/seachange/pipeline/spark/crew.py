@@ -73,8 +73,9 @@ class SparkCrew:
         if not tasks:
             return
         self.tell(f"has {_tasks(len(tasks))} for Spark application {self.application}: {tasks[0].title}")
-        with self.application.group() as group, ThreadPoolExecutor(self.hands, "spark-task") as pool:
-            shift = _Shift(self, pool, group, tasks, done)
+        hands = self.hands
+        with self.application.group() as group, ThreadPoolExecutor(hands, "spark-task") as pool:
+            shift = _Shift(self, hands, pool, group, tasks, done)
             try:
                 shift.work()
             except BaseException:
@@ -88,6 +89,7 @@ class _Shift:
     """The tasks of one run. Everything but the wait for Spark happens in the caller's thread."""
 
     crew: SparkCrew
+    hands: int
     pool: ThreadPoolExecutor
     group: str
     tasks: Sequence[Task[Any]]
@@ -98,7 +100,7 @@ class _Shift:
     def work(self) -> None:
         left = deque(range(len(self.tasks)))
         while left or self.sent:
-            while left and len(self.sent) < self.crew.hands:
+            while left and len(self.sent) < self.hands:
                 place = left.popleft()
                 self._send(place, self.tasks[place].segments, 1)
             ready, _ = wait(self.sent, TICK_SECONDS, FIRST_COMPLETED)

@@ -8,6 +8,7 @@ Spark has one application per process. One that the program itself has started i
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import pickle
 import re
@@ -55,7 +56,8 @@ class Application:
     @property
     def slots(self) -> int:
         """How many tasks run at the same time."""
-        return max(int(self._context.defaultParallelism), 1)
+        with self._reaching():
+            return max(int(self._context.defaultParallelism), 1)
 
     @property
     def is_alive(self) -> bool:
@@ -76,15 +78,21 @@ class Application:
 
     def call(self, payload: bytes, group: str, title: str) -> Outcome:
         """Runs one assignment as a Spark job and gives its outcome."""
-        try:
+        with self._reaching():
             self._context.setJobGroup(group, title, interruptOnCancel=True)
             (outcome,) = self._context.parallelize([payload], 1).mapPartitions(run_assignments).collect()
+        found: Outcome = pickle.loads(outcome)
+        return found
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        """Names what the JVM ran into, or that it is gone."""
+        try:
+            yield
         except Py4JJavaError as problem:
             raise _failure(problem, self.log) from problem
         except (Py4JError, PySparkException, OSError, EOFError) as problem:
             raise errors.SparkFailed(detail=f"application {self.id} is gone: {problem}", log=self.log) from problem
-        found: Outcome = pickle.loads(outcome)
-        return found
 
     def cancel(self, group: str) -> None:
         with suppress(Py4JError, OSError):
@@ -93,8 +101,10 @@ class Application:
     def stop(self) -> None:
         """Ends the JVM too; only of an application that was started here."""
         gateway = SparkContext._gateway
-        with suppress(Py4JError, OSError):
-            self._context.stop()
+        # Of a JVM that is gone the first call only notices that; the second lets go of the rest.
+        for _ in range(2):
+            with suppress(Py4JError, OSError):
+                self._context.stop()
         SparkContext._gateway = SparkContext._jvm = None
         if gateway is not None:
             _end_jvm(gateway)
@@ -177,6 +187,8 @@ class SparkHost:
                 starting.join(_TICK_SECONDS)
             if self._problem is not None:
                 raise self._problem
+            if self._application is None:
+                raise errors.SparkFailed(detail="it does not start", log=options.log)
 
     def _forget_unfit(self, options: SparkOptions) -> None:
         """One that is broken, or that was started otherwise than is asked for now and that nobody uses."""
@@ -264,5 +276,7 @@ def check_java() -> None:
         raise errors.SparkUnavailable(detail="there is no Java", remedy=_JAVA)
 
 
+# Without a handler Python would print what it logs of a JVM that is gone.
+logging.getLogger("py4j").addHandler(logging.NullHandler())
 HOST = SparkHost()
 atexit.register(HOST.stop)
