@@ -227,7 +227,7 @@ class Session:
 
     def _tell(self, transaction: Transaction) -> None:
         transaction.search_path = parse_path(self.settings.get("search_path"), self.user)
-        self._duck.tell(transaction.known)
+        self._duck.ask(transaction.known)
 
     def _guarded(self, work: Callable[[], T]) -> T:
         """A statement with all that belongs to it, commit and repetitions too: it can be cancelled, and has limits."""
@@ -240,6 +240,8 @@ class Session:
                 return work()
         finally:
             self._is_guarded = False
+            # What has ended, with all that it wrote, is not kept until the next statement.
+            self._duck.ask(dict)
 
     def _in_zone(self) -> AbstractContextManager[None]:
         zone = self.settings.get("timezone")

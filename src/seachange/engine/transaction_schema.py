@@ -129,7 +129,6 @@ class TransactionSchema:
             self.start_statement()
         return self.isolation is Isolation.READ_COMMITTED and self.snapshot >= seq
 
-    @property
     def known(self) -> dict[str, Any]:
         """What functions tell of the transaction in this statement."""
         return {**self.moments, SESSION_SCHEMA: self.current_schema}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +46,7 @@ class DuckSession:
     # Who answers calls of sequences; most sessions have none.
     _caller: Caller | None = None
     _port: SequencePort | None = None
+    _tell: Callable[[], Mapping[str, Any]] = dict
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, session_values: Mapping[str, Any]) -> None:
         self._cursor = cursor
@@ -68,9 +69,9 @@ class DuckSession:
         if self._caller is not None:
             self._caller.port = port
 
-    def tell(self, values: Mapping[str, Any]) -> None:
-        """What the session knows from now on."""
-        self._session_values.update(values)
+    def ask(self, tell: Callable[[], Mapping[str, Any]]) -> None:
+        """Where the session learns from now on what changes with its statements."""
+        self._tell = tell
 
     def set_zone(self, name: str) -> None:
         """The time zone in which texts without an offset are read, and moments are shown and cut into days."""
@@ -164,9 +165,12 @@ class DuckSession:
         self._caller.failure = None
 
     def _parameters(self, query: DuckQuery) -> dict[str, Any]:
+        if not query.session_values:
+            return dict(query.parameters)
         if SESSION in query.session_values:
             self._serve_calls()
-        return {**query.parameters, **{name: self._session_values[name] for name in query.session_values}}
+        known = {**self._session_values, **self._tell()}
+        return {**query.parameters, **{name: known[name] for name in query.session_values}}
 
     def _execute(self, sql: str, parameters: dict[str, Any]) -> None:
         if parameters:

@@ -1,0 +1,70 @@
+"""What refers to an object, and the drop of the object at the same time: at most one is committed."""
+
+from contextlib import closing
+
+import pytest
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.session import Session
+from tests.engine.database import open_quiet
+
+# What there is, what is made of it in a transaction, what another drops meanwhile.
+MEETINGS = [
+    ("create schema s", "create table s.t (a int)", "drop schema s"),
+    ("create schema s", "create sequence s.q", "drop schema s"),
+    ("create table t (a int)", "create view v as select a from t", "drop table t"),
+    ("create table t (a int, b int)", "create view v as select a from t", "alter table t drop column a"),
+    ("create view v as select 1 as a", "create view w as select a from v", "drop view v"),
+    ("create sequence q", "create table t (a int default nextval('q'))", "drop sequence q"),
+]
+
+
+@pytest.mark.parametrize(("there", "made", "dropped"), MEETINGS)
+@pytest.mark.parametrize("first", ["made", "dropped"])
+def test_only_one_of_them_is_committed(node: Node, other: Node, there, made, dropped, first):
+    with closing(Session(node)) as one, closing(Session(other)) as two:
+        one.execute(there)
+        statements = {"made": made, "dropped": dropped}
+        second = "dropped" if first == "made" else "made"
+        one.execute("begin")
+        one.execute(statements[second])
+        two.execute(statements[first])
+        with pytest.raises(errors.SerializationFailure):
+            one.execute("commit")
+        # Tried again, it is told why.
+        if first == "made":
+            with pytest.raises(errors.DependentObjectsExist):
+                one.execute(dropped)
+        else:
+            with pytest.raises(errors.ProgrammingError):
+                one.execute(made)
+
+
+def test_names_that_are_given_at_the_same_time(node: Node, other: Node):
+    with closing(Session(node)) as one, closing(Session(other)) as two:
+        for mine, others in [
+            ("create sequence x", "create view x as select 1 as a"),
+            ("create schema y", "create schema y"),
+        ]:
+            one.execute("begin")
+            one.execute(mine)
+            two.execute(others)
+            with pytest.raises(errors.SerializationFailure):
+                one.execute("commit")
+
+
+def test_objects_survive_the_process(tmp_path):
+    for attempt in range(2):
+        node = open_quiet(tmp_path)
+        with closing(Session(node)) as session:
+            if not attempt:
+                session.execute("create schema s")
+                session.execute("create table s.t (id int generated always as identity primary key, a int)")
+                session.execute("create view s.v (x) as select a from s.t")
+                session.execute("insert into s.t (a) values (5)")
+            else:
+                session.execute("insert into s.t (a) values (6)")
+                assert sorted(session.execute("select id, a from s.t").rows) == [(1, 5), (2, 6)]
+                assert sorted(session.execute("select x from s.v").rows) == [(5,), (6,)]
+        node.close()
