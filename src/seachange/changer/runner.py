@@ -152,7 +152,9 @@ class Runner:
 
     def turn(self, job: Job, failure: Failure, trace: str = "") -> Job:
         """From here on the change is taken back."""
-        turned = replace(job.begun_again(), status=JobStatus.REVERTING, failure=failure, waiting="", errors_met=0)
+        # Nothing of it is read again.
+        stopped = replace(job.begun_again(), rows_total=job.rows_total)
+        turned = replace(stopped, status=JobStatus.REVERTING, failure=failure, waiting="", errors_met=0)
         event = f"is taken back: {failure.sqlstate}: {failure.message}\n{trace}".rstrip()
         job = self._record(turned, event)
         reach("job.reverting")

@@ -17,6 +17,9 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 
 # Settings of the built-in Parquet and ICU parts, which exist only once the database is open.
+# It would be drawn into what the command line prints; only a connection can be told.
+NO_PROGRESS_BAR = "SET enable_progress_bar = false"
+
 _SETTINGS: tuple[str, ...] = (
     "SET GLOBAL parquet_metadata_cache = true",
     "SET GLOBAL TimeZone = 'UTC'",
@@ -46,7 +49,9 @@ class Duck:
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
-            return self._connection.cursor()
+            cursor = self._connection.cursor()
+        cursor.execute(NO_PROGRESS_BAR)
+        return cursor
 
     def close(self) -> None:
         with self._lock:

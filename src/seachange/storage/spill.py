@@ -18,6 +18,7 @@ import duckdb
 
 from seachange import errors
 from seachange.runtime.filesystem import named_errors
+from seachange.storage.duck import NO_PROGRESS_BAR
 
 SORT_BYTES_MAX = 512 << 20
 _LOCK_NAME = "lock"
@@ -50,6 +51,7 @@ def sorting_connection(
         )
         # Expressions of descriptors are evaluated here too, and mean the same on every machine.
         connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(NO_PROGRESS_BAR)
         connection.execute("SET integer_division = true")
         try:
             yield connection
