@@ -11,7 +11,7 @@ from typing import Any
 from seachange import errors
 from seachange.changer.drain import Drain
 from seachange.changer.job import Job, read_job
-from seachange.changer.ports import Lost
+from seachange.changer.ports import Lost, Stopped
 from seachange.changer.runner import Runner
 from seachange.engine.changes import NodeChanges
 from seachange.engine.interrupts import Interrupts
@@ -30,7 +30,7 @@ WAIT_S = 60.0
 NO_DRAIN_MS = 0
 
 
-class _Stepped(Exception):
+class _Stepped(Stopped):
     """The job has taken a step."""
 
 

@@ -20,7 +20,6 @@ from tests.verify.replay.differences import (
     INDEX_GONE,
     NO_RAISE,
     NOT_BEGUN,
-    NOT_EXECUTED,
     NOTHING_TO_FOLD,
     SQLSTATES,
     STALE,
@@ -141,15 +140,10 @@ class Replay:
             self._tally.left_out[NO_RAISE.name] += 1
             return
         self._jobs += 1
-        try:
-            self._actors.advance(code[position], (self._jobs + self._number) % CRASH_EVERY == 0)
-        except errors.FeatureNotSupported as problem:
-            raise Cut(NOT_EXECUTED) from problem
+        self._actors.advance(code[position], (self._jobs + self._number) % CRASH_EVERY == 0)
         self._turned |= step.label[0] != "job"
         job = self._actors.change.read() if self._actors.change is not None else None
         if job is not None:
-            if job.failure is not None and job.failure.sqlstate == errors.FeatureNotSupported.sqlstate:
-                raise Cut(NOT_EXECUTED)
             assert (job.failure is not None) == self._turned, job.failure or "the change was not taken back"
 
     def _stop(self, step: Step) -> None:
