@@ -68,3 +68,22 @@ def test_objects_survive_the_process(tmp_path):
                 assert sorted(session.execute("select id, a from s.t").rows) == [(1, 5), (2, 6)]
                 assert sorted(session.execute("select x from s.v").rows) == [(5,), (6,)]
         node.close()
+
+
+def test_a_view_waits_for_the_job_that_may_take_its_column_away(node: Node):
+    with closing(Session(node)) as one, closing(Session(node)) as writer, closing(Session(node)) as two:
+        one.execute("create table t (id int primary key, a int, b int)")
+        one.execute("insert into t values (1, 2, 3)")
+        writer.execute("begin")
+        writer.execute("insert into t values (2, 3, 4)")
+        one.execute("set seachange.drain_timeout = '1 hour'")
+        one.execute("alter table concurrently t drop column a, add constraint u unique (b)")
+        two.execute("set lock_timeout = '50ms'")
+        with pytest.raises(errors.LockNotAvailable):
+            two.execute("create view v as select a from t")
+        writer.execute("commit")
+        two.execute("reset lock_timeout")
+        with pytest.raises(errors.UndefinedColumn):
+            two.execute("create view v as select a from t")
+        two.execute("create view v as select b from t")
+        assert sorted(two.execute("select b from v").rows) == [(3,), (4,)]

@@ -67,6 +67,20 @@ def check_named(statement: DdlStatement, port: TransactionPort) -> None:
         raise Busy(dict.fromkeys(found, decide(ChangeKind.WORK, ChangeKind.METADATA)), named)
 
 
+def check_relied(ids: Collection[DescriptorId], port: TransactionPort) -> None:
+    """The same for a change that refers to descriptors without changing them: a job that was planned before may take
+    away what it refers to."""
+    if not ids:
+        return
+    found = [
+        record.id
+        for record in port.unfinished_jobs()
+        if not set(ids).isdisjoint(record.descriptors) and _is_before(read_job(record), port.queue_place)
+    ]
+    if found:
+        raise Busy(dict.fromkeys(found, decide(ChangeKind.WORK, ChangeKind.METADATA)), set(ids))
+
+
 def _names_of(table: Table) -> set[str]:
     return {table.name, *(index.name for index in table.indexes)}
 

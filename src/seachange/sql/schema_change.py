@@ -28,7 +28,7 @@ from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.stages import Phase, progress_after
-from seachange.sql.busy import check_change, check_named
+from seachange.sql.busy import check_change, check_named, check_relied
 from seachange.sql.ddl.check import verify_checks
 from seachange.sql.ddl.computed import evaluate_stable, verify_computed
 from seachange.sql.ddl.index_types import settle_indexes
@@ -153,7 +153,9 @@ def _rely(changed: Iterable[DescriptorId], after: Catalog, port: TransactionPort
                 used.update(ids)
             case _:
                 pass
-    port.rely_on(after.descriptors[id_] for id_ in used - set(changed) if id_ in after.descriptors)
+    relied = {id_ for id_ in used - set(changed) if id_ in after.descriptors}
+    check_relied(relied, port)
+    port.rely_on(after.descriptors[id_] for id_ in relied)
 
 
 def _publish(
