@@ -255,3 +255,23 @@ def test_an_open_snapshot_keeps_what_it_reads(node: Node, other: Node):
     other.beat()
     assert node.collect_garbage(retention_us=0) > 0
     assert {row[1] for row in rows(other)} == {"new"}
+
+
+def test_an_epoch_that_ends_before_it_has_read_anything_is_not_the_last(hooked):
+    """Somebody whose clock is ahead ends it at once; a process would not even open the database."""
+    node, catalog = hooked
+    create(node)
+    ended: list[int] = []
+
+    def end_all() -> None:
+        if len(ended) < 3:
+            live = [record.epoch for record in catalog.nodes() if record.live]
+            ended.extend(live)
+            for epoch in live:
+                catalog.end_node(epoch)
+
+    end_epoch(node)
+    catalog.before["descriptors"] = end_all
+    insert(node, (1, "a", 1))
+    assert len(ended) == 3
+    assert node.epoch.epoch > max(ended)

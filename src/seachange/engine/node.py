@@ -33,6 +33,7 @@ from seachange.storage.duck import Duck
 NODE_EXPIRY_MS = 10_000
 RETENTION_US = 24 * 3_600 * 1_000_000
 _BEATS_PER_EXPIRY = 5
+_REGISTRATIONS_MAX = 10
 
 
 class Node:
@@ -75,6 +76,13 @@ class Node:
         return self.parts.duck
 
     def _register(self) -> EpochState:
+        """Somebody whose clock is far ahead may end an epoch before it has read the schema."""
+        for _ in range(_REGISTRATIONS_MAX - 1):
+            with suppress(errors.StaleNode):
+                return self._new_epoch()
+        return self._new_epoch()
+
+    def _new_epoch(self) -> EpochState:
         parts = self.parts
         tell = self._beat_now.set
         return EpochState(parts.catalog, parts.warehouse, self.name, self.expiry_ms, parts.clock, tell, parts.release)
