@@ -1,5 +1,6 @@
 """The type of a column changes while others write: a row that has no value of the new type fails the change."""
 
+import signal
 from collections.abc import Callable
 from contextlib import closing
 
@@ -12,7 +13,11 @@ from seachange.engine.session import Session
 from seachange.model.jobs import JobStatus
 from seachange.verify.consistency import check
 from tests.changer.changing import ask, begin, run_between
+from tests.cluster.sqlprocess import SqlProcess
 from tests.support.nodes import Place
+from tests.support.workers import wait_until
+
+EXPIRY_MS = 500
 
 ALTER = "alter table concurrently item alter column code type int using substr(code, 2)::int"
 # What the job does next when somebody writes: the last publishes the new column.
@@ -104,3 +109,22 @@ def test_indexes_that_compute_with_the_column_follow_it(node: Node):
     with pytest.raises(errors.UniqueViolation):
         ask(node, "insert into item values (1002, 'c200x', 1)")
     assert check(node) == []
+
+
+@pytest.mark.parametrize("fault", ["job.raised", "job.unit", "job.attached", "job.published"])
+def test_another_node_goes_on_with_a_conversion(shop: Place, fault: str):
+    """What was converted, and as of when, is in the record."""
+    with SqlProcess(shop, EXPIRY_MS, fault) as process:
+        process.send(ALTER)
+        assert process.wait() == -signal.SIGKILL, "the fault point was not reached"
+    with closing(open_node(shop.data, shop.catalog, name="survivor", expiry_ms=2_000)) as survivor:
+        survivor.jobs.paused = True
+        # Nobody has committed the publication yet, or it is done.
+        bad = fault != "job.published"
+        if bad:
+            ask(survivor, "insert into item values (1000, 'what', 1)")
+        survivor.jobs.paused = False
+        wait_until(lambda: not survivor.parts.catalog.jobs(unfinished=True), "the survivor to finish the job")
+        expected = ("text", [("c7",)]) if bad else ("integer", [(7,)])
+        assert (type_of(survivor, "code"), ask(survivor, "select code from item where id = 7")) == expected
+        assert check(survivor) == []

@@ -112,3 +112,20 @@ def test_a_row_that_was_changed_meanwhile_is_a_conflict(shop: Place, numbered: N
         (1001, 2),
     ]
     assert check(numbered) == []
+
+
+@pytest.mark.parametrize(
+    "read", ["count(*) from item", "code from item where id = 7", "id from item where category = 9"]
+)
+@pytest.mark.parametrize("first", ["alter table item alter column code type text using code || '!'", "truncate item"])
+def test_what_a_serializable_transaction_has_read_of_rows_that_were_replaced(node: Node, first: str, read: str):
+    """Others write to an index that it knows nothing of."""
+    with closing(Session(node)) as late:
+        late.execute("begin isolation level serializable")
+        late.execute(f"select {read}")
+        late.execute("insert into other values (1000, 'seen')")
+        ask(node, "set seachange.drain_timeout = '50ms'; " + first)
+        ask(node, "insert into item values (7000, 'new', 9)")
+        ask(node, "update item set code = 'changed' where id = 7")
+        with pytest.raises(errors.SerializationFailure):
+            late.execute("commit")

@@ -30,6 +30,7 @@ from seachange.model.log import (
     Conflict,
     DescriptorChange,
     GenerationChange,
+    Revalidate,
     StaleEpoch,
     Superseded,
     VersionRaise,
@@ -67,13 +68,19 @@ class NodeChanges:
     ) -> Seq:
         shut = set(fenced)
         converted = _conversions(mutations, converted_at is not None)
+        # Whoever relies on what was read there is sent back, and learns that it is gone.
+        replaced = tuple(
+            m.element.index_id
+            for m in mutations
+            if isinstance(m.element, elements.PrimaryIndex) and m.state is State.ABSENT
+        )
 
         def build(request: CommitRequest) -> CommitRequest:
             changes = self._next_versions(mutations)
             raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body is not None and c.id in shut)
             if converted:
                 self._check_converted(converted, converted_at)
-            return replace(request, descriptors=changes, raises=raises, writes=converted)
+            return replace(request, descriptors=changes, raises=raises, writes=converted, touched=replaced)
 
         return self._commit(build, job)
 
@@ -132,6 +139,9 @@ class NodeChanges:
                     raise Lost(f"epoch {epoch} has ended")
                 case Superseded(what=what) if what.startswith("descriptor"):
                     # Another has published a version in between: it stays, and is built upon.
+                    continue
+                case Revalidate():
+                    # It has read nothing that could have changed.
                     continue
                 case Conflict():
                     # No commit of a job writes any keys but those of conversions.

@@ -107,6 +107,14 @@ class PendingSchema:
             descriptor_change(id_, before, after) for id_, (before, after) in self._changes.items() if before or after
         )
 
+    def replaced(self) -> tuple[IndexId, ...]:
+        """Primary indexes that are gone, or give way to others."""
+        return tuple(
+            before.primary.id
+            for before, after in self._changes.values()
+            if isinstance(before, Table) and not (isinstance(after, Table) and after.primary.id == before.primary.id)
+        )
+
     def new_indexes(self) -> tuple[GenerationChange, ...]:
         """An index that is created over nothing is complete from the start: it gets an empty generation. One that is
         not to be read yet is built by a job."""

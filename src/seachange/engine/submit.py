@@ -236,7 +236,7 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         writes=_written(draft),
         shares=tuple({*txn.shares, *draft.read_keys}),
         bulk=tuple({*draft.bulk, *txn.relied_empty, *draft.watched}),
-        touched=tuple(draft.touched),
+        touched=tuple(dict.fromkeys([*draft.touched, *txn.pending.replaced()])),
         batches=tuple(draft.batches),
         segments=tuple(draft.segments),
         descriptors=changes,

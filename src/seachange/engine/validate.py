@@ -45,6 +45,8 @@ def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
         if conflict is None:
             conflict = txn.reads.find_conflict(epoch.conflicts, txn.snapshot)
         bulk = epoch.conflicts.bulk_since(keys.oldest, txn.buffer.indexes)
+    if conflict is None:
+        conflict = _replaced(txn, validated)
     if conflict is not None:
         raise conflict_with(conflict)
     if txn.reads.conditional:
@@ -60,6 +62,20 @@ def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
         if validated > snapshot and not epoch.image(table, table.primary, validated).is_empty(validated):
             raise conflict_with(validated)
     return validated
+
+
+def _replaced(txn: TransactionState, upto: Seq) -> Seq | None:
+    """Whether rows that a SERIALIZABLE transaction has read lie in another primary index by now, or nowhere: what
+    others write there is not compared with what it read. The commit that replaced an index has touched it."""
+    if not txn.reads.indexes or txn.snapshot == upto:
+        return None
+    newest = txn.epoch.schema(upto).by_id
+    for table in txn.epoch.schema(txn.snapshot).by_id.values():
+        if table.primary.id in txn.reads.indexes and not txn.pending.changes(table):
+            now = newest.get(table.id)
+            if now is None or now.primary.id != table.primary.id:
+                return upto
+    return None
 
 
 def conflict_with(seq: Seq) -> errors.SerializationFailure:
