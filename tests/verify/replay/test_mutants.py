@@ -118,6 +118,7 @@ def test_without_refit_a_change_aborts_transactions(tmp_path: Path, tally: Tally
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3_600)
 def test_the_counter_examples_are_shortest(rewrite: bool):
     lines = []
     for name in NAMES:

@@ -65,6 +65,7 @@ def test_every_scenario_has_walks():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3_600)
 def test_the_walks_cover_everything(rewrite: bool):
     lines = []
     for name in SUITE:
@@ -76,6 +77,7 @@ def test_the_walks_cover_everything(rewrite: bool):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("scenario", ALL.values(), ids=lambda scenario: scenario.name)
 def test_traces_by_version(scenario: Scenario, tmp_path: Path, tally: Tally):
     subject = subject_of(scenario)
