@@ -61,6 +61,7 @@ class Outcome:
     """`moments` the last one before the end, at each of which the job could be taken back or not."""
 
     before: dict[str, Table]
+    relations: set[str]
     record: JobRecord | None = None
     # The points that were passed by the step from each moment.
     points: dict[int, list[str]] = field(default_factory=dict)
@@ -94,9 +95,10 @@ class Bench:
         self._nodes = [self._stack.enter_context(closing(open_quiet(place, name))) for name in ("one", "two")]
         self.runner = open_quiet(place, "runner")
         self.traffic = Traffic(self._nodes, case, dense, crowd)
-        self.outcome = Outcome(self.tables())
+        self.outcome = Outcome(self.tables(), self.relations())
         self._spoiler: Session | None = None
         self._twinned = False
+        self._where: object = None
         self._counted = FAULTS.counts()
 
     def __enter__(self) -> "Bench":
@@ -118,6 +120,10 @@ class Bench:
     def tables(self) -> dict[str, Table]:
         self.runner.epoch.catch_up()
         return {table.name: table for table in self.runner.epoch.schemas.newest.by_id.values()}
+
+    def relations(self) -> set[str]:
+        self.runner.epoch.catch_up()
+        return {name for _, name in self.runner.epoch.schemas.newest.relations}
 
     # The run.
 
@@ -177,6 +183,11 @@ class Bench:
             return self.runner.jobs.run(job_id, conditions)
 
     def _told(self, job: Job) -> None:
+        # How often a job tells of rows that it has read, or of whom it waits for, depends on the clock.
+        where = (job.status, job.progress, len(job.stages), len(job.units))
+        if where == self._where:
+            return
+        self._where = where
         if not job.is_finished and job.status is not JobStatus.PAUSED:
             if job.can_be_canceled:
                 self.outcome.revertible.add(self.traffic.moment + 1)
@@ -192,7 +203,8 @@ class Bench:
         match self._interruption:
             case Interruption(how=How.CANCEL | How.PAUSE as how, moment=at) if at == moment and job is not None:
                 request = JobRequest.CANCEL if how is How.CANCEL else JobRequest.PAUSE
-                self.outcome.interrupted = self.runner.parts.catalog.request_job(job.id, request)
+                asked = job.can_be_canceled and self.runner.parts.catalog.request_job(job.id, request)
+                self.outcome.interrupted = asked
             case Interruption(how=How.CRASH, moment=at, point=point) if at <= moment and not self.outcome.interrupted:
                 FAULTS.arm(point, self._crash)
             case _:

@@ -57,9 +57,10 @@ def _column(column: Column) -> str:
     if not column.nullable:
         parts.append(f"not null{_state(column.not_null)}")
     if column.default is not None:
-        parts.append(f"default {column.default}")
+        parts.append(f"default {re.sub(r'nextval.*', 'nextval', column.default)}")
     if column.frozen is not None:
-        parts.append(f"reads as {column.frozen}")
+        is_moment = column.default is not None and "CURRENT_TIMESTAMP" in column.default
+        parts.append(f"reads as {'one moment' if is_moment else column.frozen}")
     if column.generated is not None:
         parts.append("virtual" if column.virtual else "generated")
     if column.conversion is not None:

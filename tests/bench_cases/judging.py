@@ -78,6 +78,8 @@ def _judge_schema(bench: Bench, outcome: Outcome, status: JobStatus) -> Iterator
         if difference(t, now) != _normal(bench.case.changes):
             yield f"the descriptor differs by\n{difference(t, now)}"
         return
+    if bench.relations() != outcome.relations:
+        yield f"relations have come or gone: {bench.relations() ^ outcome.relations}"
     for name, table in before.items():
         if settled(after.get(name)) != settled(table):
             yield f"{name} is not as before:\n{difference(table, after.get(name)) or describe(after.get(name))}"

@@ -30,6 +30,46 @@ CASES = (
         repair=_REMOVE,
     ),
     Case(
+        "add generated column",
+        "alter table t add column g int generated always as (a + 1) stored",
+        "+ column g integer generated",
+        none=("select id from t where g is distinct from a + 1",),
+    ),
+    Case(
+        "add column with volatile default",
+        "alter table t add column r double precision default random()",
+        "+ column r double precision default (RANDOM())",
+        none=("select id from t where r is null",),
+    ),
+    Case(
+        "add column with stable default",
+        "alter table t add column s timestamptz not null default now()",
+        "+ column s timestamp with time zone not null default (CURRENT_TIMESTAMP) reads as one moment",
+        at_once=True,
+        none=("select id from t where s is null",),
+    ),
+    Case(
+        "add identity column",
+        "alter table t add column s int generated always as identity",
+        "+ column s integer not null",
+        none=("select s from t group by s having count(*) > 1 or s is null",),
+    ),
+    Case(
+        "add serial column",
+        "alter table t add column s serial",
+        "+ column s integer not null default nextval",
+        none=("select s from t group by s having count(*) > 1 or s is null",),
+    ),
+    Case(
+        "add unique generated column",
+        "alter table t add column g text generated always as (b || '!') stored unique",
+        """+ column g text generated
+           + unique index t_g_key (g) constraint""",
+        none=("select id from t where g is distinct from b || '!'",),
+        spoil=("insert into {t} (id, a, b, c, n) values (90001, 50010, 'b1', 0, 90001)", "23505"),
+        repair=_REMOVE,
+    ),
+    Case(
         "convert and index at once",
         "alter table t alter b type int using substr(b, 2)::int, add constraint u unique (b)",
         _BECOMES + "\n+ unique index u (b) constraint",
