@@ -162,6 +162,21 @@ def test_what_is_enforced_now_is_checked_at_commit(node: Node, table: Table):
     assert check(node) == []
 
 
+def test_a_load_is_no_duplicate_of_itself(node: Node, table: Table):
+    index = new_index(node, "t_v", [V], unique=True)
+    table = with_index(node, table, index)
+    attach(node, table, index, fence(node, table))
+    distinct = begun(node, WRITES["load"][0])
+    twice = begun(node, lambda txn, t: txn.insert_arrow(t, arrow(t, [(8, "same", 8), (9, "same", 9)])))
+    table = with_index(node, table, replace(index, state=State.ENFORCED))
+    fence(node, table)
+    distinct.commit()
+    with pytest.raises(errors.UniqueViolation):
+        twice.commit()
+    assert rows(node) == sorted(WRITES["load"][1])
+    assert check(node) == []
+
+
 def test_two_that_were_fenced_do_not_bring_the_same_key(node: Node, table: Table):
     first = begun(node, lambda txn, t: txn.insert(t, [(8, "same", 1)]))
     second = begun(node, lambda txn, t: txn.insert(t, [(9, "same", 1)]))

@@ -165,7 +165,8 @@ class RowWriter:
         for file in buffer.staged:
             columns = plan.columns[: plan.key_width]
             hits = self._warehouse.reader(file.segment, columns).find_prefix(unique)
-            if any(position not in file.deleted for position, _ in hits):
+            others = (position for position, key in hits if plan.codec.encode(key[: plan.key_width]) != encoded)
+            if any(position not in file.deleted for position in others):
                 raise self._duplicate(plan, unique)
         if self._is_new:
             return
