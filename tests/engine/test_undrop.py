@@ -71,6 +71,8 @@ def test_a_table_comes_back_with_all_that_it_had(node: Node, session: Session):
     before = look(session)
     session.execute("drop table item")
     assert refused(session, "select * from item") == "42P01"
+    planned = [line for (line,) in session.execute("explain (ddl) undrop table item").rows]
+    assert any("metadata only" in line for line in planned)
     session.execute("undrop table item")
     judge(node, session, before)
     assert any("NOT VALID" in notice for notice in session.notices)

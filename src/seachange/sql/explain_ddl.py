@@ -34,7 +34,7 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
     statements = [expanded for statement in _read(text) for expanded in expand_likes(statement, port)]
     tables = port.tables()
     known = {descriptor.id: descriptor for descriptor in (*tables, *port.objects())}
-    catalog = Catalog(known, _Sizes(tables, port), search_path=port.search_path)
+    catalog = Catalog(known, _Sizes(tables, port), port.dropped_tables(), port.search_path)
     release = release_of(port.release)
     plan = plan_statements(catalog, statements, _made_up_ids(known.values()), release=release)
     _verify(plan, catalog, duck)
