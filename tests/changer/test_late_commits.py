@@ -129,3 +129,19 @@ def test_what_a_serializable_transaction_has_read_of_rows_that_were_replaced(nod
         ask(node, "update item set code = 'changed' where id = 7")
         with pytest.raises(errors.SerializationFailure):
             late.execute("commit")
+
+
+def test_a_row_that_is_locked_stays_as_it_is(node: Node):
+    """Also for those who know it only as it is written anew."""
+    with closing(Session(node)) as locker:
+
+        def lock(stage: str) -> None:
+            if stage == "mutation":
+                locker.execute("begin")
+                assert locker.execute("select code from item where id = 7 for update").rows == [("c7",)]
+                locker.execute("insert into other values (1000, 'c7')")
+
+        assert run_between(node, begin(node, CHANGES["type"]), lock, 50).status is JobStatus.SUCCEEDED
+        ask(node, "update item set code = 70 where id = 7")
+        with pytest.raises(errors.SerializationFailure):
+            locker.execute("commit")

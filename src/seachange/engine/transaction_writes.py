@@ -164,14 +164,17 @@ class TransactionWrites(TransactionReads):
         claims = [claim_key(plan, key, strength) for key in keys]
         taken = self.claims.lock(claims, policy, most)
         own = self.buffer.indexes.get(plan.index.id)
-        self.claims.declare(
-            [
-                claim
-                for key, claim, is_taken in zip(keys, claims, taken, strict=True)
-                if is_taken and (own is None or plan.codec.encode(key) not in own.entries)
-            ],
-            self.snapshot,
-        )
+        locked = [
+            (key, claim)
+            for key, claim, is_taken in zip(keys, claims, taken, strict=True)
+            if is_taken and (own is None or plan.codec.encode(key) not in own.entries)
+        ]
+        coming = table.next_primary
+        if coming is not None and coming.key == table.primary.key:
+            # Whoever writes when it has come knows the row by it alone.
+            then = self._write_plan(table).entry(coming.id)
+            locked += [(key, claim_key(then, key, strength)) for key, _ in locked]
+        self.claims.declare([claim for _, claim in locked], self.snapshot)
         return taken
 
     def check(self, table: Table, rows: Sequence[Row]) -> None:
