@@ -15,7 +15,8 @@ from seachange.engine.interrupts import Interrupts
 from seachange.model.ids import SegmentId
 from seachange.pipeline.spark.crew import SparkCrew
 from seachange.pipeline.spark.executor import Site
-from seachange.pipeline.spark.host import Application
+from seachange.pipeline.spark.host import HOST, Application
+from seachange.pipeline.spark_options import SparkOptions
 from seachange.pipeline.workshop import Workshop
 from seachange.sql.duck_errors import translate_error
 from seachange.storage.spill import SortLimits
@@ -151,3 +152,16 @@ def _lives(process: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_no_more_tasks_run_at_a_time_than_cores_are_allowed(bench: Bench) -> None:
+    assert bench.crew.hands == 2
+    assert replace(bench.crew, cores=1).hands == 1
+    assert replace(bench.crew, cores=9).hands == 2
+
+
+def test_an_application_that_is_used_is_not_stopped(application: Application) -> None:
+    HOST.stop_idle()
+    assert application.is_alive
+    with HOST.using(SparkOptions("local[1]"), lambda: None) as found:
+        assert found is application

@@ -277,7 +277,8 @@ class Runner:
                 current = self._keep(current, number, unit)
 
             def look() -> None:
-                self._glance(current)
+                if self._glance(current):
+                    self._told(current)
 
             done = [unit for of, unit in current.units if of == number]
             built += self._pipeline.backfill(op, at, done, keep, look)
