@@ -41,17 +41,22 @@ def test_only_one_of_them_is_committed(node: Node, other: Node, there, made, dro
                 one.execute(made)
 
 
-def test_names_that_are_given_at_the_same_time(node: Node, other: Node):
+def test_a_name_is_given_once(node: Node, other: Node):
     with closing(Session(node)) as one, closing(Session(other)) as two:
-        for mine, others in [
-            ("create sequence x", "create view x as select 1 as a"),
-            ("create schema y", "create schema y"),
-        ]:
-            one.execute("begin")
-            one.execute(mine)
-            two.execute(others)
-            with pytest.raises(errors.SerializationFailure):
-                one.execute("commit")
+        two.execute("set lock_timeout = '50ms'")
+        one.execute("begin")
+        one.execute("create sequence x")
+        # Whoever gives the same name waits for the end of the other.
+        with pytest.raises(errors.LockNotAvailable):
+            two.execute("create view x as select 1 as a")
+        one.execute("commit")
+        with pytest.raises(errors.DuplicateTable):
+            two.execute("create view x as select 1 as a")
+        one.execute("begin")
+        one.execute("create schema y")
+        two.execute("create schema y")
+        with pytest.raises(errors.SerializationFailure):
+            one.execute("commit")
 
 
 def test_objects_survive_the_process(tmp_path):
