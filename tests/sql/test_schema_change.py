@@ -108,6 +108,17 @@ def test_a_unique_index_becomes_a_constraint(db):
         run(db, "insert into t values (2, 1)")
 
 
+@pytest.mark.parametrize("filled", [False, True])
+def test_a_primary_key_is_called_as_it_would_be_from_the_start(db, filled):
+    """What pg_dump writes: a table without a key, its rows, then the key under its usual name."""
+    run(db, "create table t (id int not null, a int)")
+    if filled:
+        run(db, "insert into t values (1, 1)")
+    run(db, "alter table t add constraint t_pkey primary key (id)")
+    with pytest.raises(Error, match='"t_pkey"'):
+        run(db, "insert into t values (2, 1), (2, 2)")
+
+
 def test_constraints_are_renamed(db):
     run(db, "create table t (id int primary key, a int check (a > 0))")
     run(db, "alter table t rename constraint t_a_check to positive")
