@@ -10,11 +10,19 @@ from seachange.pipeline.merge import KeyRange, merge_range, sample_keys, tally_s
 from seachange.pipeline.runs import Run, Tally, Target, build_runs
 from seachange.pipeline.source import Source, Unit
 from seachange.pipeline.workshop import Workshop
-from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
+from seachange.storage.segment_footer import SEGMENT_BYTES_MAX, SEGMENT_ROWS_MAX
+
+# About how many times as large rows are in memory, where segments are cut, as in files.
+_UNPACKED = 4
 
 
-def segments_for(rows: int) -> int:
-    return -(-rows // SEGMENT_ROWS_MAX)
+def segments_for(rows: int, size_bytes: int) -> int:
+    """About how many files so many rows become, of files of so many bytes.
+
+    >>> segments_for(1_000_000, 10 << 20), segments_for(1_000, 100 << 20), segments_for(10, 100)
+    (3, 4, 1)
+    """
+    return max(-(-rows // SEGMENT_ROWS_MAX), size_bytes * _UNPACKED // SEGMENT_BYTES_MAX + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +40,8 @@ class BuildRuns:
 
     @property
     def segments(self) -> int:
-        return segments_for(self.unit.rows) * len(self.targets)
+        size_bytes = sum(file.segment.size_bytes for file in self.unit.parts.files)
+        return segments_for(self.unit.rows, size_bytes) * len(self.targets)
 
     def run(self, workshop: Workshop) -> list[Run]:
         return build_runs(self.source, self.unit, self.targets, workshop)
@@ -67,8 +76,10 @@ class MergeRange:
 
     @property
     def segments(self) -> int:
+        whole_rows = sum(s.rows for s in self.part.segments)
+        size_bytes = sum(s.size_bytes for s in self.part.segments) * self.part.rows // max(whole_rows, 1)
         # What a range has is known about.
-        return segments_for(self.part.rows) + 1
+        return segments_for(self.part.rows, size_bytes) + 1
 
     def run(self, workshop: Workshop) -> list[Segment]:
         # Whoever wrote the runs has read them back, and what comes of them is compared with the rows in the end.

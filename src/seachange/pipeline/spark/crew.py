@@ -106,7 +106,8 @@ class _Shift:
             ready, _ = wait(self.sent, TICK_SECONDS, FIRST_COMPLETED)
             self.crew.workshop.interrupts.check()
             self.crew.look()
-            for future in ready:
+            # What was done is kept before what failed ends it all.
+            for future in sorted(ready, key=lambda one: one.exception() is not None):
                 self._take(future.result(), self.sent.pop(future))
 
     def _send(self, place: int, count: int, number: int) -> None:
