@@ -89,7 +89,9 @@ def _check_against_bulk(txn: TransactionState, seq: Seq, segments: Iterable[Segm
         if buffer is None:
             continue
         # A bulk insert brings keys that no row had; so may a bulk update. Told apart key by key, it would take long.
-        if any(file.brings_keys and file.hashes is not None and file.base < seq for file in buffer.staged):
+        # Where several rows may have a key, it is the rows that conflict, in the primary index.
+        is_key = buffer.plan.holds_rows or buffer.plan.unique_width
+        if is_key and any(f.brings_keys and f.hashes is not None and f.base < seq for f in buffer.staged):
             raise conflict_with(seq)
         for entry in buffer.entries.values():
             if entry.base < seq and _holds(txn, buffer.plan, segment, entry.key):
