@@ -166,7 +166,8 @@ class Catalog(Protocol):
     def job(self, job_id: JobId) -> JobRecord | None: ...
 
     def request_job(self, job_id: JobId, request: JobRequest) -> bool:
-        """Asks something of a job, which does not disturb whoever changes it; False if there is none, or it is over."""
+        """Asks something of a job, which does not disturb whoever changes it; False if there is none, it is over, or it
+        was asked to be taken back before: that is not taken back by what is asked later."""
 
     def cancel_job(self, job_id: JobId, expected: int) -> bool:
         """Asks that a job which is at revision `expected` be taken back, and raises the revision, under the sequencer

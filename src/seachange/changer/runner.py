@@ -139,7 +139,12 @@ class Runner:
             unfenced = job.progress.unfenced | set(job.descriptors)
             job = replace(job.begun_again(), at=None, progress=replace(job.progress, unfenced=unfenced))
         job = self._record(job, f"tries again after an error: {problem.sqlstate}: {problem}\n{trace}".rstrip())
-        self._rest(backoff_s(attempts))
+        try:
+            self._rest(backoff_s(attempts))
+        except errors.QueryCanceled:
+            # The next step hears of it too, and takes the change back. What cannot be taken back is left to others.
+            if not job.can_be_canceled:
+                raise
         return job
 
     def _rest(self, seconds: float) -> None:

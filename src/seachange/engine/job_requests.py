@@ -1,7 +1,8 @@
 """What may be asked of a job: a pause, that it goes on, that it is taken back.
 
 **Invariant:** a cancel that was accepted is heeded: it is written at the revision at which the job was seen to be
-before its point of no return, and refuses whatever is published from that revision.
+before its point of no return, and refuses whatever is published from that revision. Nothing that is asked later
+replaces it.
 """
 
 from __future__ import annotations
@@ -9,21 +10,21 @@ from __future__ import annotations
 from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.changer.job import read_job
-from seachange.model.jobs import FINISHED, JobId, JobRecord, JobRequest
+from seachange.model.jobs import FINISHED, JobId, JobRecord, JobRequest, JobStatus
 
 
 def ask_job(catalog: Catalog, job_id: JobId, request: JobRequest) -> None:
     record = _find(catalog, job_id)
     if request is JobRequest.CANCEL:
         _cancel(catalog, record)
-    elif record.status in FINISHED or not catalog.request_job(job_id, request):
-        raise _over(_find(catalog, job_id))
+    elif record.status is JobStatus.REVERTING or not catalog.request_job(job_id, request):
+        raise _refusal(_find(catalog, job_id))
 
 
 def _cancel(catalog: Catalog, record: JobRecord) -> None:
     while True:
         if record.status in FINISHED:
-            raise _over(record)
+            raise _refusal(record)
         if not read_job(record).can_be_canceled:
             raise errors.JobPastReturn(job=record.id, status=record.status)
         if record.request is JobRequest.CANCEL or catalog.cancel_job(record.id, record.revision):
@@ -47,5 +48,7 @@ def _find(catalog: Catalog, job_id: JobId) -> JobRecord:
     return record
 
 
-def _over(record: JobRecord) -> errors.Error:
-    return errors.NotInPrerequisiteState(detail=f"job {record.id} is over: it has {record.status}")
+def _refusal(record: JobRecord) -> errors.Error:
+    if record.status in FINISHED:
+        return errors.NotInPrerequisiteState(detail=f"job {record.id} is over: {record.status}")
+    return errors.NotInPrerequisiteState(detail=f"job {record.id} is being taken back")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from seachange import errors
 from seachange.changer.job import Job, Queued, job_change, queue_job, read_job
@@ -18,7 +19,7 @@ from seachange.engine.interrupts import Interrupts
 from seachange.engine.job_requests import cancel_if_possible
 from seachange.engine.jobs import Conditions
 from seachange.engine.node import Node
-from seachange.model.jobs import FINISHED, JobId
+from seachange.model.jobs import FINISHED, JobId, JobRequest
 from seachange.model.statements import AlterTable, CreateIndex, DropIndex
 from seachange.model.types import BIGINT
 from seachange.planner.exclusion import Answer, Exclusion
@@ -50,7 +51,7 @@ class JobStatement:
         except Lost:
             job = None
         except errors.QueryCanceled as problem:
-            raise _goes_on(job_id, problem) from problem
+            raise self._left(job_id, problem) from problem
         finally:
             self._node.jobs.let_go(job_id)
         if job is None or not job.is_finished:
@@ -60,18 +61,35 @@ class JobStatement:
     def wait(self, job_id: JobId) -> Job:
         """For a job that another runs."""
         while True:
-            record = self._node.parts.catalog.job(job_id)
-            if record is None:
-                raise errors.UndefinedObject(kind="job", name=str(job_id))
-            job = read_job(record)
-            if record.status in FINISHED:
-                return job
-            self._tell(job)
+            # Whoever runs the job waits for a catalog that is out of reach, and so does who waits for the job.
+            with suppress(errors.CatalogUnavailable):
+                record = self._node.parts.catalog.job(job_id)
+                if record is None:
+                    raise errors.UndefinedObject(kind="job", name=str(job_id))
+                job = read_job(record)
+                if record.status in FINISHED:
+                    return job
+                self._tell(job)
             try:
                 self._interrupts.pause(_LOOK_SECONDS)
-            except errors.QueryCanceled:
-                cancel_if_possible(self._node.parts.catalog, job_id)
-                raise
+            except errors.QueryCanceled as problem:
+                raise self._left(job_id, problem) from problem
+
+    def _left(self, job_id: JobId, problem: errors.Error) -> errors.Error:
+        """What a statement answers with that was cancelled before its job is over: the job is taken back, by whoever
+        runs it, unless that is impossible."""
+        try:
+            cancel_if_possible(self._node.parts.catalog, job_id)
+            record = self._node.parts.catalog.job(job_id)
+        except errors.CatalogUnavailable:
+            hint = (
+                f"The catalog is out of reach: job {job_id} goes on when it is back. CANCEL JOB {job_id} ends it then."
+            )
+            return errors.remembered(problem.sqlstate, str(problem), hint)
+        if record is None or record.request is JobRequest.CANCEL or record.status in FINISHED:
+            return problem
+        hint = f"Job {job_id} is past its point of no return and goes on; SHOW JOB {job_id} shows it."
+        return errors.remembered(problem.sqlstate, str(problem), hint)
 
     def stand_behind(self, jobs: Mapping[JobId, Exclusion]) -> None:
         """Waits for changes that are under way, or has them taken back first where they would be in vain."""
@@ -141,8 +159,3 @@ def answer(job: Job) -> None:
     """Raises what the statement of a job that was taken back answers with."""
     if job.failure is not None:
         raise errors.remembered(job.failure.sqlstate, job.failure.message, job.failure.hint)
-
-
-def _goes_on(job_id: JobId, problem: errors.Error) -> errors.Error:
-    hint = f"Job {job_id} is past its point of no return and goes on; SHOW JOB {job_id} shows it."
-    return errors.remembered(problem.sqlstate, str(problem), hint)

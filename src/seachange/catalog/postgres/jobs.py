@@ -14,7 +14,7 @@ _JOBS: LiteralString = """SELECT id, revision, status, request, descriptors, bod
 _ALL = _JOBS + " ORDER BY id"
 _OPEN = _JOBS + " WHERE status NOT IN ('succeeded', 'failed', 'canceled') ORDER BY id"
 _ONE = _JOBS + " WHERE id = %b"
-_REQUEST = """UPDATE seachange.job SET request = %s WHERE id = %b
+_REQUEST = """UPDATE seachange.job SET request = %s WHERE id = %b AND request <> 'cancel'
     AND status NOT IN ('succeeded', 'failed', 'canceled')"""
 _LOCK = "SELECT seachange.lock_sequencer()"
 _CANCEL = """UPDATE seachange.job SET request = 'cancel', revision = revision + 1 WHERE id = %b AND revision = %b

@@ -16,7 +16,7 @@ _OPEN = f"""SELECT {_COLUMNS} FROM job WHERE status NOT IN ('succeeded', 'failed
     ORDER BY id"""  # noqa: S608
 _JOB = f"SELECT {_COLUMNS} FROM job WHERE id = ?"  # noqa: S608
 _REVISION = "SELECT revision FROM job WHERE id = ?"
-_REQUEST = """UPDATE job SET request = ? WHERE id = ?
+_REQUEST = """UPDATE job SET request = ? WHERE id = ? AND request <> 'cancel'
     AND status NOT IN ('succeeded', 'failed', 'canceled')"""
 _CANCEL = """UPDATE job SET request = 'cancel', revision = revision + 1 WHERE id = ? AND revision = ?
     AND status NOT IN ('succeeded', 'failed', 'canceled')"""
