@@ -142,6 +142,6 @@ def test_a_row_that_is_locked_stays_as_it_is(node: Node):
                 locker.execute("insert into other values (1000, 'c7')")
 
         assert run_between(node, begin(node, CHANGES["type"]), lock, 50).status is JobStatus.SUCCEEDED
-        ask(node, "update item set code = 70 where id = 7")
-        with pytest.raises(errors.SerializationFailure):
-            locker.execute("commit")
+        with pytest.raises(errors.LockNotAvailable):
+            ask(node, "set lock_timeout = '10ms'; update item set code = 70 where id = 7")
+        locker.execute("commit")

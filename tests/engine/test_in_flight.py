@@ -1,14 +1,18 @@
 """Transactions that are open while tables change, and are committed after it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pytest
 
+from seachange import errors
 from seachange.engine.node import Node
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
+from seachange.runtime.faults import FAULTS
+from seachange.sql.load import load_arrow
 from seachange.verify.consistency import check
 
 
@@ -79,3 +83,95 @@ def test_is_committed(node: Node, writer: Session, changer: Session, name: str):
     writer.execute("commit")
     assert sorted(changer.execute("select * from t").rows) == case.rows
     assert check(node) == []
+
+
+# Before the change, and while the rows are written anew: the one is made to fit, the other knows what is to come.
+BEGUN = ("", "job.attached")
+REWRITES = (
+    "alter table t alter primary key using columns (u)",
+    "alter table t alter column n type text using 'n' || n",
+    "alter table t add column g int generated always as (id + 1) stored",
+)
+
+
+def run_during(changer: Session, change: str, point: str, work: Callable[[], None]) -> None:
+    """The work comes at a point of the change, or before it."""
+    if not point:
+        work()
+        changer.execute(change)
+        return
+    FAULTS.arm(point, work)
+    try:
+        changer.execute(change)
+    finally:
+        FAULTS.disarm()
+
+
+@pytest.mark.parametrize("begun", BEGUN)
+@pytest.mark.parametrize("change", REWRITES)
+@pytest.mark.parametrize("strength", ["update", "key share"])
+def test_a_locked_row_stays_locked(writer: Session, changer: Session, begun: str, change: str, strength: str):
+    run(changer, [*CASES["a converted column with a default"].given, "create table seen (id int)"])
+    work = ["begin", f"select * from t where id = 1 for {strength}", "insert into seen values (1)"]
+    run_during(changer, change, begun, lambda: run(writer, work))
+    run(changer, ["set lock_timeout = '10ms'", "update t set u = 21 where id = 2"])
+    if begun:
+        with pytest.raises(errors.LockNotAvailable):
+            changer.execute("delete from t where id = 1")
+        writer.execute("commit")
+    else:
+        changer.execute("delete from t where id = 1")
+        with pytest.raises(errors.SerializationFailure):
+            writer.execute("commit")
+
+
+def test_a_locked_row_of_a_table_that_is_emptied(writer: Session, changer: Session):
+    run(changer, [*CASES["a converted column with a default"].given, "create table seen (id int)"])
+    run(writer, ["begin", "select * from t where id = 1 for update", "insert into seen values (1)"])
+    changer.execute("truncate t")
+    with pytest.raises(errors.SerializationFailure):
+        writer.execute("commit")
+
+
+def test_a_locked_row_that_nobody_changes(writer: Session, changer: Session):
+    run(changer, CASES["a converted column with a default"].given)
+    run(writer, ["begin", "select * from t where id = 1 for update", "update t set n = 201 where id = 2"])
+    run(changer, REWRITES)
+    changer.execute("insert into t (id, u) values (3, 30)")
+    writer.execute("commit")
+    assert sorted(changer.execute("select id, n from t").rows) == [(1, "n100"), (2, "n201"), (3, "0")]
+
+
+def test_a_load_that_knows_the_index_which_is_checked_by_now(node: Node, writer: Session, changer: Session):
+    run(changer, CASES["a converted column with a default"].given)
+    rows = pa.table({"id": [3, 4, 5], "u": [30, 40, 50], "n": [300, 400, 500]})
+
+    def load() -> None:
+        writer.begin()
+        writer.in_transaction(lambda txn: load_arrow(txn, txn.table(None, "t"), rows))
+
+    run_during(changer, "create unique index on t (n)", "job.built", load)
+    writer.execute("commit")
+    assert check(node) == []
+    with pytest.raises(errors.UniqueViolation):
+        changer.execute("insert into t values (6, 60, 500)")
+
+
+@pytest.mark.parametrize("rows_max", [10_000, 1])
+def test_rows_that_a_column_to_come_refers_to(
+    writer: Session, changer: Session, rows_max: int, monkeypatch: pytest.MonkeyPatch
+):
+    """Few of them, and so many that they are changed in bulk."""
+    monkeypatch.setattr("seachange.sql.change.ROWS_MAX", rows_max)
+    run(changer, CASES["a converted column with a default"].given)
+    run(changer, ["create table c (id int primary key)", "insert into c values (1)"])
+    refused: list[str] = []
+
+    def change() -> None:
+        for statement in ("delete from t where id <= 2", "update t set id = id + 10 where id <= 2"):
+            with pytest.raises(errors.StillReferenced):
+                writer.execute(statement)
+            refused.append(statement)
+
+    run_during(changer, "alter table c add column t int default 2 references t", "job.validated", change)
+    assert len(refused) == 2

@@ -98,11 +98,12 @@ class Departure:
 
     def _referring(self, child: Table, key: ForeignKey, gone: Scan) -> Scan:
         columns = [child.column_by_id[c] for c in key.columns]
-        rows = self._txn.scan(child)
-        pairs = zip(columns, self._columns, strict=True)
-        same = " AND ".join(f"s.{quote(c.name)} = g.{column_name(p.id)}" for c, p in pairs)
-        names = ", ".join(f"s.{quote(c.name)}" for c in columns)
-        sql = f"SELECT {names} FROM ({rows.sql}) s SEMI JOIN ({gone.sql}) g ON {same} LIMIT 1"  # noqa: S608 - quoted
+        # The foreign key may be of a column that is yet to come.
+        rows = self._txn.scan(child, hidden=True)
+        names = [f"s.{quote(child.label(c))}" for c in columns]
+        same = " AND ".join(f"{n} = g.{column_name(p.id)}" for n, p in zip(names, self._columns, strict=True))
+        listed = ", ".join(names)
+        sql = f"SELECT {listed} FROM ({rows.sql}) s SEMI JOIN ({gone.sql}) g ON {same} LIMIT 1"  # noqa: S608 - quoted
         return Scan(sql, {**rows.parameters, **gone.parameters}, {**rows.relations, **gone.relations})
 
 

@@ -17,6 +17,7 @@ from seachange.engine.buffer import WriteBuffer
 from seachange.engine.client import Client
 from seachange.engine.epoch import EpochState
 from seachange.engine.writeplan import EntryPlan, WritePlan
+from seachange.model.descriptor import Table
 from seachange.model.ids import KeyHash, Seq
 from seachange.model.locking import LockOwner, LockPolicy, LockStrength, LockWish
 from seachange.storage.keys import entry_hash, unique_hash
@@ -56,6 +57,16 @@ class Claim:
             yield self.lock
         if self.strength is LockStrength.KEY_SHARE and self.also is not None:
             yield self.also
+
+
+@dataclass(frozen=True, slots=True)
+class LockedRow:
+    """A row that was locked by its primary key in a version of its table, as of `snapshot`."""
+
+    table: Table
+    key: Row
+    strength: LockStrength
+    snapshot: Seq
 
 
 class Claims:

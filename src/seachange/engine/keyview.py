@@ -92,7 +92,7 @@ class KeyView:
             return self._by_index(table, index, [tuple([key[p] for p in order]) for key in keys])
         wanted = [table.column_by_id[c] for c in columns]
         given, scan = _relation("wanted", wanted, keys), self._txn.scan(table, hidden=True)
-        same = " AND ".join(f"s.{quote(c.name)} = w.{column_name(c.id)}" for c in wanted)
+        same = " AND ".join(f"s.{quote(table.label(c))} = w.{column_name(c.id)}" for c in wanted)
         sql = f"SELECT s.* FROM ({scan.sql}) s SEMI JOIN wanted w ON {same}"  # noqa: S608 - quoted names
         return self.run(Scan(sql, scan.parameters, {**scan.relations, **given.relations}))
 

@@ -21,7 +21,7 @@ from seachange import errors
 from seachange.engine.derive import Failures
 from seachange.engine.fill import record_failures
 from seachange.engine.foreign_key import ForeignKeys, WritingTransaction
-from seachange.engine.refit_rows import ACTION, GONE, OWN_CHANGE, FittedRows, fit_rows, refused
+from seachange.engine.refit_rows import ACTION, GONE, OWN_CHANGE, FittedRows, fit_rows, keep_locks, refused
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.engine.writes import RowWriter
 from seachange.model.descriptor import Table
@@ -54,6 +54,9 @@ class Refit:
         self._check_objects({*newest, *epoch.schema(at).objects})
         before = {id_: self._plan_of(id_) for id_ in self._used}
         outdated = [id_ for id_, version in self._used.items() if id_ not in newest or newest[id_].version != version]
+        for id_ in outdated:
+            if id_ in newest:
+                self._follow(newest[id_], at)
         written = [self._fitted(plan, newest.get(id_), at) for id_ in outdated if (plan := before[id_]) is not None]
         added: list[IndexId] = []
         removed: list[IndexId] = []
@@ -87,6 +90,16 @@ class Refit:
         old = self._fits.get(now.id) or self._txn.epoch.schema(self._txn.snapshot).by_id[now.id]
         buffer = self._txn.buffer.indexes[plan.index.id]
         return fit_rows(self._txn, buffer, old, now, at), self._txn.parts.write_plan(old)
+
+    # Rows that were locked.
+
+    def _follow(self, now: Table, at: Seq) -> None:
+        """What holds the rows now may be another index than the one by which they are known to have been locked."""
+        txn = self._txn
+        before = txn.epoch.schema(txn.snapshot).by_id[now.id]
+        versions = [t for t in txn.epoch.schemas.versions(now.id, before.version) if t.version <= now.version]
+        if any(table.primary.id != before.primary.id for table in versions):
+            keep_locks(txn, [row for row in txn.locked if row.table.id == now.id], now, at)
 
     # Entries.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from seachange import errors
 from seachange.engine.buffer import IndexBuffer, StagedFile
+from seachange.engine.claims import LockedRow, claim_key
 from seachange.engine.derive import Failures
 from seachange.engine.foreign_key import WritingTransaction
 from seachange.engine.writeplan import EntryPlan, compile_read, is_drawn_unseen, pick_columns
@@ -45,6 +46,7 @@ OWN_CHANGE = Refused("a table that the transaction changes itself", "its own ver
 OTHER_COLUMN = Refused("a column in the place of another", "what was written to the old one would be lost")
 ACTION = Refused("a foreign key with an action", "rows of other tables would have to change with the commit")
 ROW_GONE = Refused("a table without a row that it changes", "the row has gone with TRUNCATE")
+LOCKED = Refused("a table without a row that it has locked", "others may have relied on its absence")
 MANY_ROWS = Refused("a large load", "its rows do not fit in memory")
 
 
@@ -130,6 +132,24 @@ def _check_there(txn: WritingTransaction, pairs: Sequence[Pair], now: Table, at:
 def _converted(versions: Sequence[Table]) -> set[ColumnId]:
     """The columns whose values come from others, on the way from version to version."""
     return {column.id for table in versions for column in table.columns if column.conversion is not None}
+
+
+# Rows that were locked.
+
+
+def keep_locks(txn: WritingTransaction, locked: Sequence[LockedRow], now: Table, at: Seq) -> None:
+    """Others know the rows by another primary key by now: a change of theirs is a conflict all the same."""
+    plan = txn.parts.write_plan(now).primary
+    for lock in txn.client.interrupts.each(locked):
+        old = lock.table
+        found = _committed(txn, old, txn.parts.write_plan(old).primary, lock.key, lock.snapshot)
+        versions = [table for table in txn.epoch.schemas.versions(now.id, old.version) if table.version <= now.version]
+        rows, _ = _carry(txn, [found] if found is not None else [], old, versions)
+        for row in rows:
+            key = plan.stored(row)[: plan.key_width]
+            txn.claims.declare([claim_key(plan, key, lock.strength)], lock.snapshot)
+            if txn.epoch.image(now, now.primary, at).get(key, at) is None:
+                raise refused(now.name, LOCKED)
 
 
 # Rows of the buffer.

@@ -77,9 +77,7 @@ def commit_transaction(txn: TransactionState, refit: Refit) -> Seq | None:
         if not draft.touched and not txn.pending and not txn.jobs:
             return None
         draft.watched += txn.reads.indexes
-        for keys in (txn.claims.writes, txn.changed):
-            for key, base in keys.items():
-                draft.writes[key] = min(base, draft.writes.get(key, base))
+        _add_declared(txn, draft)
         return _submit(txn, draft, refit)
     except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
         # Nobody knows whether the files are referred to: they stay intents of this epoch.
@@ -87,6 +85,13 @@ def commit_transaction(txn: TransactionState, refit: Refit) -> Seq | None:
     except errors.Error:
         _abandon(txn, [*draft.segments, *txn.buffer.staged_segments()])
         raise
+
+
+def _add_declared(txn: TransactionState, draft: _Draft) -> None:
+    """Rows that were locked, and changes of descriptors."""
+    for keys in (txn.claims.writes, txn.changed):
+        for key, base in keys.items():
+            draft.writes[key] = min(base, draft.writes.get(key, base))
 
 
 def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> None:
@@ -198,6 +203,7 @@ def _adapt(txn: TransactionState, draft: _Draft, added: list[IndexId], removed: 
     draft.bulk = [index_id for index_id in draft.bulk if index_id not in gone]
     for index_id in added:
         _add_entries(txn, draft, txn.buffer.indexes[index_id])
+    _add_declared(txn, draft)
 
 
 def _list_keys(txn: TransactionState, draft: _Draft) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from seachange import errors
 from seachange.changer.job import Job
 from seachange.engine.buffer import WriteBuffer
-from seachange.engine.claims import Claims
+from seachange.engine.claims import Claims, LockedRow
 from seachange.engine.client import Client, driven_by_hand
 from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
@@ -66,6 +66,8 @@ class TransactionSchema:
         self.fenced: set[TableId] = set()
         # Keys of other tables that rows of this transaction refer to, with the snapshot at which they were there.
         self.shares: dict[KeyHash, Seq] = {}
+        # Rows that it has locked, and may not have written.
+        self.locked: list[LockedRow] = []
         self.unconverted: dict[KeyHash, errors.Error] = {}
         # Jobs that begin with the commit of this transaction, which then stands for one statement.
         self.jobs: list[JobChange] = []

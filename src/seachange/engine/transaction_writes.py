@@ -17,7 +17,7 @@ from seachange.changer.job import Job, job_change
 from seachange.engine.bulk import BulkInsert
 from seachange.engine.bulk_change import BulkChange
 from seachange.engine.bulk_rules import check_change, check_load
-from seachange.engine.claims import Claim, claim_deletes, claim_inserts, claim_key, claim_updates
+from seachange.engine.claims import Claim, LockedRow, claim_deletes, claim_inserts, claim_key, claim_updates
 from seachange.engine.client import Client
 from seachange.engine.deferral import Deferral
 from seachange.engine.derive import Failures
@@ -29,7 +29,7 @@ from seachange.engine.transaction_reads import TransactionReads
 from seachange.engine.writeplan import WritePlan
 from seachange.engine.writes import RowWriter
 from seachange.model.constraint import Action
-from seachange.model.descriptor import Column, Table
+from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId, JobStatus
@@ -161,21 +161,35 @@ class TransactionWrites(TransactionReads):
         plan = self._write_plan(table).primary
         if self.pending.is_new(table):
             return [n < most if most is not None else True for n in range(len(keys))]
-        claims = [claim_key(plan, key, strength) for key in keys]
-        taken = self.claims.lock(claims, policy, most)
+        claims = [[claim_key(plan, key, strength)] for key in keys]
+        taken = self.claims.lock([claim for (claim,) in claims], policy, most)
+        if table.next_primary is not None:
+            self._lock_coming(table, table.next_primary, keys, claims, taken, policy)
         own = self.buffer.indexes.get(plan.index.id)
-        locked = [
-            (key, claim)
-            for key, claim, is_taken in zip(keys, claims, taken, strict=True)
-            if is_taken and (own is None or plan.codec.encode(key) not in own.entries)
+        others = [
+            n for n, key in enumerate(keys) if taken[n] and (own is None or plan.codec.encode(key) not in own.entries)
         ]
-        coming = table.next_primary
-        if coming is not None and coming.key == table.primary.key:
-            # Whoever writes when it has come knows the row by it alone.
-            then = self._write_plan(table).entry(coming.id)
-            locked += [(key, claim_key(then, key, strength)) for key, _ in locked]
-        self.claims.declare([claim for _, claim in locked], self.snapshot)
+        self.claims.declare([claim for n in others for claim in claims[n]], self.snapshot)
+        self.locked += [LockedRow(table, keys[n], strength, self.snapshot) for n in others]
         return taken
+
+    def _lock_coming(
+        self,
+        table: Table,
+        index: Index,
+        keys: Sequence[Row],
+        claims: Sequence[list[Claim]],
+        taken: list[bool],
+        policy: LockPolicy,
+    ) -> None:
+        """Whoever comes when another primary index has taken the place of this one knows the rows by that alone."""
+        plan = self._write_plan(table).entry(index.id)
+        found = {n: row for n, key in enumerate(keys) if taken[n] and (row := self.peek(table, key)) is not None}
+        for n, row in zip(found, self.derive(table, list(found.values())), strict=True):
+            claims[n].append(claim_key(plan, plan.stored(row)[: plan.key_width], claims[n][0].strength))
+        granted = self.claims.lock([claims[n][-1] for n in found], policy)
+        for n, is_granted in zip(found, granted, strict=True):
+            taken[n] = is_granted
 
     def check(self, table: Table, rows: Sequence[Row]) -> None:
         self._writer(self._write_plan(table)).check(rows)

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from seachange import errors
 from seachange.engine.buffer import WriteBuffer
-from seachange.engine.claims import Claims
+from seachange.engine.claims import Claims, LockedRow
 from seachange.engine.client import Client
 from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
@@ -26,6 +26,7 @@ class TransactionState(Protocol):
     snapshot: Seq
     reads: ReadSet
     claims: Claims
+    locked: list[LockedRow]
     client: Client
     relied: dict[DescriptorId, int]
     relied_empty: dict[IndexId, tuple[Table, Seq]]
