@@ -1,15 +1,18 @@
 """Requests that follow each other, and statements that are cancelled while their job waits for something."""
 
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from seachange import errors
 from seachange.engine.node import Node
+from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 from seachange.model.jobs import JobId, JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import UNIQUE, ask, begin, judge, run
+from tests.support.nodes import Place
 from tests.support.postgres import LocalPostgres
 from tests.support.workers import wait_until
 
@@ -78,3 +81,50 @@ def test_a_statement_is_cancelled_while_the_catalog_is_out_of_reach(node: Node, 
     run(node, JobId(1))
     judge(node, JobId(1), JobStatus.CANCELED)
     session.close()
+
+
+@pytest.fixture
+def worker(shop: Place) -> Iterator[Node]:
+    opened = open_node(shop.data, shop.catalog, name="worker", expiry_ms=60_000)
+    opened.jobs.paused = True
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def holder(node: Node, worker: Node) -> Iterator[Session]:
+    """Its transaction has the name that a queued job needs, which the worker has begun to wait for."""
+    first = begin(worker, UNIQUE)
+    assert begin(worker, "create index concurrently taken on item (category)") == 2
+    session = Session(node)
+    session.execute("begin")
+    session.execute("create table taken (id int primary key)")
+    run(worker, first)
+    worker.jobs.take_up()
+    wait_until(lambda: worker.parts.catalog.lock_queues().waits, "the wait for the name")
+    yield session
+    session.rollback()
+    session.close()
+
+
+@pytest.mark.parametrize(("verb", "status"), [("cancel", "canceled"), ("pause", "paused")])
+def test_a_queued_job_that_waits_for_a_transaction_hears_what_is_asked(
+    worker: Node, holder: Session, verb: str, status: str
+):
+    ask(worker, f"{verb} job 2")
+    worker.jobs.paused = False
+    wait_until(lambda: ask(worker, "select status from seachange.jobs where id = 2") == [(status,)], status, 20)
+
+
+def test_a_node_is_closed_while_a_queued_job_waits_for_a_transaction(node: Node, worker: Node, holder: Session):
+    """The job is begun by another, when the transaction has ended."""
+    closing = threading.Thread(target=worker.jobs.stop, daemon=True)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive()
+    assert ask(node, "select status, error from seachange.jobs where id = 2") == [("pending", None)]
+    worker.close()
+    holder.rollback()
+    node.jobs.paused = False
+    wait_until(lambda: not node.parts.catalog.jobs(unfinished=True), "the job")
+    assert ask(node, "select status from seachange.jobs where id = 2") == [("succeeded",)]

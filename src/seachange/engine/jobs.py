@@ -7,7 +7,7 @@ record. Both only save work; what keeps two runners apart is the compare-and-set
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from seachange import errors
 from seachange.changer.drain import DRAIN_TIMEOUT_MS, Drain
 from seachange.changer.job import Job, read_job
 from seachange.changer.ports import Lost, Stopped
-from seachange.changer.queue import Begin, advance, is_due
+from seachange.changer.queue import advance, is_due
 from seachange.changer.runner import Runner
 from seachange.engine.changes import NodeChanges
 from seachange.engine.epoch import EpochState
@@ -27,8 +27,12 @@ from seachange.model.jobs import FINISHED, JobId, JobRecord, JobRequest, JobStat
 from seachange.planner.rules.release import RELEASES
 
 CurrentEpoch = Callable[[], EpochState]
+# Begins a job that was queued, as `Begin` does, unless it is interrupted.
+BeginQueued = Callable[[Job, Interrupts], Collection[JobId]]
 # How often the worker looks for jobs that nobody runs.
 ROUND_SECONDS = 1.0
+# How often those are nudged that are waited for.
+_NUDGE_SECONDS = 0.1
 # So many jobs the worker runs at the same time.
 RUNNING_MAX = 4
 
@@ -63,7 +67,7 @@ class JobDesk:
         self.paused = False
         self.told: Callable[[Job], None] = lambda job: None
         # How a statement that was queued begins; without, it is left to others.
-        self.begin: Begin | None = None
+        self.begin: BeginQueued | None = None
 
     # Jobs of sessions.
 
@@ -150,12 +154,13 @@ class JobDesk:
     def stop(self) -> None:
         self._stop.set()
         self._awake.set()
-        with self._lock:
-            for interrupts in self._running.values():
-                interrupts.nudge()
         for thread in (self._thread, *self._threads):
-            if thread is not None:
-                thread.join()
+            while thread is not None and thread.is_alive():
+                # Again and again: one that has just begun to wait may have missed it.
+                with self._lock:
+                    for interrupts in self._running.values():
+                        interrupts.nudge()
+                thread.join(_NUDGE_SECONDS)
 
     def _work(self) -> None:
         while not self._stop.is_set():
@@ -219,7 +224,7 @@ class JobDesk:
     def _run_held(self, job_id: JobId) -> None:
         interrupts = Interrupts()
         try:
-            if self._has_begun(job_id):
+            if self._has_begun(job_id, interrupts):
                 self.run(job_id, Conditions(partial(self._pause, interrupts), interrupts, self._tell))
         except (Lost, Stopped):
             # Another goes on with it.
@@ -230,14 +235,25 @@ class JobDesk:
             with self._lock:
                 self._held.discard(job_id)
 
-    def _has_begun(self, job_id: JobId) -> bool:
+    def _has_begun(self, job_id: JobId, interrupts: Interrupts) -> bool:
         """A job that was queued is begun, if its turn has come."""
         record = self._parts.catalog.job(job_id)
         if record is None or record.status in FINISHED or read_job(record).queued is None:
             return record is not None
         if self.begin is None:
             return False
-        return advance(record, NodeChanges(self._parts, self._current()), self.begin)
+        begin = partial(self._begin, self.begin, interrupts)
+        return advance(record, NodeChanges(self._parts, self._current()), begin)
+
+    def _begin(self, begin: BeginQueued, interrupts: Interrupts, job: Job) -> Collection[JobId]:
+        with self._reachable(job.id, interrupts):
+            try:
+                return begin(job, interrupts)
+            except errors.QueryCanceled as problem:
+                if interrupts.was_nudged():
+                    # Something was asked of the job, or the node is closed: nothing of it was begun.
+                    raise Stopped from problem
+                raise
 
     def _note(self, job_id: JobId, problem: errors.Error) -> None:
         try:
@@ -262,7 +278,10 @@ def is_wanted(record: JobRecord) -> bool:
 
 
 def _is_to_stop(record: JobRecord) -> bool:
-    return record.status is JobStatus.RUNNING and record.request in (JobRequest.PAUSE, JobRequest.CANCEL)
+    return record.status in (JobStatus.RUNNING, JobStatus.PENDING) and record.request in (
+        JobRequest.PAUSE,
+        JobRequest.CANCEL,
+    )
 
 
 def _is_asked_for(record: JobRecord) -> bool:
