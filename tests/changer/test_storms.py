@@ -128,3 +128,27 @@ def test_a_node_is_closed_while_a_queued_job_waits_for_a_transaction(node: Node,
     node.jobs.paused = False
     wait_until(lambda: not node.parts.catalog.jobs(unfinished=True), "the job")
     assert ask(node, "select status from seachange.jobs where id = 2") == [("succeeded",)]
+
+
+UNWRITTEN = [errors.DiskFull(file="the catalog"), errors.CatalogUnavailable(catalog="it", detail="cut")]
+
+
+@pytest.mark.parametrize("problem", UNWRITTEN, ids=lambda problem: type(problem).__name__)
+def test_an_error_that_cannot_be_written_down_is_waited_for(node: Node, problem: errors.Error):
+    """The catalog takes nothing for a while, neither the step nor the error; the statement answers with neither."""
+    left = [problem] * 3
+
+    def refuse() -> None:
+        if left:
+            FAULTS.arm("commit.locked", refuse)
+            raise left.pop()
+
+    def fail() -> None:
+        FAULTS.arm("commit.locked", refuse)
+        raise errors.DiskFull(file="a segment")
+
+    FAULTS.arm("job.built", fail)
+    session = Session(node)
+    session.execute(PLAIN)
+    session.close()
+    judge(node, JobId(1), JobStatus.SUCCEEDED)

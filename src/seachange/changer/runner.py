@@ -64,11 +64,16 @@ class Runner:
         self._told = told
         self._was_nudged = was_nudged
         self._looked_us = 0
+        # So often, since the last step that was, something could not be written down.
+        self._unwritten = 0
 
     def run(self, job: Job) -> Job:
         """To its end, or to a pause. `Lost` if another has taken it up."""
         while not job.is_finished and job.status is not JobStatus.PAUSED:
+            before = job.revision
             job = self._step(job)
+            if job.revision > before:
+                self._unwritten = 0
             self._told(job)
         return job
 
@@ -82,6 +87,16 @@ class Runner:
 
     def _step(self, job: Job) -> Job:
         try:
+            return self._step_or_react(job)
+        except errors.QueryCanceled:
+            # The statement that runs the job leaves it.
+            raise
+        except errors.Error:
+            # What became of the step, or what to do about it, could not be written down either.
+            return self._find_again(job)
+
+    def _step_or_react(self, job: Job) -> Job:
+        try:
             # Hears of an interrupt.
             self._pause(0)
             self._heed(job)
@@ -93,7 +108,7 @@ class Runner:
         except errors.StaleNode as problem:
             raise Lost(str(problem)) from problem
         except (errors.CatalogUnavailable, errors.UnknownCommitOutcome):
-            return self._find_again(job)
+            raise
         except errors.Error as problem:
             job = self._reread(job)
             if isinstance(problem, errors.QueryCanceled) and self._was_nudged():
@@ -108,11 +123,10 @@ class Runner:
             return self._react(self._reread(job), bug, traceback.format_exc())
 
     def _find_again(self, job: Job) -> Job:
-        """The catalog is out of reach: whether the last step was taken is on record when it is back."""
-        attempts = 0
+        """The catalog is out of reach, or takes nothing: whether the last step was taken is on record when it does."""
         while True:
-            attempts += 1
-            self._rest(backoff_s(attempts))
+            self._unwritten += 1
+            self._rest(backoff_s(self._unwritten))
             try:
                 return self._reread(job)
             except errors.CatalogUnavailable:
