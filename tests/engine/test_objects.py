@@ -13,6 +13,7 @@ from tests.engine.database import open_quiet
 MEETINGS = [
     ("create schema s", "create table s.t (a int)", "drop schema s"),
     ("create schema s", "create sequence s.q", "drop schema s"),
+    ("create schema s", "create type s.m as enum ('a')", "drop schema s"),
     ("create table t (a int)", "create view v as select a from t", "drop table t"),
     ("create table t (a int, b int)", "create view v as select a from t", "alter table t drop column a"),
     ("create view v as select 1 as a", "create view w as select a from v", "drop view v"),
@@ -59,6 +60,48 @@ def test_a_name_is_given_once(node: Node, other: Node):
             one.execute("commit")
 
 
+TYPE = "create type x as enum ('a')"
+
+
+# As in PostgreSQL, a sequence that is there keeps no type from its name.
+@pytest.mark.parametrize(
+    ("one_of_them", "the_other"),
+    [
+        (TYPE, "create table x (a int)"),
+        ("create table x (a int)", TYPE),
+        (TYPE, "create sequence x"),
+        (TYPE, "create view x as select 1 as a"),
+        ("create view x as select 1 as a", TYPE),
+    ],
+)
+def test_a_type_has_no_name_of_a_relation(node: Node, other: Node, one_of_them, the_other):
+    """The catalog tells their names apart, so that it would not notice."""
+    with closing(Session(node)) as one, closing(Session(other)) as two:
+        two.execute("set lock_timeout = '50ms'")
+        one.execute("begin")
+        one.execute(one_of_them)
+        with pytest.raises(errors.LockNotAvailable):
+            two.execute(the_other)
+        one.execute("commit")
+        with pytest.raises(errors.DuplicateObject):
+            two.execute(the_other)
+
+
+def test_of_two_changes_of_a_type_none_is_lost(node: Node, other: Node):
+    with closing(Session(node)) as one, closing(Session(other)) as two:
+        one.execute("create type m as enum ('a', 'c')")
+        two.execute("set lock_timeout = '50ms'")
+        one.execute("begin")
+        one.execute("alter type m add value 'b' before 'c'")
+        with pytest.raises(errors.LockNotAvailable):
+            two.execute("alter type m add value 'd'")
+        one.execute("commit")
+        two.execute("alter type m add value 'd'")
+        for label in "abcd":
+            with pytest.raises(errors.DuplicateObject):
+                one.execute(f"alter type m add value '{label}'")
+
+
 def test_objects_survive_the_process(tmp_path):
     for attempt in range(2):
         node = open_quiet(tmp_path)
@@ -67,11 +110,14 @@ def test_objects_survive_the_process(tmp_path):
                 session.execute("create schema s")
                 session.execute("create table s.t (id int generated always as identity primary key, a int)")
                 session.execute("create view s.v (x) as select a from s.t")
+                session.execute("create type s.m as enum ('a')")
                 session.execute("insert into s.t (a) values (5)")
             else:
                 session.execute("insert into s.t (a) values (6)")
                 assert sorted(session.execute("select id, a from s.t").rows) == [(1, 5), (2, 6)]
                 assert sorted(session.execute("select x from s.v").rows) == [(5,), (6,)]
+                with pytest.raises(errors.DuplicateObject):
+                    session.execute("alter type s.m add value 'a'")
         node.close()
 
 

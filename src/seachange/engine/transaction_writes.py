@@ -34,7 +34,7 @@ from seachange.model.ids import IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId, JobStatus
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
-from seachange.model.objects import Descriptor, View
+from seachange.model.objects import Descriptor, EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.planner.plan import Change
 from seachange.planner.stages import Phase, Progress
@@ -86,7 +86,7 @@ class TransactionWrites(TransactionReads):
         self.pending.revive(dropped, after)
 
     def _declare(self, before: Descriptor | None, after: Descriptor | None) -> None:
-        """What the change conflicts by: the table, and every name that a relation is given by it."""
+        """What the change conflicts by: the table, and every name that a relation or type is given by it."""
         taken = _names(after) - _names(before)
         table = after or before
         keys = {name_hash(*name) for name in taken} | ({change_hash(table.id)} if table is not None else set())
@@ -323,8 +323,9 @@ class TransactionWrites(TransactionReads):
 
 
 def _names(descriptor: Descriptor | None) -> set[tuple[str, str, str]]:
-    """The names of relations; those of other objects are looked at by the catalog alone."""
-    if not isinstance(descriptor, Table | SequenceObject | View):
+    """The names of relations, and of types: a relation has a type of its name. Those of other objects are looked at by
+    the catalog alone."""
+    if not isinstance(descriptor, Table | SequenceObject | View | EnumType):
         return set()
     place = (descriptor.database, descriptor.schema)
     indexes = descriptor.indexes if isinstance(descriptor, Table) else ()

@@ -164,7 +164,7 @@ def change_hash(descriptor_id: DescriptorId) -> KeyHash:
 
 
 def name_hash(database: str, schema: str, name: str) -> KeyHash:
-    """What a statement writes that gives a relation its name: tables and indexes of a schema share one space."""
+    """What a statement writes that gives a relation or type its name: those of a schema share one space."""
     return _hash(b"n", 0, "\0".join((database, schema, name)).encode())
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seachange.model.statements import ColumnType, Constant, Default
-from seachange.model.types import KIND_BY_ALIAS
+from seachange.model.statements import ColumnType, Constant, Default, UserType
+from seachange.model.types import KIND_BY_ALIAS, SqlType
 from seachange.sql.ddl.expression import DEFAULT, compile_expression
 from seachange.sql.ddl.names import read_column_type
 from seachange.sql.tokens import Kind, Reader
@@ -17,13 +17,13 @@ def read_default(reader: Reader, stops: frozenset[str] = frozenset(), target: Co
     """`stops` are the words that may follow; `target` the type of the column, where it is known."""
     phrase = reader.phrase(stops)
     text = phrase.source
-    constant = _take_constant(phrase)
+    constant = _take_constant(phrase, target)
     if constant is not None and phrase.at_end:
         return constant
     return compile_expression(text, DEFAULT, target)
 
 
-def _take_constant(reader: Reader) -> Constant | None:
+def _take_constant(reader: Reader, target: ColumnType | None) -> Constant | None:
     """A literal, perhaps signed, in parentheses or with a cast."""
     opened = 0
     while reader.take_symbol("("):
@@ -31,18 +31,22 @@ def _take_constant(reader: Reader) -> Constant | None:
     constant = _take_literal(reader)
     if constant is None:
         return None
-    _skip_casts(reader)
+    fits = _skip_casts(reader, target)
     for _ in range(opened):
         if not reader.take_symbol(")"):
             return None
-        _skip_casts(reader)
-    return constant
+        fits &= _skip_casts(reader, target)
+    return constant if fits else None
 
 
-def _skip_casts(reader: Reader) -> None:
-    """The value is read as one of the column's type in any case."""
+def _skip_casts(reader: Reader, target: ColumnType | None) -> bool:
+    """The value is read as one of the column's type in any case. False if a cast is to a type that somebody created and
+    the column is of none such: nobody would look whether the type is there, and has the value."""
+    fits = True
     while reader.take_symbol("::"):
-        read_column_type(reader)
+        type_ = read_column_type(reader)
+        fits &= not (isinstance(type_, UserType) and isinstance(target, SqlType))
+    return fits
 
 
 def _take_literal(reader: Reader) -> Constant | None:
