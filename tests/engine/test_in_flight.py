@@ -30,6 +30,17 @@ class Case:
 
 
 CASES = {
+    "a column and a foreign key that came": Case(
+        ["insert into t values (3, 30, 3)", "delete from parent where id = 2"],
+        ["alter table t add column c int default 7", "alter table t add foreign key (n) references parent"],
+        [(1, 10, 1, 7), (3, 30, 3, 7)],
+        [
+            "create table t (id int primary key, u int not null unique, n int not null default 0)",
+            "insert into t values (1, 10, 1)",
+            "create table parent (id int primary key)",
+            "insert into parent values (1), (2), (3)",
+        ],
+    ),
     "a converted column with a default": Case(
         ["insert into t values (3, 30, 300)", "update t set n = 201 where id = 2"],
         ["alter table t alter column n type text using 'n' || n"],

@@ -125,6 +125,7 @@ class IndexBuffer:
             hidden_keys=_arrow(hidden, key_schema) if hidden else None,
             files=tuple(FileSlice(f.segment, np.array(sorted(f.deleted), dtype=np.int64)) for f in self.staged),
             hiding=tuple(file.segment for file in self.hiding),
+            layout_id=self.plan.layout_id,
         )
 
 

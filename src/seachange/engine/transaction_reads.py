@@ -143,7 +143,7 @@ class TransactionReads(TransactionSchema):
         if own is not None:
             entry = own.entries.get(plan.primary.codec.encode(key))
             if entry is not None:
-                return None if entry.row is None else self._from_stored(table, table.layout.id, entry.row)
+                return None if entry.row is None else self._from_stored(table, own.plan.layout_id, entry.row)
             staged = find_staged(self.parts.warehouse, plan.primary, own.staged, key) if own.staged else None
             if staged is not None:
                 return self._from_stored(table, staged.file.segment.layout_id, staged.row)

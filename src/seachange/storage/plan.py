@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.ids import ColumnId
+from seachange.model.ids import ColumnId, LayoutId
 from seachange.model.scan import Scan
 from seachange.model.segments import Segment
 from seachange.model.states import READABLE
@@ -23,14 +23,15 @@ from seachange.storage.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """A transaction's own writes to an index: its rows in the current layout, and the entry keys that hide
-    committed rows (as a table of the key columns by their `c<id>` names). `files` are what it staged in bulk,
-    `hiding` those files, with or without rows to be read, whose keys hide committed rows too."""
+    """A transaction's own writes to an index: its rows, in the current layout if `layout_id` does not say, and the
+    entry keys that hide committed rows (as a table of the key columns by their `c<id>` names). `files` are what it
+    staged in bulk, `hiding` those files, with or without rows to be read, whose keys hide committed rows too."""
 
     rows: pa.Table | None = None
     hidden_keys: pa.Table | None = None
     files: tuple[FileSlice, ...] = ()
     hiding: tuple[Segment, ...] = ()
+    layout_id: LayoutId | None = None
 
     @property
     def hides(self) -> bool:
@@ -49,7 +50,8 @@ def plan_scan(
 ) -> Scan:
     """The rows of a snapshot as `columns`, each under its own name. `prefix` makes the scan's names its own; `whole`
     says that the statement reads all rows, or nearly."""
-    own_parts = SnapshotParts(overlay.files, ((table.layout.id, overlay.rows),) if overlay.rows is not None else ())
+    layout_id = table.layout.id if overlay.layout_id is None else overlay.layout_id
+    own_parts = SnapshotParts(overlay.files, ((layout_id, overlay.rows),) if overlay.rows is not None else ())
     if not columns and not overlay.hides:
         return _count(_rows(parts) + _rows(own_parts), prefix)
     needed = list(columns)
