@@ -174,10 +174,11 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal; `text` None is NULL. `quoted` tells '1' from 1."""
+    """A literal; `text` None is NULL. `quoted` tells '1' from 1. `casts` are those to types that somebody created."""
 
     text: str | None
     quoted: bool = False
+    casts: tuple[UserType, ...] = ()
 
 
 class Volatility(StrEnum):

@@ -100,6 +100,12 @@ def test_a_value_goes_at_once_where_there_are_no_rows():
         (T + "; create view v as select id from t where m = 'ok'", "alter type mood rename value 'ok' to 'x'", "0A000"),
         ("", "alter type mood drop value 'nosuch'", "22023"),
         ("", "create table u (m mood default 'nosuch')", "22P02"),
+        ("", "create table u (m mood default 'ok'::public.mood)", None),
+        ("", "create table u (m mood default ('ok'::text)::nosuch)", "42704"),
+        ("", "create table u (t text default 'ok'::mood)", "0A000"),
+        (T, "alter table t alter m set default 'ok'::mood", None),
+        (T, "alter table t alter m set default 'ok'::nosuch", "42704"),
+        (T + "; create type other as enum ('ok')", "alter table t alter m set default 'ok'::other", "0A000"),
         ("", "create table u (m mood, t text); alter table u alter column t type mood using t", None),
     ],
 )

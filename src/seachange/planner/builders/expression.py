@@ -13,10 +13,10 @@ from seachange.model.defaults import constant_default
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_statements import ObjectKind
-from seachange.model.statements import Constant, Default, ExpressionDefinition, sequence_call
+from seachange.model.statements import Constant, Default, ExpressionDefinition, UserType, sequence_call
 from seachange.model.types import SqlType
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.lookup import existing
+from seachange.planner.builders.lookup import existing, find_type
 
 
 def bind_expression(draft: Draft, table_id: TableId, pieces: Sequence[str], columns: Sequence[str]) -> Expression:
@@ -45,12 +45,25 @@ def bind_default(draft: Draft, type_: SqlType, default: Default | None) -> tuple
     match default:
         case None:
             return None, ()
-        case Constant(text=text):
+        case Constant(text=text, casts=casts):
+            for cast in casts:
+                _check_cast(draft, type_, cast)
             is_label = type_.enum and text is not None
             value = enum_value(draft, type_, str(text)) if is_label else coerce(type_, text)
             return constant_default(type_, value), ()
         case ExpressionDefinition():
             return _bind_sequences(draft, default)
+
+
+def _check_cast(draft: Draft, type_: SqlType, cast: UserType) -> None:
+    found = find_type(draft, cast.name)
+    if found is None:
+        raise errors.UndefinedObject(kind="type", name=cast.name)
+    if found.id != type_.enum:
+        raise errors.FeatureNotSupported(
+            feature=f"a default with a cast to type {cast.name}, which is not the column's,",
+            instead="Leave the cast out.",
+        )
 
 
 def _bind_sequences(draft: Draft, default: ExpressionDefinition) -> tuple[str, tuple[DescriptorId, ...]]:

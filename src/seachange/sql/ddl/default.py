@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from seachange.model.statements import ColumnType, Constant, Default, UserType
-from seachange.model.types import KIND_BY_ALIAS, SqlType
+from seachange.model.types import KIND_BY_ALIAS
 from seachange.sql.ddl.expression import DEFAULT, compile_expression
 from seachange.sql.ddl.names import read_column_type
 from seachange.sql.tokens import Kind, Reader
@@ -17,13 +19,13 @@ def read_default(reader: Reader, stops: frozenset[str] = frozenset(), target: Co
     """`stops` are the words that may follow; `target` the type of the column, where it is known."""
     phrase = reader.phrase(stops)
     text = phrase.source
-    constant = _take_constant(phrase, target)
+    constant = _take_constant(phrase)
     if constant is not None and phrase.at_end:
         return constant
     return compile_expression(text, DEFAULT, target)
 
 
-def _take_constant(reader: Reader, target: ColumnType | None) -> Constant | None:
+def _take_constant(reader: Reader) -> Constant | None:
     """A literal, perhaps signed, in parentheses or with a cast."""
     opened = 0
     while reader.take_symbol("("):
@@ -31,22 +33,23 @@ def _take_constant(reader: Reader, target: ColumnType | None) -> Constant | None
     constant = _take_literal(reader)
     if constant is None:
         return None
-    fits = _skip_casts(reader, target)
+    casts = _take_casts(reader)
     for _ in range(opened):
         if not reader.take_symbol(")"):
             return None
-        fits &= _skip_casts(reader, target)
-    return constant if fits else None
+        casts += _take_casts(reader)
+    return replace(constant, casts=tuple(casts))
 
 
-def _skip_casts(reader: Reader, target: ColumnType | None) -> bool:
-    """The value is read as one of the column's type in any case. False if a cast is to a type that somebody created and
-    the column is of none such: nobody would look whether the type is there, and has the value."""
-    fits = True
+def _take_casts(reader: Reader) -> list[UserType]:
+    """The value is read as one of the column's type in any case: a cast to a built-in type says nothing. Whether
+    another is there, and the column's, is for those to say who know the catalog."""
+    casts = []
     while reader.take_symbol("::"):
         type_ = read_column_type(reader)
-        fits &= not (isinstance(type_, UserType) and isinstance(target, SqlType))
-    return fits
+        if isinstance(type_, UserType):
+            casts.append(type_)
+    return casts
 
 
 def _take_literal(reader: Reader) -> Constant | None:
