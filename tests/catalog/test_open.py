@@ -90,7 +90,8 @@ def test_an_older_format_is_upgraded(open_one: Opener, catalog_url: str):
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://host/db", "sqlite:", "sqlite://host/path", "", "postgresql://u@127.0.0.1:1/x"]
+    "url",
+    ["mysql://host/db", "sqlite:", "sqlite://host/path", "sqlite:////no/folder", "", "postgresql://u@127.0.0.1:1/x"],
 )
 def test_what_is_no_catalog_is_refused(tmp_path: Path, url: str):
     expected = errors.CatalogUnavailable if url.startswith("postgresql") else errors.InvalidCatalog

@@ -1,11 +1,15 @@
 """Requests that follow each other, and statements that are cancelled while their job waits for something."""
 
+import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import closing
 
 import pytest
 
 from seachange import errors
+from seachange.changer.job import Job
+from seachange.engine.interrupts import Interrupts
 from seachange.engine.node import Node
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
@@ -102,6 +106,8 @@ def holder(node: Node, worker: Node) -> Iterator[Session]:
     run(worker, first)
     worker.jobs.take_up()
     wait_until(lambda: worker.parts.catalog.lock_queues().waits, "the wait for the name")
+    ((waits_for,),) = ask(worker, "select waiting_for from seachange.jobs where id = 2")
+    assert "transactions that hold what it changes" in waits_for
     yield session
     session.rollback()
     session.close()
@@ -152,3 +158,39 @@ def test_an_error_that_cannot_be_written_down_is_waited_for(node: Node, problem:
     session.execute(PLAIN)
     session.close()
     judge(node, JobId(1), JobStatus.SUCCEEDED)
+
+
+def test_a_mistake_of_ours_in_the_beginning_of_a_queued_job_fails_it(worker: Node):
+    first = begin(worker, UNIQUE)
+    second = begin(worker, "create index concurrently item_second on item (category)")
+    run(worker, first)
+
+    def begin_wrong(job: Job, interrupts: Interrupts) -> Collection[JobId]:
+        raise KeyError("unheard of")
+
+    worker.jobs.begin = begin_wrong
+    for thread in worker.jobs.take_up():
+        thread.join()
+    assert ask(worker, f"select status, sqlstate from seachange.jobs where id = {second}") == [("failed", "XX000")]
+    (event,) = (text for (text,) in ask(worker, "select event from seachange.events") if "XX000" in text)
+    assert "Traceback" in event
+
+
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
+def test_a_record_that_cannot_be_read_is_in_the_way_of_no_other_job(worker: Node, shop: Place):
+    unread, other = begin(worker, UNIQUE), begin(worker, "create index concurrently other_code on other (code)")
+    with closing(sqlite3.connect(shop.data / "catalog.sqlite")) as db:
+        db.execute(
+            "update job set body = replace(body, '\"statement\"', '\"of another time\"') where id = ?", (unread,)
+        )
+        db.commit()
+    for _ in range(2):
+        for thread in worker.jobs.take_up():
+            thread.join()
+    record = worker.parts.catalog.job(other)
+    assert record is not None
+    assert record.status is JobStatus.SUCCEEDED
+    left = [
+        event for event in worker.parts.catalog.events() if event.job_id == unread and "left for later" in event.text
+    ]
+    assert len(left) == 1

@@ -78,6 +78,13 @@ def test_what_is_wrong_is_named_with_the_file(tmp_path: Path, text: str, said: s
     assert [found.name for found in tmp_path.iterdir()] == ["seachange.toml"]
 
 
+def test_a_folder_that_is_none_is_not_blamed_on_the_settings(tmp_path: Path):
+    path = tmp_path / "file"
+    path.touch()
+    with pytest.raises(errors.DataFolderProblem):
+        open_node(path)
+
+
 def test_a_setting_of_the_node_is_not_set_by_a_session(tmp_path: Path):
     node = open_node(tmp_path)
     session = Session(node)

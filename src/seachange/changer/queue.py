@@ -7,12 +7,13 @@ it: that was written for a schema which did not come about.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from seachange import errors
 from seachange.changer.job import Failure, Job, canceled, job_change, read_job
-from seachange.changer.ports import Changes
+from seachange.changer.ports import Changes, Lost, Stopped
 from seachange.changer.reactions import Reaction, reaction_to
 from seachange.model.jobs import JobId, JobRecord, JobRequest, JobStatus
 
@@ -54,6 +55,13 @@ def _begin(job: Job, changes: Changes, begin: Begin) -> bool:
             raise
         _end(job, JobStatus.FAILED, Failure(problem.sqlstate, str(problem), problem.hint), changes)
         return False
+    except (Lost, Stopped):
+        raise
+    except Exception as problem:  # noqa: BLE001 - the outer edge of a job
+        # Our mistake: it would be made again. The history keeps what is needed to find it.
+        bug = errors.Bug(detail=f"{type(problem).__name__}: {problem}")
+        _end(job, JobStatus.FAILED, Failure(bug.sqlstate, str(bug), bug.hint), changes, traceback.format_exc())
+        return False
     if not in_the_way:
         return True
     # Others have begun in between.
@@ -77,9 +85,9 @@ def _failure_before(job: Job, changes: Changes) -> Failure | None:
     return None
 
 
-def _end(job: Job, status: JobStatus, failure: Failure, changes: Changes) -> None:
+def _end(job: Job, status: JobStatus, failure: Failure, changes: Changes, trace: str = "") -> None:
     ended = replace(job, status=status, failure=failure, waiting="")
-    changes.record(job_change(ended, f"{status}: {failure.sqlstate}: {failure.message}"))
+    changes.record(job_change(ended, f"{status}: {failure.sqlstate}: {failure.message}\n{trace}".rstrip()))
 
 
 def describe_queue(behind: Collection[JobId]) -> str:

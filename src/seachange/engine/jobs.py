@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,7 +23,7 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.interrupts import Interrupts
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.spark_pipeline import job_pipeline
-from seachange.model.jobs import FINISHED, JobId, JobRecord, JobRequest, JobStatus
+from seachange.model.jobs import FINISHED, NO_JOB, JobId, JobRecord, JobRequest, JobStatus
 from seachange.planner.rules.release import RELEASES
 
 CurrentEpoch = Callable[[], EpochState]
@@ -57,6 +57,8 @@ class JobDesk:
         self._held: set[JobId] = set()
         # Those that this program has not the rules for.
         self._left: set[JobId] = set()
+        # Of each job what was last told about why it is left.
+        self._noted: dict[JobId, str] = {}
         # How to reach those that run here.
         self._running: dict[JobId, Interrupts] = {}
         self._stop = threading.Event()
@@ -173,6 +175,8 @@ class JobDesk:
             except errors.Error:
                 # The catalog is out of reach for now.
                 continue
+            except Exception as problem:  # noqa: BLE001 - without this thread no job of the node would be run any more
+                self._note(NO_JOB, _bug(problem))
 
     def take_up(self) -> list[threading.Thread]:
         """Begins to run what nobody runs; gives the threads that do."""
@@ -204,18 +208,23 @@ class JobDesk:
             for record in unfinished
             if record.id not in held
             and (_is_asked_for(record) or (is_wanted(record) and (record.epoch == own or record.epoch not in live)))
-            and is_due(record, open_ids)
             and self._can_run(record)
+            and is_due(record, open_ids)
         ]
 
     def _can_run(self, record: JobRecord) -> bool:
         """A job is finished by the rules that it was planned with: a program without them leaves it to others."""
-        job = read_job(record)
-        if self._knows(job):
-            return True
+        try:
+            job = read_job(record)
+            if self._knows(job):
+                return True
+            problem: errors.Error = errors.UnknownRelease(release=job.change.release)
+        except (LookupError, TypeError, ValueError) as unread:
+            # Its record is in the way of no other job.
+            problem = _bug(unread)
         if record.id not in self._left:
             self._left.add(record.id)
-            self._note(record.id, errors.UnknownRelease(release=job.change.release))
+            self._note(record.id, problem)
         return False
 
     def _knows(self, job: Job) -> bool:
@@ -231,6 +240,8 @@ class JobDesk:
             return
         except errors.Error as problem:
             self._note(job_id, problem)
+        except Exception as problem:  # noqa: BLE001 - the outer edge of a thread
+            self._note(job_id, _bug(problem))
         finally:
             with self._lock:
                 self._held.discard(job_id)
@@ -256,10 +267,13 @@ class JobDesk:
                 raise
 
     def _note(self, job_id: JobId, problem: errors.Error) -> None:
-        try:
-            self._parts.catalog.tell(f"is left for later: {problem.sqlstate}: {problem}", job_id)
-        except errors.Error:
+        text = f"is left for later: {problem.sqlstate}: {problem}"
+        # What is met in every round is told once.
+        if self._noted.get(job_id) == text:
             return
+        with suppress(errors.Error):
+            self._parts.catalog.tell(text, job_id)
+            self._noted[job_id] = text
 
     def _tell(self, job: Job) -> None:
         self.told(job)
@@ -275,6 +289,10 @@ class JobDesk:
 def is_wanted(record: JobRecord) -> bool:
     """Whether a job that nobody runs is to be run."""
     return record.status is not JobStatus.PAUSED
+
+
+def _bug(problem: Exception) -> errors.Error:
+    return errors.Bug(detail=f"{type(problem).__name__}: {problem}")
 
 
 def _is_to_stop(record: JobRecord) -> bool:

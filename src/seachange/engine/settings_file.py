@@ -21,7 +21,8 @@ def read_settings(data: Path) -> dict[str, str]:
     path = data / FILE_NAME
     try:
         body = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        # What is wrong with the folder is told by whoever opens it.
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise errors.SettingsFileProblem(file=path, detail=str(problem)) from problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 from seachange import errors
@@ -13,7 +13,7 @@ from seachange.engine.holders import Lease, leases_of
 from seachange.engine.nodeparts import NodeParts
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import Seq
-from seachange.model.jobs import JobRecord, JobStatus
+from seachange.model.jobs import FINISHED, JobId, JobRecord, JobStatus
 from seachange.model.segments import Segment
 
 Row = tuple[Any, ...]
@@ -32,7 +32,9 @@ def _moment(timestamp_us: int) -> dt.datetime:
 def _jobs(source: _Source) -> Iterator[Row]:
     catalog = source[0].catalog
     names = {node.epoch: node.name for node in catalog.nodes()}
-    for record in catalog.jobs():
+    records = catalog.jobs()
+    unfinished = {record.id for record in records if record.status not in FINISHED}
+    for record in records:
         job = read_job(record)
         failure = job.failure
         yield (
@@ -46,7 +48,7 @@ def _jobs(source: _Source) -> Iterator[Row]:
             max(job.rows_total, job.rows_read),
             job.rate(record.updated_us) if record.status is JobStatus.RUNNING else None,
             _eta(record, job),
-            job.waiting or None,
+            _waiting(job, unfinished) or None,
             failure.message if failure is not None else None,
             failure.sqlstate if failure is not None else None,
             failure.hint if failure is not None else None,
@@ -56,6 +58,13 @@ def _jobs(source: _Source) -> Iterator[Row]:
             _moment(record.created_us),
             _moment(record.updated_us),
         )
+
+
+def _waiting(job: Job, unfinished: Set[JobId]) -> str:
+    queued = job.queued if job.status is JobStatus.PENDING else None
+    if queued is not None and unfinished.isdisjoint(queued.behind):
+        return "transactions that hold what it changes, or a node that begins it"
+    return job.waiting
 
 
 def _eta(record: JobRecord, job: Job) -> dt.datetime | None:

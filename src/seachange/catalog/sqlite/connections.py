@@ -71,7 +71,10 @@ class Writer:
         """Without `durable` a power cut may take the last transactions back, never parts of them."""
         self._path = path
         self._has_room = False
-        self._lock = FairLock(lock_path)
+        try:
+            self._lock = FairLock(lock_path)
+        except OSError as problem:
+            raise errors.InvalidCatalog(catalog=str(path), detail=problem.strerror or str(problem)) from problem
         with ExitStack() as undo:
             undo.callback(self._lock.close)
             # Under the lock, or two processes that create the file at once get in each other's way.
