@@ -1,7 +1,7 @@
 """Foreign keys across nodes: of a child that comes and a parent that goes, at most one gets through."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -143,16 +143,31 @@ def test_a_parent_deleted_by_one_that_does_not_know_the_constraint(nodes):
 
 @pytest.mark.parametrize("parent_first", [True, False])
 def test_a_new_child_table_and_the_drop_of_its_parent(nodes, parent_first):
+    """The second waits for the end of the first; at a snapshot from before that it cannot be committed."""
     one, two = nodes
     run(one, "create table p (id int primary key)")
-    with closing(Session(one)) as maker, closing(Session(two)) as dropper:
-        for session, statement in ((maker, "create table c (p_id int references p)"), (dropper, "drop table p")):
-            session.execute("begin")
-            session.execute(statement)
-        first, second = (dropper, maker) if parent_first else (maker, dropper)
+    changes = ["create table c (p_id int references p)", "drop table p"]
+    first_change, second_change = reversed(changes) if parent_first else changes
+    with closing(Session(one)) as first, closing(Session(two)) as second:
+        second.execute("set lock_timeout = '50ms'")
+        first.execute("begin")
+        first.execute(first_change)
+        second.execute("begin isolation level repeatable read")
+        second.execute("select * from p")
+        with savepoint(second), pytest.raises(errors.LockNotAvailable):
+            second.execute(second_change)
         first.execute("commit")
         with pytest.raises(errors.SerializationFailure):
+            second.execute(second_change)
             second.execute("commit")
+
+
+@contextmanager
+def savepoint(session: Session) -> Iterator[None]:
+    """What fails within is undone, and the transaction goes on."""
+    session.execute("savepoint here")
+    yield
+    session.execute("rollback to here")
 
 
 def test_deferred_checks_look_at_the_newest_snapshot(nodes):
