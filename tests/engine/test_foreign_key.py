@@ -158,8 +158,12 @@ def test_a_new_child_table_and_the_drop_of_its_parent(nodes, parent_first):
             second.execute(second_change)
         first.execute("commit")
         with pytest.raises(errors.SerializationFailure):
-            second.execute(second_change)
-            second.execute("commit")
+            change_and_commit(second, second_change)
+
+
+def change_and_commit(session: Session, statement: str) -> None:
+    session.execute(statement)
+    session.execute("commit")
 
 
 @contextmanager
