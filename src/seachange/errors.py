@@ -565,6 +565,14 @@ class UnknownRelease(OperationalError):
     hint_text = "A node of a Seachange that has them finishes it, or takes it back."
 
 
+class UnreadableJob(OperationalError):
+    sqlstate = "XX001"
+    message = "the record of job {job} cannot be read: {detail}"
+    hint_text = (
+        "If a newer Seachange wrote it, a node of that finishes the job; else restore the catalog from a backup."
+    )
+
+
 class InvalidCatalog(OperationalError):
     sqlstate = "22023"
     message = "{catalog} is not a catalog: {detail}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
+from seachange.engine import spark_pipeline
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 
@@ -53,6 +54,19 @@ def test_a_change_that_asks_for_spark_is_taken_back(session: Session, missing: s
 def test_small_work_needs_no_spark(session: Session, missing: str) -> None:
     session.execute("create index by_v on t (v)")
     assert session.execute("select status from seachange.jobs").rows == [("succeeded",)]
+
+
+def test_work_that_is_worth_spark_is_done_without_it_and_says_so_once(
+    session: Session, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if Spark cost nothing: two rows are worth it then, and the change has rows to check and an index to build.
+    monkeypatch.setattr(spark_pipeline, "_COLD_SECONDS", 0)
+    session.execute("create unique index by_v on t (v)")
+    assert session.execute("select status from seachange.jobs").rows == [("succeeded",)]
+    told = "select event from seachange.events where event like '%in-process%'"
+    ((event,),) = session.execute(told).rows
+    assert "Spark cannot be used" in event
+    assert missing.partition(" ")[0] in event.lower()
 
 
 def test_nothing_loads_pyspark_that_does_not_use_it() -> None:

@@ -197,7 +197,11 @@ def written(job: Job, seq: Seq) -> Job:
 
 
 def read_job(record: JobRecord) -> Job:
-    job = _CODEC.decode(record.body)
-    assert isinstance(job, Job)
+    try:
+        job = _CODEC.decode(record.body)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise errors.UnreadableJob(job=record.id, detail=f"{type(problem).__name__}: {problem}") from problem
+    if not isinstance(job, Job):
+        raise errors.UnreadableJob(job=record.id, detail=f"it is a {type(job).__name__}")
     at = record.updated_seq if job.at == THIS_COMMIT else job.at
     return replace(job, revision=record.revision, seen=record.updated_seq, at=at)

@@ -55,7 +55,7 @@ class JobDesk:
         self._current = current
         self._lock = threading.Lock()
         self._held: set[JobId] = set()
-        # Those that this program has not the rules for.
+        # Those that this program cannot read, or has not the rules for.
         self._left: set[JobId] = set()
         # Of each job what was last told about why it is left.
         self._noted: dict[JobId, str] = {}
@@ -213,15 +213,16 @@ class JobDesk:
         ]
 
     def _can_run(self, record: JobRecord) -> bool:
-        """A job is finished by the rules that it was planned with: a program without them leaves it to others."""
+        """A job is finished by the rules that it was planned with: a program without them, or to which its record says
+        nothing, leaves it to others, and tells so once."""
+        problem: errors.Error
         try:
             job = read_job(record)
             if self._knows(job):
                 return True
-            problem: errors.Error = errors.UnknownRelease(release=job.change.release)
-        except (LookupError, TypeError, ValueError) as unread:
-            # Its record is in the way of no other job.
-            problem = _bug(unread)
+            problem = errors.UnknownRelease(release=job.change.release)
+        except errors.UnreadableJob as unreadable:
+            problem = unreadable
         if record.id not in self._left:
             self._left.add(record.id)
             self._note(record.id, problem)

@@ -110,6 +110,8 @@ class JobPipeline:
     tell: Callable[[str], None]
     data: Path
     _half: SparkHalf | None = None
+    # Whether it was told that Spark is not there.
+    _has_told: bool = False
 
     def backfill(
         self,
@@ -179,7 +181,9 @@ class JobPipeline:
                 self._half = None
                 if self.settings.asks_for_spark:
                     raise
-                self.tell(f"is done in-process: {problem}")
+                if not self._has_told:
+                    self._has_told = True
+                    self.tell(f"is done in-process: {problem}")
         return self._half
 
     def _site(self, half: SparkHalf) -> object:

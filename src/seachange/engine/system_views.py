@@ -35,7 +35,11 @@ def _jobs(source: _Source) -> Iterator[Row]:
     records = catalog.jobs()
     unfinished = {record.id for record in records if record.status not in FINISHED}
     for record in records:
-        job = read_job(record)
+        try:
+            job = read_job(record)
+        except errors.UnreadableJob as problem:
+            yield _unreadable(record, problem, names.get(record.epoch))
+            continue
         failure = job.failure
         yield (
             record.id,
@@ -67,6 +71,15 @@ def _waiting(job: Job, unfinished: Set[JobId]) -> str:
     return job.waiting
 
 
+def _unreadable(record: JobRecord, problem: errors.UnreadableJob, node: str | None) -> Row:
+    """What is known of a job without its body; one such record does not hide the others."""
+    unknown = (None,) * 7
+    reason = (str(problem), problem.sqlstate, problem.hint)
+    request = record.request.value or None
+    times = (_moment(record.created_us), _moment(record.updated_us))
+    return (record.id, "", record.status.value, "", *unknown, *reason, False, request, node, *times)
+
+
 def _eta(record: JobRecord, job: Job) -> dt.datetime | None:
     """As if the rest went on like what was done."""
     rate = job.rate(record.updated_us)
@@ -77,7 +90,11 @@ def _eta(record: JobRecord, job: Job) -> dt.datetime | None:
 
 def _job_stages(source: _Source) -> Iterator[Row]:
     for record in source[0].catalog.jobs():
-        for number, stage in enumerate(read_job(record).stages, 1):
+        try:
+            stages = read_job(record).stages
+        except errors.UnreadableJob:
+            continue
+        for number, stage in enumerate(stages, 1):
             took_ms = stage.took_us // 1_000
             yield (record.id, number, stage.phase.value, stage.what, _moment(stage.began_us), took_ms, stage.rows)
 
