@@ -597,6 +597,18 @@ class DiskFull(OperationalError):
     hint_text = "Free space and run the statement again; nothing was changed."
 
 
+class WillNotFit(OperationalError):
+    sqlstate = "53100"
+    message = "{what} needs about {needed} in {folder}, beside {spare} that are to stay free, and {free} are free there"
+    hint_text = "Free space there, or lower seachange.pipeline_free_space, and run the statement again."
+
+
+class LowDisk(OperationalError):
+    sqlstate = "53100"
+    message = "{needed} are needed in {folder} to go on, and {free} are free there"
+    hint_text = "Free space there: the work goes on by itself."
+
+
 class InputOutputError(OperationalError):
     sqlstate = "58030"
     message = "could not {action} {file}: {detail}"

@@ -31,11 +31,12 @@ def prepare(place: Place) -> None:
     node.close()
 
 
-def begin(node: Node, statement: str) -> JobId:
-    """Runs a statement that leaves its job to others."""
+def begin(node: Node, *statements: str) -> JobId:
+    """Runs statements of which the last leaves its job to others."""
     session = Session(node)
-    session.execute("set seachange.concurrently = 'async'")
-    ((job_id,),) = session.execute(statement).rows
+    for statement in ("set seachange.concurrently = 'async'", *statements):
+        rows = session.execute(statement).rows
+    ((job_id,),) = rows
     session.close()
     return JobId(job_id)
 

@@ -19,6 +19,8 @@ class Troubled:
     failing: int = 1
     segments: int = 1
     title: str = "a task in trouble"
+    read_bytes: int = 0
+    write_bytes: int = 0
 
     def run(self, workshop: Workshop) -> list[int]:
         before = len(list(self.folder.iterdir()))

@@ -13,11 +13,13 @@ from pyspark import cloudpickle
 from seachange import errors
 from seachange.engine.interrupts import Interrupts
 from seachange.model.ids import SegmentId
+from seachange.pipeline.manners import Manners
 from seachange.pipeline.spark.crew import SparkCrew
 from seachange.pipeline.spark.executor import Site
 from seachange.pipeline.spark.host import HOST, Application
 from seachange.pipeline.spark_options import SparkOptions
 from seachange.pipeline.workshop import Workshop
+from seachange.runtime.filesystem import LocalFileSystem
 from seachange.sql.duck_errors import translate_error
 from seachange.storage.spill import SortLimits
 from tests.spark import flaky
@@ -165,3 +167,26 @@ def test_an_application_that_is_used_is_not_stopped(application: Application) ->
     assert application.is_alive
     with HOST.using(SparkOptions("local[1]"), lambda: None) as found:
         assert found is application
+
+
+class Disk(LocalFileSystem):
+    """One that is full as soon as something has begun to be written."""
+
+    def __init__(self, folder: Path, marks: Path) -> None:
+        super().__init__(folder)
+        self._marks = marks
+
+    def free_bytes(self) -> int:
+        return 0 if list(self._marks.iterdir()) else 150
+
+
+def test_what_is_under_way_is_kept_when_there_is_no_space_for_more(bench: Bench, tmp_path: Path) -> None:
+    manners = Manners(Disk(tmp_path / "segments", bench.marks))
+    bench.crew = replace(bench.crew, workshop=replace(bench.crew.workshop, manners=manners))
+    tasks = [Troubled(bench.marks, "raise", failing=0, write_bytes=100) for _ in range(3)]
+    results: dict[int, Any] = {}
+    with pytest.raises(errors.LowDisk):
+        bench.run(*tasks, done=results.__setitem__)
+    # There was space for one, and none beside it.
+    assert list(results) == [0]
+    assert len(bench.attempts()) == 1

@@ -8,11 +8,13 @@ from seachange import errors
 
 
 class Reaction(StrEnum):
-    """RESTART: the rows that were read are gone; the work begins again at a new raise."""
+    """RESTART: the rows that were read are gone; the work begins again at a new raise. WAIT: nothing is wrong with the
+    change, and it takes as long as it takes."""
 
     REVERT = "the change is taken back"
     RETRY = "the step is tried again, later"
     RESTART = "the work is begun again"
+    WAIT = "the step is tried again when there is space"
 
 
 # By SQLSTATE, or by its class. What is not named is tried again: the world may be better then.
@@ -31,12 +33,21 @@ REACTIONS: dict[str, Reaction] = {
     "72000": Reaction.RESTART,
 }
 
+# Of those that share a SQLSTATE and mean different things.
+SPECIAL: dict[type[errors.Error], Reaction] = {
+    errors.WillNotFit: Reaction.REVERT,
+    errors.LowDisk: Reaction.WAIT,
+}
+
 # So often a step is tried that fails for other reasons; after that the change is taken back, if it still can be.
 ATTEMPTS_MAX = 10
 _BACKOFF_S_MIN, _BACKOFF_S_MAX = 0.1, 30.0
 
 
 def reaction_to(problem: errors.Error, attempts: int) -> Reaction:
+    special = SPECIAL.get(type(problem))
+    if special is not None:
+        return special
     named = REACTIONS.get(problem.sqlstate, REACTIONS.get(problem.sqlstate[:2], Reaction.RETRY))
     return Reaction.REVERT if named is Reaction.RETRY and attempts >= ATTEMPTS_MAX else named
 

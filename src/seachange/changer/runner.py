@@ -34,6 +34,8 @@ from seachange.runtime.faults import reach
 
 # How often long work looks at what was asked of the job, and a validation writes down how far it has come.
 LOOK_US = 1_000_000
+# How often a job that waits for space looks for it.
+SPACE_S = 1.0
 # So often rows are looked at again of which one may have no value of the new type.
 LOOKS_MAX = 20
 
@@ -148,13 +150,26 @@ class Runner:
         reaction = reaction_to(problem, attempts)
         if reaction is Reaction.REVERT and job.can_be_canceled:
             return self.turn(job, Failure(problem.sqlstate, str(problem), problem.hint), trace)
+        if reaction is Reaction.WAIT:
+            return self._wait(job, problem)
         job = replace(job, errors_met=attempts)
         if reaction is Reaction.RESTART:
             unfenced = job.progress.unfenced | set(job.descriptors)
             job = replace(job.begun_again(), at=None, progress=replace(job.progress, unfenced=unfenced))
         job = self._record(job, f"tries again after an error: {problem.sqlstate}: {problem}\n{trace}".rstrip())
+        return self._rest_before(job, backoff_s(attempts))
+
+    def _wait(self, job: Job, problem: errors.Error) -> Job:
+        """For space. It is told once: a record takes some itself."""
+        if not job.waiting:
+            waiting = f"space: {problem}"
+            job = self._record(replace(job, waiting=waiting), f"waits for {waiting}")
+        return self._rest_before(job, SPACE_S)
+
+    def _rest_before(self, job: Job, seconds: float) -> Job:
+        """Before the job is tried again."""
         try:
-            self._rest(backoff_s(attempts))
+            self._rest(seconds)
         except errors.QueryCanceled:
             # The next step hears of it too, and takes the change back. What cannot be taken back is left to others.
             if not job.can_be_canceled:
@@ -312,8 +327,8 @@ class Runner:
         return written(after, seq)
 
     def _keep(self, job: Job, number: int, unit: UnitDone) -> Job:
-        kept = replace(job, units=(*job.units, (number, unit)), rows_done=job.rows_done + unit.rows)
-        job = self._record(kept)
+        kept = replace(job, units=(*job.units, (number, unit)), rows_done=job.rows_done + unit.rows, waiting="")
+        job = self._record(kept, "has space again" if job.waiting else "")
         self._told(job)
         reach("job.unit")
         self._heed(job)

@@ -23,6 +23,7 @@ from seachange.model.work import Built, UnitDone, Violation
 from seachange.pipeline.crew import Crew, Sizes
 from seachange.pipeline.halves import SparkHalf, load_spark
 from seachange.pipeline.local import LocalPipeline
+from seachange.pipeline.manners import Manners
 from seachange.pipeline.spark_options import SparkOptions, parse_options
 from seachange.pipeline.workshop import Workshop
 from seachange.sql.settings import SessionSettings, parse_duration_ms, parse_size
@@ -45,6 +46,8 @@ class PipelineSettings:
     memory_bytes: int
     unit_rows: int
     spark: SparkOptions
+    free_space_bytes: int = 0
+    bytes_per_second: int = 0
 
     @property
     def sizes(self) -> Sizes | None:
@@ -72,6 +75,8 @@ def pipeline_settings(parts: NodeParts, given: Sequence[tuple[str, str]]) -> Pip
         parse_size(settings.get("seachange.pipeline_memory")),
         int(settings.get("seachange.pipeline_unit_rows")),
         options,
+        parse_size(settings.get("seachange.pipeline_free_space")),
+        parse_size(settings.get("seachange.pipeline_bytes_per_second")),
     )
 
 
@@ -84,6 +89,9 @@ def job_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts, jo
         local_pipeline(parts, epoch, interrupts),
         limits=SortLimits(settings.memory_bytes, settings.cores),
         sizes=settings.sizes or Sizes(),
+        manners=Manners(
+            parts.files, settings.free_space_bytes, settings.bytes_per_second, interrupts.pause, parts.clock
+        ),
     )
     return JobPipeline(local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data)
 
@@ -121,6 +129,7 @@ class JobPipeline:
         report: Callable[[UnitDone], None],
         look: Callable[[], None],
     ) -> tuple[Built, ...]:
+        self.local.manners.check_space()
         with self._whoever(op, at) as pipeline:
             return pipeline.backfill(op, at, done, report, look)
 

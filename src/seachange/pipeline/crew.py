@@ -19,13 +19,20 @@ T = TypeVar("T")
 
 
 class Task(Protocol[T_co]):
-    """A value that can be sent to another machine. It writes about `segments` files, those of one part of the work."""
+    """A value that can be sent to another machine. It reads about so many bytes of files and writes about so many, in
+    about `segments` files, those of one part of the work."""
 
     @property
     def title(self) -> str: ...
 
     @property
     def segments(self) -> int: ...
+
+    @property
+    def read_bytes(self) -> int: ...
+
+    @property
+    def write_bytes(self) -> int: ...
 
     def run(self, workshop: Workshop) -> T_co: ...
 
@@ -65,6 +72,7 @@ class LocalCrew:
     def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None]) -> None:
         for number, task in enumerate(tasks):
             self.workshop.interrupts.check()
+            self.workshop.manners.admit(task.read_bytes, task.write_bytes)
             done(number, task.run(self.workshop))
 
 

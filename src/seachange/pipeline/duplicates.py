@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from seachange.model.descriptor import Column
 from seachange.model.scan import Scan
 from seachange.pipeline.crew import Crew
-from seachange.pipeline.source import Source
+from seachange.pipeline.source import Source, size_of
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.arrow import column_name
 from seachange.storage.bulk import equal_neighbours
@@ -81,6 +81,14 @@ class CompareNeighbours:
     def segments(self) -> int:
         return 0
 
+    @property
+    def read_bytes(self) -> int:
+        return self.source.size_bytes
+
+    @property
+    def write_bytes(self) -> int:
+        return 0
+
     def run(self, workshop: Workshop) -> Found | None:
         return _in_chain(self.source, self.before, workshop)
 
@@ -98,6 +106,14 @@ class CompareAcross:
 
     @property
     def segments(self) -> int:
+        return 0
+
+    @property
+    def read_bytes(self) -> int:
+        return self.source.size_bytes + size_of(self.chain)
+
+    @property
+    def write_bytes(self) -> int:
         return 0
 
     def run(self, workshop: Workshop) -> Found | None:

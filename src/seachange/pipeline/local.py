@@ -21,9 +21,11 @@ from seachange.model.work import Built, UnitDone, Violation
 from seachange.pipeline.backfill import Report, backfill
 from seachange.pipeline.converted import check_converted
 from seachange.pipeline.crew import Crew, LocalCrew, Sizes
+from seachange.pipeline.manners import Manners
 from seachange.pipeline.rebuild import Settle, Translate, as_it_is
 from seachange.pipeline.runs import Target
 from seachange.pipeline.source import Source, Sources, built_source, seen_through
+from seachange.pipeline.tasks import work_bytes
 from seachange.pipeline.validation import Progress, validate
 from seachange.pipeline.workshop import Interrupts, Workshop
 from seachange.runtime.faults import reach
@@ -50,6 +52,7 @@ class LocalPipeline:
     settle: Settle = as_it_is
     sizes: Sizes = Sizes()  # noqa: RUF009 - a value
     limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
+    manners: Manners = field(default_factory=Manners)
     # Makes a crew of others; None is this process. The second is called now and then while they are at work.
     hire: Callable[[Workshop, Callable[[], None]], Crew] | None = None
     # What was built as of a sequence and is not attached yet: other indexes may be made from it.
@@ -66,6 +69,8 @@ class LocalPipeline:
                 report(unit)
 
             source, targets = self._subject(op, at)
+            if not done:
+                self._check_fit(source, targets, at)
             crew = self._crew(workshop, look)
             built = backfill(source, targets, crew, self.warehouse, done, told, self.settle)
             self._built.update({(generation.index_id, at): generation for generation in built})
@@ -99,6 +104,12 @@ class LocalPipeline:
 
     def _crew(self, workshop: Workshop, look: Callable[[], None]) -> Crew:
         return LocalCrew(workshop, self.sizes) if self.hire is None else self.hire(workshop, look)
+
+    def _check_fit(self, source: Source, targets: Sequence[Target], at: Seq) -> None:
+        names = ", ".join(target.index.name for target in targets)
+        work = "-".join(map(str, (at, *(target.index.id for target in targets))))
+        what = f"building {names} of table {source.table.name}"
+        self.manners.begin(work, what, work_bytes(source, targets))
 
     def _subject(self, op: BackfillIndexes, at: Seq) -> tuple[Source, list[Target]]:
         sources = self._sources(at)
@@ -144,6 +155,7 @@ class LocalPipeline:
             self.limits,
             give_up,
             reserved.difference_update,
+            self.manners,
         )
         try:
             yield workshop, reserved

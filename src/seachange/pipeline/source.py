@@ -32,6 +32,12 @@ UNIT_BYTES_MAX = 256 << 20
 NOT_ATTACHED = GenerationId(0)
 
 
+def size_of(parts: SnapshotParts) -> int:
+    """Of its files, and of its rows that are in the catalog."""
+    inline: int = sum(table.nbytes for _, table in parts.inline)
+    return inline + sum(file.segment.size_bytes for file in parts.files)
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     name: str
@@ -55,6 +61,10 @@ class Source:
     @property
     def rows(self) -> int:
         return Unit("", self.parts).rows
+
+    @property
+    def size_bytes(self) -> int:
+        return size_of(self.parts)
 
     def scan(self, columns: Sequence[Column], parts: SnapshotParts, warehouse: Warehouse, prefix: str) -> Scan:
         """Some columns, by their ids."""

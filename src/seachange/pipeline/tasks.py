@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,18 @@ def segments_for(rows: int, size_bytes: int) -> int:
     return max(-(-rows // SEGMENT_ROWS_MAX), size_bytes * _UNPACKED // SEGMENT_BYTES_MAX + 1)
 
 
+def entry_bytes(source: Source, target: Target) -> int:
+    """About how much the entries of an index take: what its columns are of all, as if all were alike."""
+    held = source.table.stored_columns(source.index, source.table.layout)
+    return source.size_bytes * len(target.columns) // max(len(held), 1)
+
+
+def work_bytes(source: Source, targets: Sequence[Target]) -> int:
+    """About how much is written until all is built: sorted runs, and what is merged of them, side by side. Of how many
+    rows a partial index has entries is not known: nothing is refused because of one."""
+    return 2 * sum(entry_bytes(source, target) for target in targets if target.index.where is None)
+
+
 @dataclass(frozen=True, slots=True)
 class BuildRuns:
     """`source` has no parts but the unit's."""
@@ -42,6 +55,14 @@ class BuildRuns:
     def segments(self) -> int:
         size_bytes = sum(file.segment.size_bytes for file in self.unit.parts.files)
         return segments_for(self.unit.rows, size_bytes) * len(self.targets)
+
+    @property
+    def read_bytes(self) -> int:
+        return self.source.size_bytes
+
+    @property
+    def write_bytes(self) -> int:
+        return sum(entry_bytes(self.source, target) for target in self.targets)
 
     def run(self, workshop: Workshop) -> list[Run]:
         return build_runs(self.source, self.unit, self.targets, workshop)
@@ -61,6 +82,14 @@ class SampleKeys:
     def segments(self) -> int:
         return 0
 
+    @property
+    def read_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self.group)
+
+    @property
+    def write_bytes(self) -> int:
+        return 0
+
     def run(self, workshop: Workshop) -> list[tuple[Any, ...]]:
         return sample_keys(self.target, self.group, self.step, workshop)
 
@@ -76,10 +105,17 @@ class MergeRange:
 
     @property
     def segments(self) -> int:
-        whole_rows = sum(s.rows for s in self.part.segments)
-        size_bytes = sum(s.size_bytes for s in self.part.segments) * self.part.rows // max(whole_rows, 1)
         # What a range has is known about.
-        return segments_for(self.part.rows, size_bytes) + 1
+        return segments_for(self.part.rows, self.read_bytes) + 1
+
+    @property
+    def read_bytes(self) -> int:
+        whole_rows = sum(s.rows for s in self.part.segments)
+        return sum(s.size_bytes for s in self.part.segments) * self.part.rows // max(whole_rows, 1)
+
+    @property
+    def write_bytes(self) -> int:
+        return self.read_bytes
 
     def run(self, workshop: Workshop) -> list[Segment]:
         # Whoever wrote the runs has read them back, and what comes of them is compared with the rows in the end.
@@ -98,6 +134,14 @@ class TallySegments:
 
     @property
     def segments(self) -> int:
+        return 0
+
+    @property
+    def read_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self.written)
+
+    @property
+    def write_bytes(self) -> int:
         return 0
 
     def run(self, workshop: Workshop) -> Tally:

@@ -170,6 +170,14 @@ class FindBroken:
     def segments(self) -> int:
         return 0
 
+    @property
+    def read_bytes(self) -> int:
+        return self.source.size_bytes
+
+    @property
+    def write_bytes(self) -> int:
+        return 0
+
     def run(self, workshop: Workshop) -> Broken:
         table = self.source.table
         shown = naming_columns(table)
@@ -245,6 +253,14 @@ class FindOrphans:
 
     @property
     def segments(self) -> int:
+        return 0
+
+    @property
+    def read_bytes(self) -> int:
+        return self.source.size_bytes + self.parent.size_bytes
+
+    @property
+    def write_bytes(self) -> int:
         return 0
 
     def run(self, workshop: Workshop) -> Broken:

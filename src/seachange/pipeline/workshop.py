@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import duckdb
 
 from seachange.model.ids import SegmentId
+from seachange.pipeline.manners import Manners
 from seachange.pipeline.rebuild import Translate
 from seachange.storage.segment_writer import Reserve
 from seachange.storage.sorter import Sorter
@@ -46,6 +47,8 @@ class Workshop:
     limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
     give_up: Callable[[Sequence[SegmentId]], None] = _keep
     leave: Callable[[Sequence[SegmentId]], None] = _keep
+    # Asked by whoever hands out the tasks.
+    manners: Manners = field(default_factory=Manners)
 
     @contextmanager
     def sorter(self) -> Iterator[Sorter]:

@@ -52,6 +52,9 @@ class FileSystem(Protocol):
 
     def names(self) -> list[str]: ...
 
+    def free_bytes(self) -> int:
+        """How much can still be written."""
+
 
 @contextmanager
 def named_errors(action: str, file: str) -> Iterator[None]:
@@ -116,6 +119,11 @@ class LocalFileSystem:
 
     def names(self) -> list[str]:
         return sorted(os.listdir(self.folder))
+
+    def free_bytes(self) -> int:
+        with named_errors("look at the free space of", str(self.folder)):
+            found = os.statvfs(self.folder)
+        return found.f_bavail * found.f_frsize
 
     # The three steps whose effects a power cut can undo, apart so that a test can see and undo them.
 

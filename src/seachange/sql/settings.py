@@ -182,6 +182,18 @@ SETTINGS: dict[str, Setting] = {
         ),
         Setting("seachange.pipeline_cores", "0", _check_count, "How many cores a pipeline uses at a time; 0 for all."),
         Setting(
+            "seachange.pipeline_bytes_per_second",
+            "0",
+            _check_size,
+            "How many bytes of files the work of a job reads and writes in a second, about; 0 for any.",
+        ),
+        Setting(
+            "seachange.pipeline_free_space",
+            "128MB",
+            _check_size,
+            "How much space the work of a job leaves free on the disk; with less it waits.",
+        ),
+        Setting(
             "seachange.pipeline_memory",
             "512MB",
             _check_size,

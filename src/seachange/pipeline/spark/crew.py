@@ -100,15 +100,25 @@ class _Shift:
     def work(self) -> None:
         left = deque(range(len(self.tasks)))
         while left or self.sent:
-            while left and len(self.sent) < self.hands:
-                place = left.popleft()
-                self._send(place, self.tasks[place].segments, 1)
+            self._fill(left)
             ready, _ = wait(self.sent, TICK_SECONDS, FIRST_COMPLETED)
             self.crew.workshop.interrupts.check()
             self.crew.look()
             # What was done is kept before what failed ends it all.
             for future in sorted(ready, key=lambda one: one.exception() is not None):
                 self._take(future.result(), self.sent.pop(future))
+
+    def _fill(self, left: deque[int]) -> None:
+        """Sends as much as there are hands and room for. Those that are under way are not ended for want of room."""
+        manners = self.crew.workshop.manners
+        while left and len(self.sent) < self.hands:
+            task = self.tasks[left[0]]
+            # Those that are at work have yet to write what they write.
+            beside = sum(self.tasks[sent.place].write_bytes for sent in self.sent.values()) if task.write_bytes else 0
+            if self.sent and not manners.is_free(task.write_bytes + beside):
+                return
+            manners.admit(task.read_bytes, task.write_bytes, beside)
+            self._send(left.popleft(), task.segments, 1)
 
     def _send(self, place: int, count: int, number: int) -> None:
         reserve = self.crew.workshop.reserve
