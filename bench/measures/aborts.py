@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from bench.bounds import bounds_of
 from bench.data import write_source
 from bench.harness import Context, Measure, Reading, Sample
-from bench.measures.changes import FEW_ROWS, IDS_PER_NODE, NODES, names
+from bench.measures.changes import FEW_ROWS, NODES, names, open_apart
 from bench.peers.client import Client, run_load, run_peer, run_subject
 
 # One round of changes, some metadata only, some with a build or a validation.
@@ -39,15 +39,8 @@ def under_load(context: Context) -> Iterable[Reading]:
         changer.request("open", folder=folder)
         changer.request("load", source=str(write_source(context.scratch, FEW_ROWS)))
         nodes = [stack.enter_context(run_load()) for _ in range(NODES)]
-        for number, node in enumerate(nodes, start=1):
-            # Rows of its own: a conflict of two writers is not the schema's doing.
-            node.request(
-                "open",
-                folder=folder,
-                rows=FEW_ROWS // NODES,
-                first_row=(number - 1) * FEW_ROWS // NODES,
-                first_id=number * IDS_PER_NODE,
-            )
+        for number, node in enumerate(nodes):
+            open_apart(node, number, folder, FEW_ROWS)
             node.request("start")
         end = time.monotonic() + scale.rounds * scale.window_seconds
         while time.monotonic() < end:
