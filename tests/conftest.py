@@ -13,7 +13,7 @@ settings.register_profile("shared", deadline=None, suppress_health_check=[Health
 settings.load_profile("shared")
 
 # The server is killed in tests, its machine is not: what it wrote survives without being synced. Pages are not written
-# to the log in whole, and new tables not at all, which is most of what an empty database costs.
+# to the log in whole, and new tables not at all: a test creates a database of many small ones.
 QUICK = {"full_page_writes": "off", "wal_level": "minimal", "max_wal_senders": "0"}
 
 

@@ -1,7 +1,7 @@
 """Processes that begin with their imports done: forked from a server that runs nothing itself.
 
-An interpreter with all that a node needs takes a second of a processor to start, a fork some hundredths. To others the
-process is like any other: it has its own pipes, can be stopped and killed, and says how it ended.
+An interpreter with all that a node needs spends a second of a processor on its imports, which a fork does not repeat.
+To others the process is like any other: it has its own pipes, can be stopped and killed, and says how it ended.
 
 Invariant: a fork has nothing of the test's process, neither threads nor open files, save the pipes that it was given.
 """
