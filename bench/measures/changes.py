@@ -23,8 +23,10 @@ STATEMENTS = (
     "alter table t drop column {name}",
 )
 ADD_COLUMN = "alter table t add column {name} integer default 7"
+DROP_COLUMN = "alter table t drop column {name}"
 # Waits until no transaction is open that began before it.
 ADD_CHECK = "alter table t add constraint {name} check (id >= 0)"
+DROP_CHECK = "alter table t drop constraint {name}"
 FEW_ROWS = 1_000
 NODES = 3
 # Of what one session can do alone, shared by all nodes.
@@ -34,10 +36,12 @@ IDS_PER_NODE = 10**9
 names = (f"c{number}" for number in count())
 
 
-def change_ms(client: Client, statements: Sequence[str] = STATEMENTS) -> float:
-    """Milliseconds of a statement, the mean of these."""
+def change_ms(client: Client, statements: Sequence[str] = STATEMENTS, undo: str | None = None) -> float:
+    """Milliseconds of a statement, the mean of these; `undo` leaves the table as it was, and is not measured."""
     name = next(names)
     seconds: list[float] = [client.request("execute", sql=text.format(name=name))["seconds"] for text in statements]
+    if undo is not None:
+        client.request("execute", sql=undo.format(name=name))
     return sum(seconds) / len(seconds) * 1000
 
 
@@ -116,11 +120,11 @@ def live(catalog: str, context: Context) -> Iterable[Reading]:
 
             def ours(_: int) -> float:
                 commit_ms.append(median(one_commit() for _ in range(scale.repetitions)))
-                drained_ms.append(median(change_ms(subject, [ADD_CHECK]) for _ in range(scale.repetitions)))
-                return median(change_ms(subject, [ADD_COLUMN]) for _ in range(scale.repetitions))
+                drained_ms.append(median(change_ms(subject, [ADD_CHECK], DROP_CHECK) for _ in range(scale.repetitions)))
+                return median(change_ms(subject, [ADD_COLUMN], DROP_COLUMN) for _ in range(scale.repetitions))
 
             def theirs(_: int) -> float:
-                return median(change_ms(ducklake, [ADD_COLUMN]) for _ in range(scale.repetitions))
+                return median(change_ms(ducklake, [ADD_COLUMN], DROP_COLUMN) for _ in range(scale.repetitions))
 
             changes, peers = interleave(scale.rounds, ours, theirs)
         subject.request("close")
