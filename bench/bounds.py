@@ -78,6 +78,25 @@ BOUNDS = (
     # Transactions that fail because the schema changed under them.
     Bound("aborts.load", AT_MOST, 0),
     Bound("aborts.spanning.seachange", AT_MOST, 0),
+    # Time of an index on a text column, built by Spark's tasks, over others that
+    # make the same of the same rows; of a type change by an expression; and of
+    # two indexes by one statement, over two statements.
+    Bound("builds.index.spark_sql", AT_MOST, 1 / 2.5),
+    Bound("builds.index.postgresql", AT_MOST, 1 / 1.3),
+    Bound("builds.index.duckdb", AT_MOST, 2.5),
+    Bound("builds.conversion", AT_MOST, 1),
+    Bound("builds.two_indexes", AT_MOST, 0.9),
+    # Time of ADD CHECK, over DuckDB on plain Parquet, on Spark after its first
+    # second; and that a key is unique, over the build of its index.
+    Bound("validations.check.in_process", AT_MOST, 1.5),
+    Bound("validations.check.spark", AT_MOST, 1.5),
+    Bound("validations.unique", AT_MOST, 0.35),
+    # A build of many rows over one of few: time of a row, and memory. What two
+    # nodes work on a build when the first is killed, over one undisturbed.
+    Bound("growth.size.time", AT_MOST, 1.25),
+    Bound("growth.size.driver_memory", AT_MOST, 1.25),
+    Bound("growth.size.kernel_memory", AT_MOST, 1.25),
+    Bound("growth.resume", AT_MOST, 1.15),
     # Time of a TPC-H query, over DuckDB on plain Parquet: the geometric mean
     # of all of them, after some rows were updated and once they are folded.
     Bound("tpch.updated", AT_MOST, 1.7),

@@ -20,6 +20,9 @@ class Scale:
     lookups: int
     lookups_peer: int
     tpch_factor: float
+    # Rounds of what takes minutes, and the tables of which it is seen how it grows.
+    rounds_long: int
+    rows_growing: tuple[int, ...]
 
 
 FULL = Scale(
@@ -37,6 +40,8 @@ FULL = Scale(
     lookups=1_000,
     lookups_peer=20,
     tpch_factor=1.0,
+    rounds_long=3,
+    rows_growing=(1_000_000, 10_000_000, 50_000_000),
 )
 
 SMALL = Scale(
@@ -54,6 +59,8 @@ SMALL = Scale(
     lookups=100,
     lookups_peer=5,
     tpch_factor=0.02,
+    rounds_long=1,
+    rows_growing=(100_000, 200_000, 400_000),
 )
 
 SCALES = {scale.name: scale for scale in (SMALL, FULL)}

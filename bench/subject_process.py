@@ -23,6 +23,8 @@ UPDATE = {key: f"update t set a = a + 1 where {key} = %s" for key in ("id", "k")
 UPDATES_PER_COMMIT = 100
 SET = "update t set a = %s where id = %s"
 DELETE = "delete from t where id = %s"
+# What the processes are called that Spark runs kernels in.
+KERNELS = b"seachange.pipeline.spark.daemon"
 
 
 class Session:
@@ -173,6 +175,19 @@ class Process:
         self.session.cursor.execute(sql)
         return {"seconds": time.perf_counter() - start}
 
+    def warm_spark(self) -> Answer:
+        """Statements of this session are Spark's from now on; it is started by one on a table of no account."""
+        self.session.cursor.execute("set seachange.local_rows = 0")
+        self.session.cursor.execute("create table warm (id bigint primary key, k text)")
+        self.session.cursor.execute("insert into warm select i, 'k' || i from generate_series(1, 10000) as r(i)")
+        self.session.cursor.execute("create index on warm (k)")
+        self.session.cursor.execute("drop table warm")
+        return {}
+
+    def memory(self) -> Answer:
+        """The highest memory of this process, and of the largest of those in which Spark runs kernels."""
+        return {"driver": memory_bytes_max(), "kernel": max(map(memory_bytes_max, kernel_processes()), default=0)}
+
     def span_changes(self, count: int) -> Answer:
         """Transactions of one session, with changes by another."""
         writer = Session(self.folder, self.catalog)
@@ -236,9 +251,23 @@ def raise_or_return(outcome: list[float] | BaseException) -> list[float]:
     return outcome
 
 
-def memory_bytes_max() -> int:
-    """This process's highest resident memory; unlike getrusage, without that of its parent."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+def kernel_processes() -> list[str]:
+    """The Python workers of Spark applications of this user's; there is one application while anything is measured."""
+    commands = ((path.parent.name, path) for path in Path("/proc").glob("[0-9]*/cmdline"))
+    return [number for number, path in commands if KERNELS in read_bytes(path)]
+
+
+def read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        # It has ended meanwhile.
+        return b""
+
+
+def memory_bytes_max(process: str = "self") -> int:
+    """A process's highest resident memory; unlike getrusage, without that of its parent."""
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     raise AssertionError("the kernel does not tell the peak memory")

@@ -3,12 +3,14 @@
 from bench.harness import Measure
 from bench.measures import (
     aborts,
+    builds,
     bulk,
     changes,
     commits,
     constraints,
     contention,
     foreground,
+    growth,
     planner,
     points,
     processes,
@@ -16,6 +18,7 @@ from bench.measures import (
     seeks,
     statements,
     tpch,
+    validations,
 )
 
 MEASURES: tuple[Measure, ...] = (
@@ -32,5 +35,8 @@ MEASURES: tuple[Measure, ...] = (
     *changes.MEASURES,
     *aborts.MEASURES,
     *foreground.MEASURES,
+    *builds.MEASURES,
+    *validations.MEASURES,
+    *growth.MEASURES,
     *tpch.MEASURES,
 )

@@ -42,6 +42,11 @@ class Client:
             raise ProcessFailed(f"{self.name}: {answer['error']}")
         return answer
 
+    def kill(self) -> None:
+        """Ends the process without its having a say in it."""
+        self._process.kill()
+        self._process.wait()
+
     def _pipe(self, pipe: IO[str] | None) -> IO[str]:
         assert pipe is not None
         return pipe
@@ -93,4 +98,11 @@ def run_subject() -> Iterator[Client]:
 def run_load() -> Iterator[Client]:
     """A node of Seachange under load, in a process of its own."""
     with run_module("load", "bench.load_process", Path(sys.executable)) as client:
+        yield client
+
+
+@contextmanager
+def run_spark_sql() -> Iterator[Client]:
+    """Spark without Seachange, of the version that Seachange uses."""
+    with run_module("spark_sql", "bench.peers.spark_sql", Path(sys.executable)) as client:
         yield client
