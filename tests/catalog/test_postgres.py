@@ -1,6 +1,7 @@
 """What only the PostgreSQL catalog has: connections that are lost, partitions, notifications."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from urllib.parse import urlsplit
 
 import psycopg
@@ -143,17 +144,28 @@ def test_heartbeats_have_a_connection_of_their_own(catalog: PostgresCatalog):
         assert catalog.heartbeat(epoch, Seq(0)) == 0
 
 
-def test_only_descriptors_notify(catalog: PostgresCatalog):
+def test_only_descriptors_of_others_notify(catalog: PostgresCatalog):
     epoch = register(catalog)
-    watch = catalog.watch()
-    assert watch.wait(0)
-    accept(catalog, epoch, batches=(batch(),))
-    assert not watch.wait(0.05)
-    accept(catalog, epoch, descriptors=(publish(1, 0, 1),))
-    assert watch.wait(10)
-    accept(catalog, epoch, raises=(raise_to(1, 1),))
-    assert watch.wait(10)
-    watch.close()
+    with closing(PostgresCatalog(catalog.url, SYSTEM_CLOCK)) as other:
+        watch, own = other.watch(), catalog.watch()
+        assert watch.wait(0)
+        assert own.wait(0)
+        accept(catalog, epoch, batches=(batch(),))
+        assert not watch.wait(0.05)
+        accept(catalog, epoch, descriptors=(publish(1, 0, 1),))
+        assert watch.wait(10)
+        accept(catalog, epoch, raises=(raise_to(1, 1),))
+        assert watch.wait(10)
+        # Both were sent before the answer to the commit was.
+        assert not own.wait(0.05)
+        watch.close()
+        own.close()
+
+
+def test_heartbeats_need_not_be_durable_and_commits_must(catalog: PostgresCatalog):
+    level = "SELECT current_setting('synchronous_commit')"
+    found = [pool.run(lambda db: db.execute(level).fetchone()) for pool in (catalog._pulse, catalog._pool)]
+    assert found == [("off",), ("on",)]
 
 
 def partitions(catalog: PostgresCatalog) -> int:

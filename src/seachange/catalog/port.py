@@ -22,7 +22,7 @@ from seachange.model.segments import Generation, IndexContents
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 
 # The newest catalog format that this program reads and writes.
-FORMAT = 5
+FORMAT = 6
 
 
 class ChangeWatch(Protocol):

@@ -41,21 +41,24 @@ class Follower:
         with self._lock:
             self._watch = watch
         try:
-            tidied_us = self._clock.steady_us()
+            due_us = self._due_us()
             while not self._stopped.is_set():
-                changed = watch.wait(self._round_seconds)
+                changed = watch.wait(max(0, due_us - self._clock.steady_us()) / 1_000_000)
                 if self._stopped.is_set():
                     return
                 # On a busy catalog the watch has something to tell all the time.
-                if changed and self._clock.steady_us() - tidied_us < self._round_seconds * 1_000_000:
-                    self._look()
-                else:
+                if self._clock.steady_us() >= due_us:
                     self._tidy()
-                    tidied_us = self._clock.steady_us()
+                    due_us = self._due_us()
+                elif changed:
+                    self._look()
         finally:
             with self._lock:
                 self._watch = None
             watch.close()
+
+    def _due_us(self) -> int:
+        return self._clock.steady_us() + int(self._round_seconds * 1_000_000)
 
     def stop(self) -> None:
         self._stopped.set()

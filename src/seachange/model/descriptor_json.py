@@ -7,9 +7,10 @@ from typing import Any
 
 from seachange.model.access_json import decode_access, encode_access
 from seachange.model.constraint_json import decode_check, decode_foreign_key, encode_check, encode_foreign_key
-from seachange.model.descriptor import Column, Identity, Index, Layout, Table
+from seachange.model.descriptor import Column, Identity, Index, Table
 from seachange.model.expression import Expression
-from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, LayoutId
+from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId
+from seachange.model.layout_json import decode_layouts, encode_layouts
 from seachange.model.states import State
 from seachange.model.types import Kind, SqlType
 
@@ -25,7 +26,7 @@ def encode_table(table: Table) -> str:
             "columns": [_column(c) for c in table.columns],
             "primary": _index(table.primary),
             "secondary": [_index(i) for i in table.secondary],
-            "layouts": [[layout.id, [[c, _type(t)] for c, t in layout.columns]] for layout in table.layouts],
+            "layouts": encode_layouts(table.layouts, _type),
             "next_column_id": table.next_column_id,
             "checks": [encode_check(c) for c in table.checks],
             "foreign_keys": [encode_foreign_key(k) for k in table.foreign_keys],
@@ -48,10 +49,7 @@ def decode_table(text: str) -> Table:
         columns=tuple(_read_column(c) for c in body["columns"]),
         primary=_read_index(body["primary"]),
         secondary=tuple(_read_index(i) for i in body["secondary"]),
-        layouts=tuple(
-            Layout(LayoutId(id_), tuple((ColumnId(c), _read_type(t)) for c, t in columns))
-            for id_, columns in body["layouts"]
-        ),
+        layouts=tuple(decode_layouts(body["layouts"], _read_type)),
         next_column_id=ColumnId(body["next_column_id"]),
         # Bodies from before there were constraints have none of these.
         checks=tuple(decode_check(c) for c in body.get("checks", ())),

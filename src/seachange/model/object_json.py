@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from seachange.model.access import Access, PartComment, RolePrivileges
 from seachange.model.codec import Codec
 from seachange.model.descriptor import Table
@@ -21,6 +23,8 @@ def encode_descriptor(descriptor: Descriptor) -> str:
     return encode_table(descriptor) if isinstance(descriptor, Table) else _OBJECTS.encode(descriptor)
 
 
+# A node meets the same text more than once: when it publishes it, when it hears of it, and in its history.
+@lru_cache(maxsize=64)
 def decode_descriptor(text: str) -> Descriptor:
     if not text.startswith(_OBJECT):
         return decode_table(text)

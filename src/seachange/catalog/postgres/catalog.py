@@ -82,8 +82,9 @@ class PostgresCatalog:
         self._clock = clock
         self._patience_s = patience_s
         self._pool = Pool(url)
-        # Heartbeats share no connection with statements.
-        self._pulse = Pool(url)
+        # Heartbeats share no connection with statements. Whoever acts upon one writes durably, and so after it; one
+        # that is lost before anybody has acted is one that came late.
+        self._pulse = Pool(url, durable=False)
         self._closed = threading.Event()
         self._partitioned = 0
         try:
@@ -207,7 +208,7 @@ class PostgresCatalog:
         return self._pool.run(lambda db: read_first_reliance(db, epoch, keys, after))
 
     def watch(self) -> DescriptorWatch:
-        return DescriptorWatch(self.url)
+        return DescriptorWatch(self.url, self._pool.pids)
 
     def take_locks(
         self, epoch: Epoch, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int

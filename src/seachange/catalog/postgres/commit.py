@@ -113,31 +113,30 @@ def send_outcome(db: Connection, commit_id: bytes) -> Committed | None:
 
 
 def _changes(request: CommitRequest) -> str | None:
-    """The rarer half of a request, as JSON; None when there is nothing of it."""
+    """The rarer half of a request, as JSON without what is empty; None when there is nothing of it."""
     if not has_changes(request):
         return None
     deltas = {segment.id for segment in request.segments}
     bases = {m.segment.id: c.base for c in request.generations for m in c.members}
     segments = attached_segments(request)
-    return json.dumps(
-        {
-            "descriptors": [
-                {
-                    "id": change.id,
-                    "expected": change.expected,
-                    "version": change.version,
-                    "name": change.name,
-                    "body": change.body,
-                    "indexes": index_ids(change.body),
-                }
-                for change in request.descriptors
-            ],
-            "raises": [{"id": r.id, "version": r.version} for r in request.raises],
-            "segments": [_segment(s, s.id in deltas, bases.get(s.id)) for s in segments],
-            "generations": [_generation(change) for change in request.generations],
-            "jobs": [_job(change) for change in request.jobs],
-        }
-    )
+    changes = {
+        "descriptors": [
+            {
+                "id": change.id,
+                "expected": change.expected,
+                "version": change.version,
+                "name": change.name,
+                "body": change.body,
+                "indexes": index_ids(change.body),
+            }
+            for change in request.descriptors
+        ],
+        "raises": [{"id": r.id, "version": r.version} for r in request.raises],
+        "segments": [_segment(s, s.id in deltas, bases.get(s.id)) for s in segments],
+        "generations": [_generation(change) for change in request.generations],
+        "jobs": [_job(change) for change in request.jobs],
+    }
+    return json.dumps({name: each for name, each in changes.items() if each})
 
 
 def _segment(segment: Segment, delta: bool, base: int | None) -> dict[str, Any]:

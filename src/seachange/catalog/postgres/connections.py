@@ -31,8 +31,8 @@ UNACKNOWLEDGED_MS_MAX = 30_000
 # Server defaults must not weaken what the catalog promises. Every statement is a look-up by an index; a planner that
 # saw the tables when they were empty must not think otherwise, nor plan each of them again.
 _SET_UP = """SELECT set_config('default_transaction_isolation', 'read committed', false),
-    set_config('synchronous_commit', CASE current_setting('synchronous_commit')
-        WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
+    set_config('synchronous_commit', CASE WHEN NOT %s THEN 'off' WHEN current_setting('synchronous_commit') = 'off'
+        THEN 'on' ELSE current_setting('synchronous_commit') END, false),
     set_config('client_min_messages', 'warning', false),
     set_config('plan_cache_mode', 'force_generic_plan', false),
     set_config('enable_seqscan', 'off', false)"""
@@ -56,7 +56,9 @@ def client_error(problem: psycopg.Error, catalog: str) -> errors.Error:
     return errors.Bug(detail=f"{problem.sqlstate}: {problem}")
 
 
-def connect(url: str) -> Connection:
+def connect(url: str, durable: bool = True) -> Connection:
+    """What is written through one that is not durable may be lost when the server crashes, until something is written
+    that is: the log of the server keeps the order."""
     # A standby may lag behind the log, so it is never taken for the catalog.
     db = psycopg.connect(
         url,
@@ -69,16 +71,19 @@ def connect(url: str) -> Connection:
         keepalives_interval=KEEPALIVE_INTERVAL_S,
     )
     db.adapters.register_dumper(Bigints, BigintsDumper)
-    db.execute(_SET_UP)
+    db.execute(_SET_UP, (durable,))
     return db
 
 
 class Pool:
     """Idle connections, taken and given back by any thread; one more is made when none is idle."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, durable: bool = True) -> None:
         self.name = describe(url)
         self._url = url
+        self._durable = durable
+        # The server's processes behind all connections that there ever were.
+        self.pids: set[int] = set()
         self._idle: list[Connection] = []
         self._closed = threading.Event()
 
@@ -88,7 +93,9 @@ class Pool:
         try:
             return self._idle.pop()
         except IndexError:
-            return connect(self._url)
+            db = connect(self._url, self._durable)
+            self.pids.add(db.info.backend_pid)
+            return db
 
     def give(self, db: Connection) -> None:
         if self._closed.is_set():

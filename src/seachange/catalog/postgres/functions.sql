@@ -61,45 +61,56 @@ BEGIN
 END $$;
 
 -- The reason why descriptors, raises, generations or segments cannot be
--- published, or null.
+-- published, or null. What a commit has none of is not in `changes`, and not
+-- looked for.
 CREATE OR REPLACE FUNCTION seachange.superseded(my_epoch bigint, head bigint, changes jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     problem text;
 BEGIN
-    SELECT 'descriptor ' || c.id INTO problem
-        FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint, expected bigint, version bigint)
-        LEFT JOIN seachange.descriptor d ON d.id = c.id
-        WHERE coalesce(d.version, 0) <> c.expected OR c.version <= c.expected LIMIT 1;
-    IF FOUND THEN RETURN problem; END IF;
-    SELECT 'name ' || c.name INTO problem
-        FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint, name text, body text)
-        WHERE c.body IS NOT NULL AND (
-            EXISTS (SELECT 1 FROM seachange.descriptor d WHERE d.name = c.name AND d.live
-                AND d.id NOT IN (SELECT (o->>'id')::bigint FROM jsonb_array_elements(changes->'descriptors') o))
-            OR EXISTS (SELECT 1 FROM jsonb_to_recordset(changes->'descriptors') AS o(id bigint, name text, body text)
-                WHERE o.name = c.name AND o.body IS NOT NULL AND o.id <> c.id)) LIMIT 1;
-    IF FOUND THEN RETURN problem; END IF;
-    SELECT 'descriptor ' || r.id INTO problem
-        FROM jsonb_to_recordset(changes->'raises') AS r(id bigint)
-        WHERE NOT EXISTS (SELECT 1 FROM seachange.descriptor d WHERE d.id = r.id)
-            AND r.id NOT IN (SELECT (o->>'id')::bigint FROM jsonb_array_elements(changes->'descriptors') o) LIMIT 1;
-    IF FOUND THEN RETURN problem; END IF;
-    -- A base never goes back, and never promises what has not been committed.
-    SELECT 'generation of index ' || c.index_id INTO problem
-        FROM jsonb_to_recordset(changes->'generations') AS c(index_id bigint, expected bigint, base bigint)
-        LEFT JOIN LATERAL (SELECT g.id, g.base FROM seachange.generation g WHERE g.index_id = c.index_id
-            ORDER BY g.id DESC LIMIT 1) n ON true
-        WHERE n.id IS DISTINCT FROM c.expected OR c.base < coalesce(n.base, 0) OR c.base > head LIMIT 1;
-    IF FOUND THEN RETURN problem; END IF;
-    problem := seachange.job_problem(my_epoch, changes);
-    IF problem IS NOT NULL THEN RETURN problem; END IF;
-    -- A file that is to be attached must still be ours: garbage collection may
-    -- have taken its intent.
-    SELECT 'segment ' || s.id INTO problem
-        FROM jsonb_to_recordset(changes->'segments') AS s(id bigint, delta boolean)
-        WHERE NOT EXISTS (SELECT 1 FROM seachange.intent i WHERE i.segment_id = s.id AND i.epoch = my_epoch)
-            AND NOT seachange.keeps(changes, s.id)
-            AND (s.delta OR NOT EXISTS (SELECT 1 FROM seachange.segment o WHERE o.id = s.id)) LIMIT 1;
+    IF changes ? 'descriptors' THEN
+        SELECT 'descriptor ' || c.id INTO problem
+            FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint, expected bigint, version bigint)
+            LEFT JOIN seachange.descriptor d ON d.id = c.id
+            WHERE coalesce(d.version, 0) <> c.expected OR c.version <= c.expected LIMIT 1;
+        IF FOUND THEN RETURN problem; END IF;
+        SELECT 'name ' || c.name INTO problem
+            FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint, name text, body text)
+            WHERE c.body IS NOT NULL AND (
+                EXISTS (SELECT 1 FROM seachange.descriptor d WHERE d.name = c.name AND d.live
+                    AND d.id NOT IN (SELECT (o->>'id')::bigint FROM jsonb_array_elements(changes->'descriptors') o))
+                OR EXISTS (SELECT 1 FROM jsonb_to_recordset(changes->'descriptors') AS o(id bigint, name text, body text)
+                    WHERE o.name = c.name AND o.body IS NOT NULL AND o.id <> c.id)) LIMIT 1;
+        IF FOUND THEN RETURN problem; END IF;
+    END IF;
+    IF changes ? 'raises' THEN
+        SELECT 'descriptor ' || r.id INTO problem
+            FROM jsonb_to_recordset(changes->'raises') AS r(id bigint)
+            WHERE NOT EXISTS (SELECT 1 FROM seachange.descriptor d WHERE d.id = r.id)
+                AND r.id NOT IN (SELECT (o->>'id')::bigint FROM jsonb_array_elements(changes->'descriptors') o) LIMIT 1;
+        IF FOUND THEN RETURN problem; END IF;
+    END IF;
+    IF changes ? 'generations' THEN
+        -- A base never goes back, and never promises what has not been committed.
+        SELECT 'generation of index ' || c.index_id INTO problem
+            FROM jsonb_to_recordset(changes->'generations') AS c(index_id bigint, expected bigint, base bigint)
+            LEFT JOIN LATERAL (SELECT g.id, g.base FROM seachange.generation g WHERE g.index_id = c.index_id
+                ORDER BY g.id DESC LIMIT 1) n ON true
+            WHERE n.id IS DISTINCT FROM c.expected OR c.base < coalesce(n.base, 0) OR c.base > head LIMIT 1;
+        IF FOUND THEN RETURN problem; END IF;
+    END IF;
+    IF changes ? 'jobs' THEN
+        problem := seachange.job_problem(my_epoch, changes);
+        IF problem IS NOT NULL THEN RETURN problem; END IF;
+    END IF;
+    IF changes ? 'segments' THEN
+        -- A file that is to be attached must still be ours: garbage collection may
+        -- have taken its intent.
+        SELECT 'segment ' || s.id INTO problem
+            FROM jsonb_to_recordset(changes->'segments') AS s(id bigint, delta boolean)
+            WHERE NOT EXISTS (SELECT 1 FROM seachange.intent i WHERE i.segment_id = s.id AND i.epoch = my_epoch)
+                AND NOT seachange.keeps(changes, s.id)
+                AND (s.delta OR NOT EXISTS (SELECT 1 FROM seachange.segment o WHERE o.id = s.id)) LIMIT 1;
+    END IF;
     RETURN problem;
 END $$;
 
@@ -125,9 +136,7 @@ BEGIN
         FROM jsonb_to_recordset(changes->'raises') AS r(id bigint, version bigint)
         WHERE d.id = r.id;
     -- Only these commits notify: a notification serialises every commit that sends one.
-    IF jsonb_array_length(changes->'descriptors') > 0 OR jsonb_array_length(changes->'raises') > 0 THEN
-        PERFORM pg_notify('seachange_descriptors', my_seq::text);
-    END IF;
+    PERFORM pg_notify('seachange_descriptors', my_seq::text);
 END $$;
 
 CREATE OR REPLACE FUNCTION seachange.publish_generations(my_seq bigint, changes jsonb) RETURNS void LANGUAGE plpgsql AS $$
@@ -323,9 +332,15 @@ BEGIN
                 END LOOP;
             END IF;
             IF my_changes IS NOT NULL THEN
-                PERFORM seachange.publish_descriptors(head, my_changes);
-                PERFORM seachange.publish_generations(head, my_changes);
-                PERFORM seachange.publish_jobs(my_epoch, head, last_us, my_changes);
+                IF my_changes ?| ARRAY['descriptors', 'raises'] THEN
+                    PERFORM seachange.publish_descriptors(head, my_changes);
+                END IF;
+                IF my_changes ?| ARRAY['segments', 'generations'] THEN
+                    PERFORM seachange.publish_generations(head, my_changes);
+                END IF;
+                IF my_changes ? 'jobs' THEN
+                    PERFORM seachange.publish_jobs(my_epoch, head, last_us, my_changes);
+                END IF;
             END IF;
             code := 0; a := head; b := last_us;
         END IF;

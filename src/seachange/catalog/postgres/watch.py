@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Collection
 
 import psycopg
 
@@ -13,9 +14,11 @@ _LISTEN = "LISTEN seachange_descriptors"
 
 
 class DescriptorWatch:
-    """Only `wake` may be called while another thread waits."""
+    """Only `wake` may be called while another thread waits. Of `own`, the server's processes behind this catalog's own
+    connections, nothing is told: who commits applies it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, own: Collection[int]) -> None:
+        self._own = own
         self._name = describe(url)
         try:
             self._db = connect(url)
@@ -34,7 +37,7 @@ class DescriptorWatch:
             readable, _, _ = select.select([self._db.fileno(), self._woken], [], [], timeout_s)
             if self._woken in readable or not readable:
                 return False
-            return bool(list(self._db.notifies(timeout=0)))
+            return any(told.pid not in self._own for told in self._db.notifies(timeout=0))
         except psycopg.Error as problem:
             raise client_error(problem, self._name) from problem
 

@@ -183,8 +183,11 @@ _FORMAT_5 = (
     "ALTER TABLE sequencer ADD COLUMN release INTEGER NOT NULL DEFAULT 1",
 )
 
+# Layouts are written as differences, which an older program does not read.
+_FORMAT_6 = ()
+
 # Migration n makes a catalog of format n out of one of format n - 1.
-MIGRATIONS = (_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4, _FORMAT_5)
+MIGRATIONS = (_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4, _FORMAT_5, _FORMAT_6)
 
 _HAS_TABLES = "SELECT count(*) FROM sqlite_master WHERE name = 'sequencer'"
 _FORMAT = "SELECT format FROM sequencer"

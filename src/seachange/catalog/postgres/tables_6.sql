@@ -1,0 +1,2 @@
+-- Layouts are written as differences, which an older program does not read.
+-- The tables stay as they are.
