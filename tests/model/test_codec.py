@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, make_dataclass
 from enum import StrEnum
+from typing import Any
 
 import pytest
 
@@ -49,3 +50,26 @@ def test_a_class_that_is_not_known_is_refused():
         CODEC.encode(Other(1))
     with pytest.raises(TypeError, match="complex"):
         CODEC.encode(1j)
+
+
+def point(*fields: tuple[str, type, Any]) -> Any:
+    return make_dataclass("Point", [("x", int), *((name, type_, field(default=v)) for name, type_, v in fields)])
+
+
+OLDER = point(("label", str, None))
+NEWER = point(("label", str, None), ("depth", int, 0))
+
+
+def test_a_field_of_a_newer_release_is_met_only_where_it_is_used():
+    newer, older = Codec(NEWER), Codec(OLDER)
+    assert older.decode(newer.encode((NEWER(1), NEWER(2, "a")))) == (OLDER(1), OLDER(2, "a"))
+    assert newer.decode(older.encode(OLDER(2, "a"))) == NEWER(2, "a", 0)
+    # What it may mean the older one cannot know.
+    with pytest.raises(TypeError, match="depth"):
+        older.decode(newer.encode(NEWER(1, None, 7)))
+
+
+def test_a_default_that_says_something_is_written():
+    """In the next release it may be another."""
+    assert "colour" in CODEC.encode(Point(1))
+    assert CODEC.encode(Point(0)) == CODEC.encode(Point(0, None)) != CODEC.encode(Point(0, ""))

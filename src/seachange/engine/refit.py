@@ -57,9 +57,13 @@ class Refit:
         for id_ in outdated:
             if id_ in newest:
                 self._follow(newest[id_], at)
-        written = [self._fitted(plan, newest.get(id_), at) for id_ in outdated if (plan := before[id_]) is not None]
         added: list[IndexId] = []
-        removed: list[IndexId] = []
+        removed = [index_id for id_ in outdated if id_ not in newest for index_id in self._drop(id_)]
+        written = [
+            self._fitted(plan, newest[id_], at)
+            for id_ in outdated
+            if id_ in newest and (plan := before[id_]) is not None
+        ]
         for rows, old in written:
             after = self._txn.parts.write_plan(rows.table)
             came, went = self._write(rows, old, after, at)
@@ -82,9 +86,17 @@ class Refit:
                 return buffer.plan
         return None
 
-    def _fitted(self, plan: EntryPlan, now: Table | None, at: Seq) -> tuple[FittedRows, WritePlan]:
-        if now is None:
-            raise refused(str(plan.table_id), GONE)
+    def _drop(self, table_id: DescriptorId) -> list[IndexId]:
+        """Nobody misses what became of the rows of a table that is gone because of rows that they referred to."""
+        indexes = self._txn.buffer.indexes
+        gone = [index_id for index_id, b in indexes.items() if b.plan.table_id == table_id and not b.is_empty]
+        if gone and table_id in self._txn.addressed:
+            raise refused(self._txn.epoch.schema(self._txn.snapshot).by_id[table_id].name, GONE)
+        for index_id in gone:
+            del indexes[index_id]
+        return gone
+
+    def _fitted(self, plan: EntryPlan, now: Table, at: Seq) -> tuple[FittedRows, WritePlan]:
         if self._txn.pending.changes(now):
             raise refused(now.name, OWN_CHANGE)
         old = self._fits.get(now.id) or self._txn.epoch.schema(self._txn.snapshot).by_id[now.id]

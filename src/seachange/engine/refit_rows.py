@@ -7,13 +7,13 @@ is read from there; only for rows that come with the transaction are values draw
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from seachange import errors
 from seachange.engine.buffer import IndexBuffer, StagedFile
 from seachange.engine.claims import LockedRow, claim_key
-from seachange.engine.derive import Failures
+from seachange.engine.derive import Failures, compile_derivation
 from seachange.engine.foreign_key import WritingTransaction
 from seachange.engine.writeplan import EntryPlan, compile_read, is_drawn_unseen, pick_columns
 from seachange.model.defaults import constant_value
@@ -43,7 +43,7 @@ class Refused:
 # converted, another primary key, names.
 GONE = Refused("a table that is gone", "there is nothing left to write to")
 OWN_CHANGE = Refused("a table that the transaction changes itself", "its own version was made from the older one")
-OTHER_COLUMN = Refused("a column in the place of another", "what was written to the old one would be lost")
+OTHER_COLUMN = Refused("a column in the place of another", "a row has no value for it")
 ACTION = Refused("a foreign key with an action", "rows of other tables would have to change with the commit")
 ROW_GONE = Refused("a table without a row that it changes", "the row has gone with TRUNCATE")
 LOCKED = Refused("a table without a row that it has locked", "others may have relied on its absence")
@@ -88,18 +88,10 @@ class FittedRows:
 
 def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, old: Table, now: Table, at: Seq) -> FittedRows:
     """`old` is the version that the buffer fits; `at` is what the node has applied."""
-    versions = [table for table in txn.epoch.schemas.versions(now.id, old.version) if table.version <= now.version]
-    _check_columns(old, versions)
-    found = list(_pairs(txn, old, buffer))
-    gone, _ = _carry(txn, [pair.old for pair in found if pair.old is not None], old, versions)
-    new, failed = _carry(txn, [pair.new for pair in found if pair.new is not None], old, versions)
-    _check_converted(txn, now, failed)
-    olds, news = iter(gone), iter(new)
-    pairs = [Pair(p.base, None if p.old is None else next(olds), None if p.new is None else next(news)) for p in found]
-    if now.primary.id != buffer.plan.index.id:
-        _check_there(txn, pairs, now, at)
-    converted = _converted(versions)
-    lacking = [column for column in now.columns if column.id not in converted and _is_lacking(column, old)]
+    versions = _versions(txn, old, now)
+    pairs = _bring(txn, list(_pairs(txn, old, buffer)), old, versions, at, ROW_GONE)
+    computed = _computed(old, versions)
+    lacking = [column for column in now.columns if column.id not in computed and _is_lacking(column, old)]
     if lacking:
         # A sequence may be as new as its column.
         snapshot, txn.snapshot = txn.snapshot, at
@@ -107,31 +99,70 @@ def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, old: Table, now: Tabl
             pairs = _filled(txn, pairs, now, [c for c in lacking if c.generated is None], at)
         finally:
             txn.snapshot = snapshot
-    return FittedRows(now, pairs, frozenset(column.id for column in lacking))
+    came = {c.id for c in now.columns if c.origin is not None and c.id not in old.column_by_id}
+    return FittedRows(now, pairs, frozenset(came | {column.id for column in lacking}))
 
 
-def _check_columns(old: Table, versions: Sequence[Table]) -> None:
-    now = versions[-1]
-    gone = {column.name for column in old.columns if column.id not in now.column_by_id}
-    converted = _converted(versions)
-    for column in now.columns:
-        if column.id in old.column_by_id or column.id in converted:
-            continue
-        if column.name in gone:
-            raise refused(now.name, OTHER_COLUMN)
+def _versions(txn: WritingTransaction, old: Table, now: Table) -> list[Table]:
+    return [table for table in txn.epoch.schemas.versions(now.id, old.version) if table.version <= now.version]
 
 
-def _check_there(txn: WritingTransaction, pairs: Sequence[Pair], now: Table, at: Seq) -> None:
+def _bring(
+    txn: WritingTransaction, pairs: list[Pair], old: Table, versions: Sequence[Table], at: Seq, gone: Refused
+) -> list[Pair]:
+    """Rows of an old version as the newest one sees them. The key of one primary index may have been drawn when the
+    one before it was built: so from each to the next."""
+    computed, before = _computed(old, versions), old
+    for span in _spans(old, versions):
+        pairs, failed = _carry_pairs(txn, pairs, before, span)
+        _check_converted(txn, versions[-1], failed)
+        if span[-1].primary.id != before.primary.id:
+            pairs = _find_again(txn, pairs, old, span[-1], computed, at, gone)
+        before = span[-1]
+    return pairs
+
+
+def _spans(old: Table, versions: Sequence[Table]) -> Iterator[Sequence[Table]]:
+    """The versions in runs, of which all but the last end where another index has become the primary one."""
+    begun, primary = 0, old.primary.id
+    for place, table in enumerate(versions):
+        if table.primary.id != primary:
+            yield versions[begun : place + 1]
+            begun, primary = place + 1, table.primary.id
+    if begun < len(versions):
+        yield versions[begun:]
+
+
+def _find_again(
+    txn: WritingTransaction,
+    pairs: Sequence[Pair],
+    old: Table,
+    now: Table,
+    computed: set[ColumnId],
+    at: Seq,
+    gone: Refused,
+) -> list[Pair]:
     """Another primary index knows nothing of what was written before it came: a row that it does not have would be
-    back with the commit. One that was written since is a conflict."""
+    back with the commit. One that was written since is a conflict. What was drawn for a row is known from there."""
+    drawn = {
+        place: column
+        for place, column in enumerate(now.columns)
+        if column.state is State.PUBLIC and column.id not in computed and _is_lacking(column, old)
+    }
+    found = []
     for pair in txn.client.interrupts.each(pairs):
-        if pair.old is not None and _seen(txn, now, pair.old, at) is None:
-            raise refused(now.name, ROW_GONE)
+        seen = _seen(txn, now, pair.old, at) if pair.old is not None else None
+        if seen is None and pair.old is not None:
+            raise refused(now.name, gone)
+        values = {place: seen[place] for place in drawn} if seen is not None else {}
+        found.append(Pair(pair.base, _with(pair.old, values), _with(pair.new, values)))
+    return found
 
 
-def _converted(versions: Sequence[Table]) -> set[ColumnId]:
+def _computed(old: Table, versions: Sequence[Table]) -> set[ColumnId]:
     """The columns whose values come from others, on the way from version to version."""
-    return {column.id for table in versions for column in table.columns if column.conversion is not None}
+    columns = [column for table in versions for column in table.columns]
+    return {c.id for c in columns if c.conversion is not None or (c.origin and c.id not in old.column_by_id)}
 
 
 # Rows that were locked.
@@ -143,13 +174,11 @@ def keep_locks(txn: WritingTransaction, locked: Sequence[LockedRow], now: Table,
     for lock in txn.client.interrupts.each(locked):
         old = lock.table
         found = _committed(txn, old, txn.parts.write_plan(old).primary, lock.key, lock.snapshot)
-        versions = [table for table in txn.epoch.schemas.versions(now.id, old.version) if table.version <= now.version]
-        rows, _ = _carry(txn, [found] if found is not None else [], old, versions)
-        for row in rows:
-            key = plan.stored(row)[: plan.key_width]
+        pairs = [Pair(lock.snapshot, found, None)] if found is not None else []
+        for pair in _bring(txn, pairs, old, _versions(txn, old, now), at, LOCKED):
+            assert pair.old is not None
+            key = plan.stored(pair.old)[: plan.key_width]
             txn.claims.declare([claim_key(plan, key, lock.strength)], lock.snapshot)
-            if txn.epoch.image(now, now.primary, at).get(key, at) is None:
-                raise refused(now.name, LOCKED)
 
 
 # Rows of the buffer.
@@ -191,18 +220,44 @@ def _project(table: Table, layout_id: LayoutId, row: Row) -> Row:
 # From version to version.
 
 
+def _carry_pairs(
+    txn: WritingTransaction, pairs: Sequence[Pair], old: Table, versions: Sequence[Table]
+) -> tuple[list[Pair], Failures]:
+    gone, _ = _carry(txn, [pair.old for pair in pairs if pair.old is not None], old, versions)
+    new, failed = _carry(txn, [pair.new for pair in pairs if pair.new is not None], old, versions)
+    olds, news = iter(gone), iter(new)
+    return [
+        Pair(p.base, None if p.old is None else next(olds), None if p.new is None else next(news)) for p in pairs
+    ], failed
+
+
 def _carry(
     txn: WritingTransaction, rows: list[Row], old: Table, versions: Sequence[Table]
 ) -> tuple[list[Row], Failures]:
     """Rows of an old version as the newest one sees them: what was converted, by the expression in between."""
     failed = Failures()
     for table in versions:
+        old, rows = _replace_columns(txn, old, table, rows, failed)
         project = compile_row(tuple((c.id, c.type) for c in old.columns), table.columns)
         rows = rows if project is None else [project(row) for row in rows]
         if any(column.conversion is not None for column in table.columns):
             rows = list(txn.parts.write_plan(table).derive(rows, txn.parts.duck, failed))
         old = table
     return rows, failed
+
+
+def _replace_columns(
+    txn: WritingTransaction, old: Table, new: Table, rows: list[Row], failed: Failures
+) -> tuple[Table, list[Row]]:
+    """Columns that took the place of others in one version, when nobody knew of rows: there is none that has both."""
+    came = [c for c in new.columns if c.origin is not None and c.id not in old.column_by_id]
+    if not came or not rows:
+        return old, rows
+    hidden = [replace(c, conversion=c.origin, generated=None, state=State.VALIDATING) for c in came]
+    both = replace(old, columns=(*old.columns, *hidden), secondary=())
+    derivation = compile_derivation(both)
+    assert derivation is not None
+    return both, derivation.derive([(*row, *(None for _ in came)) for row in rows], txn.parts.duck, failed)
 
 
 def _check_converted(txn: WritingTransaction, now: Table, failed: Failures) -> None:

@@ -66,6 +66,8 @@ class TransactionSchema:
         self.fenced: set[TableId] = set()
         # Keys of other tables that rows of this transaction refer to, with the snapshot at which they were there.
         self.shares: dict[KeyHash, Seq] = {}
+        # Tables that it was told to write to; to others it writes by the actions of foreign keys alone.
+        self.addressed: set[DescriptorId] = set()
         # Rows that it has locked, and may not have written.
         self.locked: list[LockedRow] = []
         self.unconverted: dict[KeyHash, errors.Error] = {}

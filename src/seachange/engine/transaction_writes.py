@@ -158,6 +158,7 @@ class TransactionWrites(TransactionReads):
         policy: LockPolicy,
         most: int | None = None,
     ) -> Sequence[bool]:
+        self.addressed.add(table.id)
         plan = self._write_plan(table).primary
         if self.pending.is_new(table):
             return [n < most if most is not None else True for n in range(len(keys))]
@@ -195,6 +196,7 @@ class TransactionWrites(TransactionReads):
         self._writer(self._write_plan(table)).check(rows)
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        self.addressed.add(table.id)
         writer = self._writer(self._write_plan(table))
         derived = self._derive_new(writer.plan, rows)
         writer.check(derived)
@@ -214,6 +216,7 @@ class TransactionWrites(TransactionReads):
         self.claims.take(claims, self.snapshot)
 
     def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
+        self.addressed.add(table.id)
         self.write_update(table, old, new)
         self._foreign_keys.updated(table, old, new)
 
@@ -235,6 +238,7 @@ class TransactionWrites(TransactionReads):
             writer.insert(after)
 
     def delete(self, table: Table, old: Sequence[Row]) -> None:
+        self.addressed.add(table.id)
         self.write_delete(table, old)
         self._foreign_keys.deleted(table, old)
 
@@ -249,6 +253,7 @@ class TransactionWrites(TransactionReads):
     # Many rows.
 
     def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
+        self.addressed.add(table.id)
         plan = self._write_plan(table)
         with self._in_bulk(table):
             load = BulkInsert(self, plan, self.pending.is_new(table))
@@ -273,6 +278,7 @@ class TransactionWrites(TransactionReads):
         )
 
     def change_arrow(self, table: Table, rows: pa.RecordBatchReader, assigned: Sequence[Column] | None) -> int:
+        self.addressed.add(table.id)
         plan = self._write_plan(table)
         with self._in_bulk(table):
             change = BulkChange(self, plan, assigned)

@@ -32,6 +32,8 @@ class TransactionState(Protocol):
     relied_empty: dict[IndexId, tuple[Table, Seq]]
     fenced: set[TableId]
     shares: dict[KeyHash, Seq]
+    # Tables that its statements named to write to, or to lock rows of.
+    addressed: set[DescriptorId]
     # Of the shares, those of conversions that had no value, and why.
     unconverted: dict[KeyHash, errors.Error]
     jobs: list[JobChange]

@@ -2,12 +2,16 @@
 
 A dataclass becomes an object that names its class, an enum its value, a tuple a list, so that a value that is added to
 the model needs no code here. There are no lists in the model: a list that is read back is a tuple.
+
+**Invariant:** what a program does not know it does not read: a class or field that it has never heard of is refused. A
+field that says nothing (its default, if that is empty) is left out, so that an older program reads all that does not
+make use of a newer field, and a newer one what was written before there was one.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
@@ -33,7 +37,8 @@ class Codec:
         if isinstance(value, Enum):
             return {_ENUM: self._known(type(value)), "value": value.value}
         if is_dataclass(value):
-            held = {field.name: self._to_json(getattr(value, field.name)) for field in fields(value)}
+            told = {f.name: getattr(value, f.name) for f in fields(value) if not _is_empty(f, getattr(value, f.name))}
+            held = {name: self._to_json(item) for name, item in told.items()}
             return {_CLASS: self._known(type(value)), **held}
         if isinstance(value, tuple):
             return [self._to_json(item) for item in value]
@@ -64,6 +69,11 @@ class Codec:
             return self._classes[body[_ENUM]](body["value"])
         held = {name: self._from_json(value) for name, value in body.items() if name != _CLASS}
         return self._classes[body[_CLASS]](**held)
+
+
+def _is_empty(field: Field[Any], value: object) -> bool:
+    """Any other default may be another one in the next release."""
+    return not isinstance(value, Enum) and not value and value == field.default and type(value) is type(field.default)
 
 
 def _name(class_: type) -> str:

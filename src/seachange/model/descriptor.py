@@ -31,7 +31,8 @@ class Column:
     value that rows read which were written before the column existed. `not_null` is the state of the NOT NULL
     constraint of a column that is not nullable. A column `generated` from others is stored with the row or, if
     `virtual`, only in the indexes that have it as a key. A column with a `conversion` is to take the place of another,
-    from whose values it is computed. `default_sequences` are those that the default draws from."""
+    from whose values it is computed; one with an `origin` has taken it when there were no rows, and is computed so for
+    those of writers who did not know. `default_sequences` are those that the default draws from."""
 
     id: ColumnId
     name: str
@@ -47,6 +48,7 @@ class Column:
     conversion: Expression | None = None
     identity: Identity | None = None
     default_sequences: tuple[DescriptorId, ...] = ()
+    origin: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,7 @@ def _column(column: Column) -> dict[str, Any]:
         "conversion": _expression(column.conversion),
         "identity": [column.identity.sequence_id, column.identity.always] if column.identity else None,
         "default_sequences": list(column.default_sequences),
+        "origin": _expression(column.origin),
     }
 
 
@@ -104,6 +105,7 @@ def _read_column(body: dict[str, Any]) -> Column:
         conversion=_read_expression(body.get("conversion")),
         identity=Identity(DescriptorId(body["identity"][0]), body["identity"][1]) if body.get("identity") else None,
         default_sequences=tuple(DescriptorId(i) for i in body.get("default_sequences", ())),
+        origin=_read_expression(body.get("origin")),
     )
 
 

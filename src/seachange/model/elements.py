@@ -172,13 +172,15 @@ class ViewQuery:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`in_place_of` is the column after which it stands; without one it is the last."""
+    """`in_place_of` is the column after which it stands; without one it is the last. `origin` is what it would be
+    computed from, if there were rows."""
 
     table_id: TableId
     column_id: ColumnId
     hidden: bool = False
     frozen: str | None = None
     in_place_of: ColumnId | None = field(default=None, compare=False)
+    origin: Expression | None = field(default=None, compare=False)
 
     @property
     def column_place(self) -> tuple[TableId, ColumnId]:

@@ -49,7 +49,7 @@ def _decompose_column(table_id: TableId, column: Column) -> Parts:
     id_ = column.id
     parts: Parts = {}
     if column.conversion is None:
-        parts[elements.Column(table_id, id_, column.hidden, column.frozen)] = column.state
+        parts[elements.Column(table_id, id_, column.hidden, column.frozen, origin=column.origin)] = column.state
     else:
         parts[elements.ConvertedColumn(table_id, id_, column.conversion)] = column.state
     parts[elements.ColumnName(table_id, id_, column.name)] = State.PUBLIC
@@ -164,7 +164,13 @@ def _compose_columns(parts: Mapping[Element, State]) -> dict[ColumnId, Column]:
         match element:
             case elements.Column():
                 columns[element.column_id] = Column(
-                    element.column_id, "", _NO_TYPE, frozen=element.frozen, hidden=element.hidden, state=state
+                    element.column_id,
+                    "",
+                    _NO_TYPE,
+                    frozen=element.frozen,
+                    hidden=element.hidden,
+                    state=state,
+                    origin=element.origin,
                 )
             case elements.ConvertedColumn():
                 # Once it is public, its values are its own.

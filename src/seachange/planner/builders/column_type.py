@@ -169,7 +169,8 @@ def replace_column(
     # Refuses what cannot be moved, before anything is changed.
     _users(draft, table_id, old_id)
     if draft.has_no_rows(table_id):
-        draft.add(elements.Column(table_id, new_id, in_place_of=old_id))
+        # Nobody who writes beside this commit knows of it.
+        draft.add(elements.Column(table_id, new_id, in_place_of=old_id, origin=conversion))
     else:
         draft.add(elements.ConvertedColumn(table_id, new_id, conversion, in_place_of=old_id))
     drop_column_attributes(draft, table_id, old_id)
