@@ -31,6 +31,7 @@ def change(node: Node, *statements: str) -> None:
             session.execute(statement)
 
 
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
 def test_a_column_that_was_dropped_and_added_again(node: Node, late: Session):
     late.execute("update item set code = 'late' where id = 1")
     late.execute("insert into item values (1001, 'late', 1)")
@@ -63,6 +64,7 @@ def test_a_column_that_was_converted_when_there_were_no_rows(node: Node, late: S
     assert check(node) == []
 
 
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
 @pytest.mark.parametrize(("value", "sqlstate"), [("word", "22P02"), (None, "23502")])
 def test_a_value_that_cannot_be_converted_when_there_were_no_rows(
     node: Node, late: Session, value: str | None, sqlstate: str
@@ -96,6 +98,7 @@ def test_a_primary_key_that_was_drawn_since(node: Node, late: Session):
     assert check(node) == []
 
 
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
 def test_a_row_under_a_key_that_was_drawn_since_was_changed_by_another(node: Node, late: Session):
     late.execute("update item set code = 'late' where id = 1")
     change(node, "alter table item add column s serial", "alter table item alter primary key using columns (s)")
@@ -105,6 +108,7 @@ def test_a_row_under_a_key_that_was_drawn_since_was_changed_by_another(node: Nod
     assert ask(node, "select code from item where id = 1") == [("first",)]
 
 
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
 @pytest.mark.parametrize("action", ["cascade", "set null"])
 def test_rows_that_referred_to_others_in_a_table_that_is_gone(node: Node, late: Session, action: str):
     ask(node, f"create table child (id int primary key, item int references item on delete {action})")
@@ -123,6 +127,7 @@ def test_rows_that_referred_to_others_in_a_table_that_is_gone(node: Node, late: 
     assert check(node) == []
 
 
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
 def test_a_table_that_is_gone_and_was_written_to(node: Node, late: Session):
     """Nothing would be left of what it was told to do."""
     late.execute("insert into other values (1000, 'late')")

@@ -131,6 +131,51 @@ def test_what_a_serializable_transaction_has_read_of_rows_that_were_replaced(nod
             late.execute("commit")
 
 
+READS = ["count(*) from item where category = 3", "code from item where id = 7", "id from item where code = 'c7'"]
+
+
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
+@pytest.mark.parametrize("read", [*READS, "count(*) from item"])
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_a_serializable_transaction_has_read_may_be_written_anew(numbered: Node, what: str, read: str):
+    """To have the same rows elsewhere is not to write them; nor are others that it has not asked for."""
+
+    def write(stage: str) -> None:
+        if stage == "backfill" and read in READS:
+            ask(numbered, "update item set category = 8 where id = 8")
+
+    with closing(Session(numbered)) as late:
+        late.execute("begin isolation level serializable")
+        late.execute(f"select {read}")
+        late.execute("insert into other values (1000, 'seen')")
+        assert run_between(numbered, begin(numbered, CHANGES[what]), write, drain_ms=50).status is JobStatus.SUCCEEDED
+        late.execute("commit")
+    assert ask(numbered, "select code from other where id = 1000") == [("seen",)]
+
+
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
+@pytest.mark.parametrize("stage", ["backfill", "mutation", "after"])
+@pytest.mark.parametrize("read", [*READS, "count(*) from item"])
+def test_what_a_serializable_transaction_has_read_was_changed_before_or_after(numbered: Node, stage: str, read: str):
+    with closing(Session(numbered)) as late:
+        late.execute("begin isolation level serializable")
+        late.execute(f"select {read}")
+        late.execute("insert into other values (1000, 'seen')")
+        written: list[str] = []
+
+        def write(now: str) -> None:
+            if now == stage and not written:
+                written.append(now)
+                ask(numbered, "update item set category = 3 where id = 7")
+
+        job = run_between(numbered, begin(numbered, CHANGES["key"]), write, drain_ms=50)
+        assert job.status is JobStatus.SUCCEEDED
+        write("after")
+        assert written
+        with pytest.raises(errors.SerializationFailure):
+            late.execute("commit")
+
+
 def test_a_row_that_is_locked_stays_as_it_is(node: Node):
     """Also for those who know it only as it is written anew."""
     with closing(Session(node)) as locker:

@@ -36,7 +36,7 @@ class ConflictMap:
             self._written.update(dict.fromkeys(entry.writes, entry.seq))
         for key in entry.shares:
             self._shared[key] = entry.seq
-        for index_id in entry.touched:
+        for index_id in () if _moves(entry) else entry.touched:
             self._touched[index_id] = entry.seq
         if entry.bulk:
             self._bulk.append((entry.seq, frozenset(entry.bulk), entry.segments))
@@ -92,6 +92,12 @@ class ConflictMap:
             self._prune_at = max(_PRUNE_MIN, 2 * (len(self._written) + len(self._shared)))
         self._large = [large for large in self._large if large[0] > mark]
         self._bulk = [bulk for bulk in self._bulk if bulk[0] > mark]
+
+
+def _moves(entry: LogEntry) -> bool:
+    """Whether it writes no rows: of an index that it has touched, the rows are in another from then on. One that takes
+    the place of another with none in it, as TRUNCATE has it, brings a generation."""
+    return bool(entry.descriptors) and not (entry.batches or entry.segments or entry.generations)
 
 
 def _common(ordered: Hashes, wanted: Hashes) -> Hashes:

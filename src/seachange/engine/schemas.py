@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from seachange.model.descriptor import Table
-from seachange.model.ids import DescriptorId, Seq
+from seachange.model.ids import DescriptorId, IndexId, Seq
 from seachange.model.objects import Descriptor, PublishedDescriptor, Sequence, View
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
@@ -73,6 +73,17 @@ class SchemaHistory:
         """The versions of a table above one that some snapshot knows, oldest first."""
         found = [schema.by_id[table_id] for schema in self._history if table_id in schema.by_id]
         return list({table.version: table for table in found if table.version > after}.values())
+
+    def primaries(self, table_id: DescriptorId, after: Seq, upto: Seq) -> list[tuple[Seq, IndexId | None]]:
+        """The primary indexes of a table in (after, upto], each with the sequence from which on it is that; None where
+        the table is gone."""
+        found: list[tuple[Seq, IndexId | None]] = []
+        for schema in self._history:
+            table = schema.by_id.get(table_id)
+            index_id = table.primary.id if table is not None else None
+            if after < schema.seq <= upto and (not found or found[-1][1] != index_id):
+                found.append((schema.seq, index_id))
+        return found
 
     def unchanged_since(self, ids: Iterable[DescriptorId]) -> Seq:
         """From this sequence on, as far as it is known, these descriptors are as they are now."""

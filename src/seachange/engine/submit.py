@@ -18,7 +18,7 @@ from seachange.engine.committer import LocalRows, Submission
 from seachange.engine.fill import published_conversion
 from seachange.engine.segments import write_rows, write_without
 from seachange.engine.transactionstate import TransactionState
-from seachange.engine.validate import WriteSet, conflict_with, validate
+from seachange.engine.validate import WriteSet, conflict_with, read_successors, validate
 from seachange.engine.writeplan import EntryPlan
 from seachange.model.ids import CommitId, IndexId, KeyHash, Seq
 from seachange.model.log import (
@@ -169,6 +169,8 @@ def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
         except errors.SerializationFailure as problem:
             raise published_conversion(txn) or problem from problem
         request = replace(_request(txn, draft, oldest), validated=validated)
+        moved = [index_id for later in read_successors(txn, validated).values() for _, index_id in later]
+        request = replace(request, bulk=tuple({*request.bulk, *(i for i in moved if i is not None)}))
         outcome = txn.epoch.committer.submit(Submission(request, tuple(draft.local)))
         match outcome:
             case Committed(seq=seq):

@@ -65,17 +65,31 @@ def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
 
 
 def _replaced(txn: TransactionState, upto: Seq) -> Seq | None:
-    """Whether rows that a SERIALIZABLE transaction has read lie in another primary index by now, or nowhere: what
-    others write there is not compared with what it read. The commit that replaced an index has touched it."""
+    """A commit that wrote to a table which a SERIALIZABLE transaction has read, when the rows lay in another primary
+    index than it knows: that is not compared with what it read."""
+    for index_id, later in read_successors(txn, upto).items():
+        first, _ = later[0]
+        indexes = [successor for _, successor in later if successor is not None]
+        with txn.epoch.lock:
+            newest = txn.epoch.conflicts.newest_touching([index_id, *indexes])
+        if newest >= first or len(indexes) < len(later):
+            return max(newest, first)
+    return None
+
+
+def read_successors(txn: TransactionState, upto: Seq) -> dict[IndexId, list[tuple[Seq, IndexId | None]]]:
+    """By the primary index of a table that was read: those that took its place up to a sequence, each with the
+    publication that made it so."""
     if not txn.reads.indexes or txn.snapshot == upto:
-        return None
-    newest = txn.epoch.schema(upto).by_id
+        return {}
+    found = {}
     for table in txn.epoch.schema(txn.snapshot).by_id.values():
         if table.primary.id in txn.reads.indexes and not txn.pending.changes(table):
-            now = newest.get(table.id)
-            if now is None or now.primary.id != table.primary.id:
-                return upto
-    return None
+            later = txn.epoch.schemas.primaries(table.id, txn.snapshot, upto)
+            later = [(seq, index_id) for seq, index_id in later if index_id != table.primary.id]
+            if later:
+                found[table.primary.id] = later
+    return found
 
 
 def conflict_with(seq: Seq) -> errors.SerializationFailure:
