@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from seachange.pipeline.spark.host import HOST, Application
 from seachange.pipeline.spark_options import SparkOptions
@@ -30,3 +31,11 @@ def running(spark_log: Path) -> Iterator[Application]:
 @pytest.fixture
 def application(running: Application) -> Application:
     return running
+
+
+@pytest.fixture(scope="session")
+def spark(running: Application) -> SparkSession:
+    """A session of a program that uses Spark itself, in the same application."""
+    session = SparkSession(running._context)
+    session.conf.set("spark.sql.shuffle.partitions", "2")
+    return session

@@ -12,10 +12,13 @@ from weakref import WeakSet
 
 from seachange import errors
 from seachange.engine.copyfile import CopyFile, reading, writing
+from seachange.engine.dataframe_read import DataFrame, SparkSession, spark_table
 from seachange.engine.node import Node
 from seachange.engine.opening import acquire_node, release_node
+from seachange.engine.registry import Holds
 from seachange.engine.session import Session
 from seachange.engine.sessionstate import Status
+from seachange.engine.transaction import Transaction
 from seachange.sql.copy import CopyIn
 from seachange.sql.copy_text import copy_format
 from seachange.sql.load import ArrowSource, load_arrow
@@ -67,6 +70,8 @@ class Connection:
         self._session = Session(node, user, database)
         self._autocommit = autocommit
         self._closed = False
+        # What DataFrames read that were made outside of a transaction.
+        self._holds = Holds()
         _open_connections.add(self)
 
     @property
@@ -110,6 +115,7 @@ class Connection:
         self._closed = True
         _open_connections.discard(self)
         try:
+            self._holds.release()
             self._session.close()
         finally:
             release_node(self._node)
@@ -136,6 +142,19 @@ class Connection:
         return self.session.in_transaction(
             lambda transaction: load_arrow(transaction, transaction.table(schema or None, name), source)
         )
+
+    def spark_table(self, table: str, spark: SparkSession) -> DataFrame:
+        """A table as a Spark DataFrame, at the snapshot of the transaction. It can be used until that ends, or until
+        the connection is closed if there is none."""
+        schema, _, name = table.rpartition(".")
+        self.start()
+        own = self._holds if self.session.status is Status.IDLE else None
+
+        def read(transaction: Transaction) -> DataFrame:
+            found = transaction.table(schema or None, name)
+            return spark_table(transaction, found, spark, own if own is not None else transaction.holds)
+
+        return self.session.in_transaction(read)
 
     def copy_from(
         self,

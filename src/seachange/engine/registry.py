@@ -123,3 +123,21 @@ class Registry:
 
     def __len__(self) -> int:
         return len(self._bounds)
+
+
+class Holds:
+    """Snapshots that are held for longer than the statements take that read them."""
+
+    def __init__(self) -> None:
+        self._tickets: list[tuple[Registry, int]] = []
+
+    def add(self, registry: Registry, snapshot: Seq) -> None:
+        """The caller holds the snapshot itself."""
+        ticket = registry.enter_below(snapshot)
+        self._tickets.append((registry, ticket))
+        registry.move(ticket, snapshot)
+
+    def release(self) -> None:
+        while self._tickets:
+            registry, ticket = self._tickets.pop()
+            registry.leave(ticket)

@@ -70,4 +70,5 @@ class Transaction(TransactionWrites):
     def _close(self) -> None:
         self._open = False
         self.claims.release()
+        self.holds.release()
         self.epoch.registry.leave(self._ticket)

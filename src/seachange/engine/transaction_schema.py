@@ -19,7 +19,7 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
-from seachange.engine.registry import Writer
+from seachange.engine.registry import Holds, Writer
 from seachange.engine.schemas import Relation
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
@@ -90,6 +90,8 @@ class TransactionSchema:
             # What never began must not hold the low-water mark.
             epoch.registry.leave(self._ticket)
             raise
+        # What is read lazily, later in the transaction, stays as it was.
+        self.holds = Holds()
         self.client = client if client is not None else driven_by_hand(self._ticket)
         self.claims = Claims(epoch, self._ticket, self.client, self.shares)
         self._open = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -14,14 +14,16 @@ _REMEDY = "pip install 'seachange[spark]', or leave seachange.local_rows unset t
 
 @dataclass(frozen=True, slots=True)
 class SparkHalf:
-    """Its modules: the application, the crew, and what executors run."""
+    """Its modules: the application, the crew, what executors run, and DataFrames of tables."""
 
     host: Any
     crew: Any
     executor: Any
+    frame_reads: Any
 
 
 def load_spark() -> SparkHalf:
     if find_spec("pyspark") is None:
         raise errors.SparkUnavailable(detail="PySpark is not installed", remedy=_REMEDY)
-    return SparkHalf(*(import_module(f"seachange.pipeline.spark.{name}") for name in ("host", "crew", "executor")))
+    names = (field.name for field in fields(SparkHalf))
+    return SparkHalf(*(import_module(f"seachange.pipeline.spark.{name}") for name in names))

@@ -1,0 +1,40 @@
+"""Rows of DataFrames and of queries in one form, so that they can be compared."""
+
+import datetime as dt
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from pyspark.sql import DataFrame
+
+from seachange.engine.api import Connection
+
+Row = tuple[Any, ...]
+
+
+def plain(value: Any) -> Any:
+    """What Spark has no type for, as text; NaN equal to itself."""
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, dt.time):
+        return value.isoformat().rstrip("0").rstrip(".") if value.microsecond else value.isoformat()
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return value.astimezone(dt.UTC)
+    if isinstance(value, float) and math.isnan(value):
+        return "nan"
+    return value
+
+
+def counted(rows: Iterable[Iterable[Any]]) -> Counter[Row]:
+    return Counter(tuple(map(plain, row)) for row in rows)
+
+
+def frame_rows(frame: DataFrame) -> Counter[Row]:
+    found = frame.toArrow()
+    return counted(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+
+def table_rows(db: Connection, table: str) -> Counter[Row]:
+    return counted(db.execute(f"select * from {table}").fetchall())
