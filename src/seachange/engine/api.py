@@ -13,6 +13,7 @@ from weakref import WeakSet
 from seachange import errors
 from seachange.engine.copyfile import CopyFile, reading, writing
 from seachange.engine.dataframe_read import DataFrame, SparkSession, spark_table
+from seachange.engine.labels import labelled
 from seachange.engine.node import Node
 from seachange.engine.opening import acquire_node, release_node
 from seachange.engine.registry import Holds
@@ -139,9 +140,12 @@ class Connection:
         """Adds the rows of an Arrow table or reader, columns by name, in bounded memory; gives their number."""
         schema, _, name = table.rpartition(".")
         self.start()
-        return self.session.in_transaction(
-            lambda transaction: load_arrow(transaction, transaction.table(schema or None, name), source)
-        )
+
+        def load(transaction: Transaction) -> int:
+            port = labelled(transaction)
+            return load_arrow(port, port.table(schema or None, name), source)
+
+        return self.session.in_transaction(load)
 
     def spark_table(self, table: str, spark: SparkSession) -> DataFrame:
         """A table as a Spark DataFrame, at the snapshot of the transaction. It can be used until that ends, or until
@@ -171,11 +175,12 @@ class Connection:
         schema, _, name = table.rpartition(".")
         self.start()
         with reading(file) as source:
-            return self.session.in_transaction(
-                lambda transaction: CopyIn(transaction, transaction.table(schema or None, name), columns, options).run(
-                    source
-                )
-            )
+
+            def copy(transaction: Transaction) -> int:
+                port = labelled(transaction)
+                return CopyIn(port, port.table(schema or None, name), columns, options).run(source)
+
+            return self.session.in_transaction(copy)
 
     def copy_to(
         self,

@@ -26,6 +26,7 @@ from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.engine.writes import RowWriter
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, Seq
+from seachange.model.objects import EnumType
 from seachange.model.references import Reference
 
 Row = tuple[Any, ...]
@@ -128,6 +129,7 @@ class Refit:
             after, self._txn.buffer, self._txn.epoch, self._txn.parts, at, False, self._txn.client.interrupts
         )
         writer.check(new)
+        self._check_values(rows.table, rows.new, at)
         # Entries with values that the buffer does not have yet are written anew.
         known = {plan.index.id: plan for plan in old.entries if rows.fits(plan)}
         kept = {plan.index.id for plan in after.entries}
@@ -143,6 +145,16 @@ class Refit:
             if plan.index.id in known and plan.checks and not known[plan.index.id].checks:
                 self._check_unique(writer, plan, new)
         return [plan.index.id for plan in added if plan.index.id in self._txn.buffer.indexes], removed
+
+    def _check_values(self, table: Table, rows: Sequence[Row], at: Seq) -> None:
+        """Values of enum types that have gone since, with the checks that had kept them out."""
+        types = self._txn.epoch.schema(at).objects
+        for place in table.enum_places:
+            type_ = types.get(DescriptorId(table.columns[place].type.enum))
+            held = {None, *(value.held for value in type_.values)} if isinstance(type_, EnumType) else set()
+            gone = next((row[place] for row in rows if row[place] not in held), None)
+            if gone is not None:
+                raise errors.InvalidTextRepresentation(type=f"enum of column {table.columns[place].name}", value=gone)
 
     def _check_unique(self, writer: RowWriter, plan: EntryPlan, new: Sequence[Row]) -> None:
         for row in new:

@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, Seq
-from seachange.model.objects import Descriptor, PublishedDescriptor, Sequence, View
+from seachange.model.objects import Descriptor, EnumType, PublishedDescriptor, Sequence, View
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
 
@@ -33,6 +33,7 @@ class Schema:
     schemas: frozenset[str]
     # By the table referred to: the foreign keys that do, with their tables.
     references: dict[DescriptorId, tuple[Reference, ...]]
+    has_enums: bool = False
 
 
 def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> Schema:
@@ -48,7 +49,8 @@ def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> Schema:
     named = frozenset(o.name for o in objects.values() if isinstance(o, SchemaObject))
     parents = {key.parent for table in by_id.values() for key in table.foreign_keys}
     references = {parent: references_to(by_id.values(), parent) for parent in parents}
-    return Schema(seq, by_id, objects, by_name, {**by_name, **others}, named, references)
+    has_enums = any(isinstance(o, EnumType) for o in objects.values())
+    return Schema(seq, by_id, objects, by_name, {**by_name, **others}, named, references, has_enums)
 
 
 class SchemaHistory:

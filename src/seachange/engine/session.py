@@ -16,6 +16,7 @@ from seachange import errors
 from seachange.changer.job import Job, Queued
 from seachange.engine.control import is_control, run_control
 from seachange.engine.job_session import JobStatement, enqueue, is_asynchronous, job_result
+from seachange.engine.labels import labelled
 from seachange.engine.node import Node
 from seachange.engine.rerun import run_current
 from seachange.engine.savepoints import Point, Savepoints
@@ -121,7 +122,7 @@ class Session:
 
         def write(transaction: Transaction) -> int:
             self._tell(transaction)
-            return copy_out(statement, transaction, self._duck, (), file, format_)
+            return copy_out(statement, labelled(transaction), self._duck, (), file, format_)
 
         return self.in_transaction(write)
 
@@ -208,7 +209,8 @@ class Session:
         while True:
             try:
                 result = run_current(
-                    transaction, lambda: run_statement(prepared, transaction, self._duck, values, self.notices)
+                    transaction,
+                    lambda: run_statement(prepared, labelled(transaction), self._duck, values, self.notices),
                 )
                 return show_in_zone(result, session_zone())
             except Busy as busy:

@@ -25,7 +25,7 @@ from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobChange, JobId, JobRecord
-from seachange.model.objects import DEFAULT_SCHEMA, Descriptor
+from seachange.model.objects import DEFAULT_SCHEMA, Descriptor, EnumType
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
@@ -176,6 +176,12 @@ class TransactionSchema:
 
     def object_by_id(self, id_: DescriptorId) -> Descriptor | None:
         return self.pending.find_object(id_, self.epoch.schema(self.snapshot))
+
+    @property
+    def has_enums(self) -> bool:
+        if self.epoch.schema(self.snapshot).has_enums:
+            return True
+        return bool(self.pending) and any(isinstance(found, EnumType) for found in self.objects())
 
     def tables(self) -> tuple[Table, ...]:
         return self.pending.tables(self.epoch.schema(self.snapshot))

@@ -141,6 +141,11 @@ class Table:
         return any(c.generated is not None and not c.virtual for c in self.columns)
 
     @cached_property
+    def enum_places(self) -> tuple[int, ...]:
+        """Where among the columns those of enum types are."""
+        return tuple(place for place, column in enumerate(self.columns) if column.type.enum)
+
+    @cached_property
     def column_by_id(self) -> dict[ColumnId, Column]:
         return {column.id: column for column in self.columns}
 

@@ -133,11 +133,12 @@ class EnumType:
 
 @dataclass(frozen=True, slots=True)
 class EnumValue:
-    """`rank` orders the values of one type."""
+    """`rank` orders the values of one type; `stored` is how rows hold it, which never changes."""
 
     type_id: DescriptorId
     value_id: int
     rank: float
+    stored: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,11 +54,16 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of an enum; `rank` orders them."""
+    """A value of an enum; `rank` orders them. Rows hold it as `stored` (empty: as its label), whatever it is called."""
 
     id: int
     rank: float
     label: str
+    stored: str = ""
+
+    @property
+    def held(self) -> str:
+        return self.stored or self.label
 
 
 @dataclass(frozen=True, slots=True)

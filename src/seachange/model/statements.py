@@ -223,6 +223,12 @@ ColumnType = SqlType | UserType
 Default = Constant | ExpressionDefinition
 
 
+def typed_label(type_: RelationName, label: str) -> str:
+    """How the text of an expression casts a label to an enum type before it is bound; no expression may contain the
+    characters around it."""
+    return f"\x01{type_.schema or ''}\x02{type_.name}\x02{label}\x01"
+
+
 @dataclass(frozen=True, slots=True)
 class IdentityDefinition:
     """GENERATED ALWAYS, or BY DEFAULT, AS IDENTITY."""

@@ -64,8 +64,9 @@ NUMERIC_DEFAULT = (38, 18)
 @dataclass(frozen=True, slots=True)
 class SqlType:
     """A kind with its modifiers: (precision, scale) of a numeric, length of a varchar (0: none). `enum` is the id of
-    the descriptor of an enum type (0: none). A row holds an enum's value as text, the value's id, and so do constants
-    in descriptors: another label touches none of them. Expressions see labels."""
+    the descriptor of an enum type (0: none). A row holds an enum's value as a text that never changes, mostly its first
+    label (`Value.held`), and so do constants in descriptors: another label touches none of them. Expressions see
+    labels."""
 
     kind: Kind
     precision: int = 0

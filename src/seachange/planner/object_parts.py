@@ -52,7 +52,8 @@ def decompose(descriptor: Descriptor) -> Parts:
         case objects.EnumType(id=id_):
             own = [elements.EnumType(id_)]
             for value in descriptor.values:
-                own += [elements.EnumValue(id_, value.id, value.rank), elements.EnumLabel(id_, value.id, value.label)]
+                own.append(elements.EnumValue(id_, value.id, value.rank, value.held))
+                own.append(elements.EnumLabel(id_, value.id, value.label))
         case objects.View(id=id_):
             query = elements.ViewQuery(
                 id_,
@@ -154,7 +155,7 @@ def _compose_sequence(element: elements.Sequence, version: int, parts: Mapping[E
 def _enum(element: elements.EnumType, version: int, parts: Mapping[Element, State]) -> Descriptor:
     entry = _only(elements.Namespace, parts)
     labels = {e.value_id: e.label for e in parts if isinstance(e, elements.EnumLabel)}
-    values = [objects.Value(e.value_id, e.rank, labels[e.value_id]) for e in parts if isinstance(e, elements.EnumValue)]
+    values = [_value(e, labels[e.value_id]) for e in parts if isinstance(e, elements.EnumValue)]
     values.sort(key=lambda value: value.rank)
     following = max((value.id for value in values), default=0) + 1
     return objects.EnumType(
@@ -167,6 +168,11 @@ def _enum(element: elements.EnumType, version: int, parts: Mapping[Element, Stat
         entry.database,
         compose_access(parts),
     )
+
+
+def _value(element: elements.EnumValue, label: str) -> objects.Value:
+    stored = element.stored if element.stored != label else ""
+    return objects.Value(element.value_id, element.rank, label, stored)
 
 
 def _view(element: elements.View, version: int, parts: Mapping[Element, State]) -> Descriptor:

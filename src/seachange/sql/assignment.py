@@ -64,7 +64,8 @@ def check_assignments(columns: Sequence[Column], duck_types: Sequence[str]) -> N
 
 def check_assignable(column: Column, duck_type: str) -> None:
     known = _KINDS.get(duck_type.split("(", maxsplit=1)[0])
-    taken = _TAKEN.get(column.type.kind)
+    # What is computed from labels is a text: whether it is one, its value tells.
+    taken = _TEXTS if column.type.enum else _TAKEN.get(column.type.kind)
     if known is not None and taken is not None and known not in taken:
         raise errors.NotAssignable(column=column.name, type=column.type, given=known.value)
 

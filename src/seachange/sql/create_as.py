@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -21,6 +21,7 @@ from seachange.sql.schema_change import run_ddl
 from seachange.sql.target import Target
 from seachange.sql.tokens import split_script
 from seachange.sql.tree import parse_tree
+from seachange.sql.type_holes import enum_types
 
 _DECIMAL: Final = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 # Columns that hold what DuckDB gives: by its types, except those of texts and numerics.
@@ -45,7 +46,7 @@ def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSes
         raise errors.SyntaxProblem(detail="CREATE TABLE AS takes a query")
     template = compile_select(tree)
     names, types = duck.describe(bind_query(template, port, ()))
-    columns = _columns(statement, result_names(template, names), types)
+    columns = _columns(statement, result_names(template, names), types, enum_types(port))
     run_ddl(CreateTable(name, columns), "", port, duck, notices)
     if not statement.with_data:
         return Result("CREATE TABLE AS")
@@ -67,11 +68,14 @@ def _exists(statement: CreateTableAs, port: TransactionPort) -> bool:
     return True
 
 
-def _columns(statement: CreateTableAs, names: Sequence[str], types: Sequence[str]) -> tuple[ColumnDefinition, ...]:
+def _columns(
+    statement: CreateTableAs, names: Sequence[str], types: Sequence[str], enums: Mapping[str, SqlType]
+) -> tuple[ColumnDefinition, ...]:
     if len(statement.columns) > len(names):
         raise errors.SyntaxProblem(detail="CREATE TABLE AS specifies too many column names")
     chosen = [*statement.columns, *names[len(statement.columns) :]]
-    return tuple(ColumnDefinition(name, _type(name, type_)) for name, type_ in zip(chosen, types, strict=True))
+    found = zip(chosen, types, strict=True)
+    return tuple(ColumnDefinition(name, enums.get(type_) or _type(name, type_)) for name, type_ in found)
 
 
 def _type(name: str, duck_type: str) -> SqlType:

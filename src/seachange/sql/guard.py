@@ -15,6 +15,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from seachange import errors
+from seachange.model.relation import RelationName
 from seachange.sql.functions import FUNCTIONS, REFUSED_PREFIXES, SEQUENCE_FUNCTIONS, STRUCTURE, TABLE_FUNCTIONS, TYPES
 
 # Bare words (units, fields, keywords) are generated as they are: they must be words.
@@ -115,9 +116,27 @@ def check_text(sql: str) -> None:
 
 def _check_type(node: exp.DataType) -> None:
     kind = node.this.value if isinstance(node.this, exp.DType) else str(node.this)
+    if kind == exp.DType.USERDEFINED.value and user_type(node) is not None and isinstance(node.parent, exp.Cast):
+        # Looked for where the catalog is known.
+        return
     if kind.lower() not in TYPES:
         name = node.args["kind"].name if kind == exp.DType.USERDEFINED.value and node.args.get("kind") else kind
         raise errors.UndefinedObject(kind="type", name=str(name).lower())
+
+
+def user_type(node: exp.Expr) -> RelationName | None:
+    """The name of a type that is none of the built-in ones."""
+    match node.args.get("kind"):
+        case exp.Identifier() as name:
+            return RelationName(None, _folded(name))
+        case exp.Dot(this=exp.Identifier() as schema, expression=exp.Identifier() as name):
+            return RelationName(_folded(schema), _folded(name))
+        case _:
+            return None
+
+
+def _folded(name: exp.Identifier) -> str:
+    return str(name.this) if name.quoted else str(name.this).lower()
 
 
 def function_name(node: exp.Func) -> str:

@@ -74,6 +74,10 @@ class TransactionPort(Protocol):
 
     def tables(self) -> tuple[Table, ...]: ...
 
+    @property
+    def has_enums(self) -> bool:
+        """Whether there is any enum type."""
+
     def dropped_tables(self) -> tuple[Table, ...]:
         """Tables whose data is still kept, in the order in which they were dropped, as of the version that followed."""
 

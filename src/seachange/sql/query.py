@@ -20,6 +20,7 @@ from seachange.sql.result import Result, duck_column
 from seachange.sql.seek import bind_demands
 from seachange.sql.system import is_system, scan_system
 from seachange.sql.template import TableReference, Template, parameter_name
+from seachange.sql.type_holes import bind_types
 from seachange.sql.views import add_session_values, bind_view
 
 
@@ -37,7 +38,7 @@ def bind_query(
     hidden_by_cte = template.cte_names & {name.lower() for name in relations}
     if hidden_by_cte:
         raise errors.DuplicateTable(name=min(hidden_by_cte))
-    sql = template.fill([scans[r].sql for r in template.tables])
+    sql = template.fill([scans[r].sql for r in template.tables], bind_types(template.types, port))
     return add_session_values(DuckQuery(sql, parameters, relations, template.session_values), views)
 
 

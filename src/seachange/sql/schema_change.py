@@ -188,12 +188,6 @@ def _refuse_unfit(plan: Plan) -> None:
         what = _NOT_EXECUTED.get(type(target.element))
         if what is not None:
             raise errors.FeatureNotSupported(feature=f"executing DDL about {what}", instead="EXPLAIN (DDL) plans it.")
-    for column in added:
-        # Rows would hold ids of values, and nothing yet reads labels from them.
-        if isinstance(column, elements.ColumnType) and column.type_id is not None:
-            raise errors.FeatureNotSupported(
-                feature="a column of an enum type", instead="Use a text column with a CHECK that lists the labels."
-            )
     for index in added:
         # Whoever changes a row before it has its value could not tell which entry goes.
         if isinstance(index, elements.SecondaryIndex | elements.UniqueIndex) and rebuilt & drawn & {*index.column_ids}:

@@ -6,6 +6,7 @@ The passes are pure functions on a copy of the parsed tree, in the order of `_PA
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -27,11 +28,13 @@ from seachange.sql.scope import is_cte_reference
 from seachange.sql.seek import DEMANDS, Demand, note_demands
 from seachange.sql.sequence_calls import name_calls, plain_names
 from seachange.sql.tree import INCOMPLETE
+from seachange.sql.type_holes import TYPE_HOLES, TypeHole, cut_types, fill_types
 from seachange.storage.duck import SUM_MACRO
 
 # Stands in generated text where a scan goes; no statement can contain it, since the guard lets no NUL pass, nor an
 # escape that stands for one.
 _HOLE = "\x00"
+_TABLE_HOLES = re.compile(f"{_HOLE}([0-9]+){_HOLE}")
 SESSION_SCHEMA = "session_schema"
 # Values that the session knows: the parameters that stand for them, and what is the same for all sessions.
 _SESSION_VALUES: dict[type[exp.Expr], str] = {
@@ -71,7 +74,8 @@ class TableReference:
 class Template:
     """DuckDB text around the scans: `pieces[0] scan(tables[0]) pieces[1] ...`. `parameters` are the numbers of the
     user's parameters that occur; `names` the result's column names where the text decides them; `session_values` the
-    parameters that the session itself gives."""
+    parameters that the session itself gives. `types` are what only the catalog tells of enum types, with holes in
+    `typed_pieces`; where there are none, `pieces` do."""
 
     pieces: tuple[str, ...]
     tables: tuple[TableReference, ...]
@@ -79,12 +83,16 @@ class Template:
     names: tuple[str | None, ...] | None
     cte_names: frozenset[str]
     session_values: tuple[str, ...] = ()
+    types: tuple[TypeHole, ...] = ()
+    typed_pieces: tuple[str, ...] = ()
 
-    def fill(self, scans: Sequence[str]) -> str:
-        parts = [self.pieces[0]]
-        for scan, piece in zip(scans, self.pieces[1:], strict=True):
+    def fill(self, scans: Sequence[str], types: Sequence[str] | None = None) -> str:
+        """`types` are the texts for its type holes; None where it has none that matter."""
+        pieces = self.pieces if types is None else self.typed_pieces
+        parts = [pieces[0]]
+        for scan, piece in zip(scans, pieces[1:], strict=True):
             parts += (scan, piece)
-        return "".join(parts)
+        return "".join(parts) if types is None else fill_types(parts, types)
 
 
 def parameter_name(number: int) -> str:
@@ -105,12 +113,22 @@ def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
         node.set("this", exp.Var(this=parameter_name(int(node.this.name))))
     moments = name_moments(tree) if timed else set()
     session_values = tuple(sorted(_name_session_values(tree) | moments | name_calls(tree)))
+    types = cut_types(tree)
     tables = _cut_holes(tree)
     generated = _generate(tree)
-    check_text(generated.replace(_HOLE, " "))
-    pieces = generated.split(_HOLE)
+    check_text(TYPE_HOLES.sub(" ", generated).replace(_HOLE, " "))
+    pieces = _TABLE_HOLES.split(generated)
     in_order = tuple(tables[int(number)] for number in pieces[1::2])
-    return Template(tuple(pieces[0::2]), in_order, tuple(parameters), names, cte_names, session_values)
+    return Template(
+        tuple(TYPE_HOLES.sub("", piece) for piece in pieces[0::2]) if types else tuple(pieces[0::2]),
+        in_order,
+        tuple(parameters),
+        names,
+        cte_names,
+        session_values,
+        types,
+        tuple(pieces[0::2]),
+    )
 
 
 def fold_names(tree: exp.Expr) -> exp.Expr:

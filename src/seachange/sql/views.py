@@ -22,6 +22,7 @@ from seachange.sql.port import TransactionPort
 from seachange.sql.template import TableReference, Template, compile_template
 from seachange.sql.tokens import split_script
 from seachange.sql.tree import parse_tree
+from seachange.sql.type_holes import UserCast, bind_types
 from seachange.storage.plan import quote
 
 
@@ -54,11 +55,21 @@ def _bind(view: View, port: TransactionPort) -> DuckQuery:
     relations = {name: table for source in sources.values() for name, table in source.relations.items()}
     known = {name for source in sources.values() for name in source.session_values}
     return DuckQuery(
-        template.fill([sources[reference].sql for reference in template.tables]),
+        template.fill([sources[reference].sql for reference in template.tables], _bind_types(view, template, port)),
         parameters,
         relations,
         tuple(sorted(known | set(template.session_values))),
     )
+
+
+def _bind_types(view: View, template: Template, port: TransactionPort) -> list[str] | None:
+    if any(isinstance(hole, UserCast) for hole in template.types):
+        raise errors.FeatureNotSupported(
+            feature="a cast to an enum type in a view",
+            instead="Leave it out where a label is compared with a column, or cast the column to text.",
+        )
+    ids = {(schema or None, name): id_ for schema, name, id_ in view.names}
+    return bind_types(template.types, port, lambda schema, name: port.table_by_id(ids[schema, name]))
 
 
 def _bind_source(view: View, reference: TableReference, port: TransactionPort) -> DuckQuery:

@@ -61,7 +61,7 @@ def test_another_label_touches_no_table():
     plan = world.run("alter type mood rename value 'sad' to 'low'")
     assert changes(plan) == {"-EnumLabel", "+EnumLabel"}
     assert len(plan.stages) == 1
-    assert world.find("t").columns[0].default.startswith("'1'")
+    assert world.find("t").columns[0].default.startswith("'sad'")
 
 
 def test_a_value_goes_when_no_row_has_it():

@@ -36,7 +36,7 @@ from seachange.planner.builders.drops import (
     drop_views,
     need_cascade,
 )
-from seachange.planner.builders.expression import bind_default, bind_generated
+from seachange.planner.builders.expression import bind_default, bind_generated, refuse_computed_enum
 from seachange.planner.builders.foreign_key import keys_on, refuse_unseen_key
 from seachange.planner.builders.identity import add_identity_parts, add_serial
 from seachange.planner.builders.lookup import find_type
@@ -96,6 +96,7 @@ def define_column(draft: Draft, table_id: TableId, definition: ColumnDefinition)
             raise errors.NotNullViolation(column=definition.name, relation=draft.name_of(table_id))
         draft.add(required)
     if definition.generated is not None:
+        refuse_computed_enum(type_, "a generated value")
         bound = bind_generated(draft, table_id, column_id, definition.generated)
         draft.add(elements.ColumnGenerated(table_id, column_id, bound))
     if definition.identity is not None:

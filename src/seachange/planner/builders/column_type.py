@@ -7,10 +7,10 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model import elements
 from seachange.model.coercion import coerce
-from seachange.model.constraint import column_reference
 from seachange.model.defaults import constant_default, constant_value
+from seachange.model.enums import quote_text, relabel
 from seachange.model.expression import Expression
-from seachange.model.ids import ColumnId, IndexId, TableId
+from seachange.model.ids import ColumnId, DescriptorId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.statements import AlterColumnType, DropExpression, SetExpression, Volatility
 from seachange.model.targets import Goal
@@ -23,7 +23,7 @@ from seachange.planner.builders.drops import (
     drop_column_parts,
     drop_virtual_keys,
 )
-from seachange.planner.builders.expression import bind_expression, bind_generated, rebind
+from seachange.planner.builders.expression import bind_expression, bind_generated, rebind, stored_values
 from seachange.planner.builders.foreign_key import check_comparable, keys_on
 from seachange.planner.builders.identity import check_identity_type
 from seachange.planner.builders.primary_key import rebuild_secondary
@@ -50,9 +50,20 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
         _refuse_changing(draft, table_id, action)
         conversion = bind_expression(draft, table_id, action.using.pieces, action.using.columns)
     else:
-        conversion = Expression(f"CAST({column_reference(column_id)} AS {new.duckdb})", (column_id,))
+        own = bind_expression(draft, table_id, ("CAST(", f" AS {new.duckdb})"), (action.name,))
+        conversion = Expression(own.text, (column_id,))
+    if new.enum:
+        conversion = _as_stored(draft, new, conversion)
     _refuse_added(draft, table_id, conversion)
     replace_column(draft, table_id, column_id, new, conversion)
+
+
+def _as_stored(draft: Draft, type_: SqlType, conversion: Expression) -> Expression:
+    """Labels as rows hold them; what is none has no counterpart, like any text that cannot be converted."""
+    stored = stored_values(draft, DescriptorId(type_.enum))
+    labels = ", ".join(quote_text(label) for label in stored)
+    known = f"CAST(CAST({conversion.text} AS ENUM({labels})) AS VARCHAR)" if stored else "CAST(NULL AS VARCHAR)"
+    return Expression(relabel(known, stored), conversion.columns)
 
 
 def _retype_added(draft: Draft, table_id: TableId, column_id: ColumnId, new: SqlType) -> None:
@@ -152,7 +163,11 @@ def _check_references(draft: Draft, table_id: TableId, column_id: ColumnId, new:
 def _recast_default(draft: Draft, table_id: TableId, column_id: ColumnId, old: SqlType, new: SqlType) -> None:
     default = draft.only(elements.ColumnDefault, table_id=table_id, column_id=column_id)
     if default is not None and default.expression.startswith("'"):
-        text = constant_default(new, coerce(new, constant_value(old, default.expression)))
+        value = constant_value(old, default.expression)
+        if old.enum and not new.enum:
+            shown = {stored: label for label, stored in stored_values(draft, DescriptorId(old.enum)).items()}
+            value = shown[value]
+        text = constant_default(new, coerce(new, value))
         assert text is not None
         draft.replace(default, replace(default, expression=text))
 

@@ -1,6 +1,7 @@
 """CREATE TYPE ... AS ENUM, and ADD, RENAME and DROP VALUE.
 
-A row holds the id of a value, so that a new label or another order touches no row. Expressions see labels.
+A row holds the text by which a value was first known, so that a new label or another order touches no row. Expressions
+see labels.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from seachange import errors
 from seachange.model import elements
 from seachange.model.constraint import column_reference
 from seachange.model.defaults import constant_value
+from seachange.model.enums import quote_text
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_statements import AddEnumValue, CreateEnum, DropEnumValue, ObjectKind, RenameEnumValue
 from seachange.model.objects import EnumType
@@ -35,8 +37,14 @@ def create_enum(draft: Draft, statement: CreateEnum) -> None:
 
 def _add(draft: Draft, type_id: DescriptorId, value_id: int, rank: float, label: str) -> None:
     _check_label(label)
-    draft.add(elements.EnumValue(type_id, value_id, rank))
+    draft.add(elements.EnumValue(type_id, value_id, rank, _stored(draft, type_id, value_id, label)))
     draft.add(elements.EnumLabel(type_id, value_id, label))
+
+
+def _stored(draft: Draft, type_id: DescriptorId, value_id: int, label: str) -> str:
+    """How rows hold a new value: as its label, unless they hold one so that is called something else by now."""
+    taken = {value.stored for value in draft.select(elements.EnumValue, type_id=type_id)}
+    return label if label not in taken else f"{label} (value {value_id})"
 
 
 def _check_label(label: str) -> None:
@@ -112,28 +120,26 @@ def drop_enum_value(draft: Draft, statement: DropEnumValue) -> None:
     what = f"value {statement.value} of type {draft.name_of(id_)}"
     for dependent in (*_defaults(draft, id_, value), *_mentions(draft, id_, statement.value)):
         raise errors.DependentObjectsExist(what=what, dependent=dependent)
-    label = _label_before(draft, id_, value)
-    for table_id, column_id in columns_of_type(draft, id_) if label is not None else ():
+    for table_id, column_id in columns_of_type(draft, id_) if _is_known(draft, id_, value) else ():
         if not draft.has_no_rows(table_id):
-            _keep_out(draft, table_id, column_id, str(label))
+            _keep_out(draft, table_id, column_id, value.stored)
     draft.drop(elements.EnumLabel(id_, value.value_id, statement.value))
     draft.drop(value)
 
 
-def _label_before(draft: Draft, type_id: DescriptorId, value: elements.EnumValue) -> str | None:
-    """What rows show for the value until the change is published; None if it comes with the same transaction, so that
-    no row can have it."""
+def _is_known(draft: Draft, type_id: DescriptorId, value: elements.EnumValue) -> bool:
+    """Not if it comes with the same transaction, so that no row can have it."""
     before = draft.catalog.descriptors.get(type_id)
     values = before.values if isinstance(before, EnumType) else ()
-    return next((known.label for known in values if known.id == value.value_id), None)
+    return any(known.id == value.value_id for known in values)
 
 
-def _keep_out(draft: Draft, table_id: TableId, column_id: ColumnId, label: str) -> None:
+def _keep_out(draft: Draft, table_id: TableId, column_id: ColumnId, stored: str) -> None:
     id_ = draft.take_constraint_id(table_id)
     taken = {name.name for name in draft.select(elements.ConstraintName, table_id=table_id)}
     column = draft.column_name(table_id, column_id)
     name = choose_name(draft.name_of(table_id), [column], "unused", taken)
-    text = f"({column_reference(column_id)} <> {_quote(label)})"
+    text = f"({column_reference(column_id)} <> {quote_text(stored)})"
     draft.add(elements.CheckConstraint(table_id, id_, text, (column_id,)), Goal.TRANSIENT)
     draft.add(elements.ConstraintName(table_id, id_, name), Goal.TRANSIENT)
 
@@ -147,14 +153,14 @@ def _defaults(draft: Draft, type_id: DescriptorId, value: elements.EnumValue) ->
     for table_id, column_id in columns_of_type(draft, type_id):
         type_ = draft.column_type(table_id, column_id).type
         for default in draft.select(elements.ColumnDefault, table_id=table_id, column_id=column_id):
-            if constant_value(type_, default.expression) == str(value.value_id):
+            if constant_value(type_, default.expression) == value.stored:
                 column = draft.column_name(table_id, column_id)
                 yield f"the default of column {column} of table {draft.name_of(table_id)}"
 
 
 def _mentions(draft: Draft, type_id: DescriptorId, label: str) -> Iterator[str]:
     """What has the label in a text, which would no longer mean the value."""
-    quoted = _quote(label)
+    quoted = quote_text(label)
     for table_id, column_id in columns_of_type(draft, type_id):
         place = {"table_id": table_id, "column_ids": column_id}
         table = draft.name_of(table_id)
@@ -173,7 +179,3 @@ def _mentions(draft: Draft, type_id: DescriptorId, label: str) -> Iterator[str]:
         for view in draft.select(elements.ViewQuery, column_uses=(table_id, column_id)):
             if quoted in view.query:
                 yield f"view {draft.name_of(view.view_id)}"
-
-
-def _quote(label: str) -> str:
-    return "'" + label.replace("'", "''") + "'"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -10,19 +11,60 @@ from seachange.model import elements
 from seachange.model.coercion import coerce
 from seachange.model.constraint import column_reference
 from seachange.model.defaults import constant_default
+from seachange.model.enums import quote_text, relabel
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_statements import ObjectKind
+from seachange.model.relation import RelationName
 from seachange.model.statements import Constant, Default, ExpressionDefinition, UserType, sequence_call
-from seachange.model.types import SqlType
+from seachange.model.types import TEXT, SqlType
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import existing, find_type
+
+_TYPED_LABEL = re.compile("\x01([^\x01\x02]*)\x02([^\x01\x02]*)\x02([^\x01]*)\x01")
+# Of the text before and after a column: whether it is compared by order there.
+_ORDERED_BEFORE = re.compile(r"(?:[^<]>|<|[<>]=)\s*\(*$")
+_ORDERED_AFTER = re.compile(r"^\)*\s*(?:<(?!>)|>|BETWEEN\b)")
 
 
 def bind_expression(draft: Draft, table_id: TableId, pieces: Sequence[str], columns: Sequence[str]) -> Expression:
     used = [draft.column(table_id, name) for name in columns]
-    parts = [piece + (column_reference(c) if c is not None else "") for piece, c in zip_longest(pieces, used)]
+    texts = [_TYPED_LABEL.sub(lambda found: _label(draft, found), piece) for piece in pieces]
+    for position, column_id in enumerate(used):
+        _refuse_ordered(draft, table_id, column_id, texts[position], texts[position + 1])
+    parts = [text + (_reference(draft, table_id, c) if c is not None else "") for text, c in zip_longest(texts, used)]
     return Expression("".join(parts), tuple(dict.fromkeys(used)))
+
+
+def _label(draft: Draft, found: re.Match[str]) -> str:
+    name = RelationName(found[1] or None, found[2])
+    entry = find_type(draft, name)
+    if entry is None:
+        raise errors.UndefinedObject(kind="type", name=name)
+    enum_value(draft, SqlType(TEXT.kind, enum=entry.id), found[3])
+    return quote_text(found[3])
+
+
+def _reference(draft: Draft, table_id: TableId, column_id: ColumnId) -> str:
+    """A column as an expression sees it: of an enum that means labels, as they are now."""
+    reference = column_reference(column_id)
+    type_ = draft.only(elements.ColumnType, table_id=table_id, column_id=column_id)
+    if type_ is None or type_.type_id is None:
+        return reference
+    return relabel(reference, [(stored, label) for label, stored in stored_values(draft, type_.type_id).items()])
+
+
+def _refuse_ordered(draft: Draft, table_id: TableId, column_id: ColumnId, before: str, after: str) -> None:
+    """Where expressions of a table are evaluated, the order of an enum's values is not known."""
+    type_ = draft.only(elements.ColumnType, table_id=table_id, column_id=column_id)
+    if type_ is None or type_.type_id is None:
+        return
+    if _ORDERED_BEFORE.search(before) or _ORDERED_AFTER.search(after):
+        name = draft.column_name(table_id, column_id)
+        raise errors.FeatureNotSupported(
+            feature=f"comparing enum column {name} by order in an expression of its table",
+            instead="List the labels: IN (...).",
+        )
 
 
 def bind_generated(
@@ -52,6 +94,7 @@ def bind_default(draft: Draft, type_: SqlType, default: Default | None) -> tuple
             value = enum_value(draft, type_, str(text)) if is_label else coerce(type_, text)
             return constant_default(type_, value), ()
         case ExpressionDefinition():
+            refuse_computed_enum(type_, "a computed default")
             return _bind_sequences(draft, default)
 
 
@@ -82,13 +125,26 @@ def draw_from(sequence_id: DescriptorId) -> str:
 
 
 def enum_value(draft: Draft, type_: SqlType, label: str) -> str:
-    """How rows hold the value of an enum: as the text of its id."""
+    """How rows hold the value of an enum that is called so."""
     type_id = DescriptorId(type_.enum)
+    found = stored_values(draft, type_id).get(label)
+    if found is None:
+        raise errors.InvalidTextRepresentation(type=f"enum {draft.name_of(type_id)}", value=label)
+    return found
+
+
+def stored_values(draft: Draft, type_id: DescriptorId) -> dict[str, str]:
+    """How rows hold the values of an enum, by label, in their order."""
     draft.load(type_id)
-    for found in draft.select(elements.EnumLabel, type_id=type_id):
-        if found.label == label:
-            return str(found.value_id)
-    raise errors.InvalidTextRepresentation(type=f"enum {draft.name_of(type_id)}", value=label)
+    labels = {label.value_id: label.label for label in draft.select(elements.EnumLabel, type_id=type_id)}
+    values = sorted(draft.select(elements.EnumValue, type_id=type_id), key=lambda value: value.rank)
+    return {labels[value.value_id]: value.stored for value in values}
+
+
+def refuse_computed_enum(type_: SqlType, what: str) -> None:
+    """Where values are computed, nobody knows how rows hold the label that comes out."""
+    if type_.enum:
+        raise errors.FeatureNotSupported(feature=f"{what} of an enum column", instead="Use a label as a constant.")
 
 
 def rebind(expression: Expression, old: ColumnId, new: ColumnId) -> Expression:

@@ -154,7 +154,8 @@ class Names:
                 other = "" if self._names.get(place) == quote(element.name) else f" {quote(element.name)}"
                 return f"name{other} of {_NAMES[kind]} {self._named(place)}"
             case elements.ColumnType():
-                return f"type {element.type} of column {self._named(_place(element))}"
+                type_ = element.type if element.type_id is None else self.object(element.type_id)
+                return f"type {type_} of column {self._named(_place(element))}"
             case _:
                 place = _place(element)
                 mark = self._own.get(element, self._marks.get(place, ""))

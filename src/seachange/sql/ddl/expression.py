@@ -9,20 +9,29 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.relation import RelationName
-from seachange.model.statements import ColumnType, ExpressionDefinition, UserType, Volatility, sequence_call
+from seachange.model.statements import (
+    ColumnType,
+    ExpressionDefinition,
+    UserType,
+    Volatility,
+    sequence_call,
+    typed_label,
+)
 from seachange.sql.ddl.names import read_relation
 from seachange.sql.ddl.volatility import ORDER, most_volatile
 from seachange.sql.functions import TABLE_FUNCTIONS
-from seachange.sql.guard import function_name, text_of
+from seachange.sql.guard import function_name, text_of, user_type
 from seachange.sql.target import folded
 from seachange.sql.template import compile_template
 from seachange.sql.tokens import Reader, split_script
 from seachange.sql.tree import parse_tree
+from seachange.sql.type_holes import UserCast
 
 # Stands in generated text around the number of a column or sequence; no expression may contain it.
 _GAP = "\x01"
 _COLUMN_GAPS = re.compile(f'"{_GAP}c([0-9]+){_GAP}"')
 _SEQUENCE_GAPS = re.compile(f'"{_GAP}s([0-9]+){_GAP}"')
+_LABEL_GAPS = re.compile(f'"{_GAP}l([0-9]+){_GAP}"')
 _INSTEAD = "Write an expression that has one value for each row by itself."
 _CONTROL = re.compile("[\x00\x01]")
 
@@ -58,10 +67,15 @@ def compile_expression(text: str, use: Use, target: ColumnType | None = None) ->
         _refuse_constructs(select.expressions[0], use)
         volatility = _check_volatility(select.expressions[0], use)
         sequences = _cut_sequences(select)
+        labels = _cut_labels(select)
         columns = _cut_columns(select, use)
         template = compile_template(select, timed=False)
     except RecursionError:
         raise errors.StatementTooComplex() from None
+    if any(isinstance(hole, UserCast) for hole in template.types):
+        raise errors.FeatureNotSupported(
+            feature=f"a cast to a type that was created in {use.name}", instead="Cast a label, or leave the cast out."
+        )
     if template.session_values:
         raise errors.FeatureNotSupported(
             feature=f"the user or database of the session in {use.name}", instead="Give the value in the statement."
@@ -69,6 +83,7 @@ def compile_expression(text: str, use: Use, target: ColumnType | None = None) ->
     # DuckDB's text may use the columns in another order than the user's, or one of them twice.
     parts = _COLUMN_GAPS.split(template.pieces[0].removeprefix("SELECT "))
     pieces = [_SEQUENCE_GAPS.sub(lambda gap: sequence_call(sequences[int(gap[1])]), part) for part in parts[0::2]]
+    pieces = [_LABEL_GAPS.sub(lambda gap: labels[int(gap[1])], piece) for piece in pieces]
     used = tuple(columns[int(number)] for number in parts[1::2])
     return ExpressionDefinition(tuple(pieces), used, volatility, tuple(dict.fromkeys(sequences)))
 
@@ -89,21 +104,10 @@ def _parse(text: str, use: Use) -> exp.Expr:
 
 def _without_cast(tree: exp.Expr, target: ColumnType | None) -> exp.Expr:
     value = tree.this
-    while isinstance(target, UserType) and isinstance(value, exp.Cast) and _user_type(value.to) == target:
+    while isinstance(target, UserType) and isinstance(value, exp.Cast) and user_type(value.to) == target.name:
         value = value.this.unnest()
         tree.set("this", value)
     return tree
-
-
-def _user_type(type_: exp.Expr) -> UserType | None:
-    """The type of a cast, if it is none of the built-in ones."""
-    match type_.args.get("kind"):
-        case exp.Identifier() as name:
-            return UserType(RelationName(None, folded(name)))
-        case exp.Dot(this=exp.Identifier() as schema, expression=exp.Identifier() as name):
-            return UserType(RelationName(folded(schema), folded(name)))
-        case _:
-            return None
 
 
 def _refuse_constructs(tree: exp.Expr, use: Use) -> None:
@@ -151,6 +155,17 @@ def _cut_columns(select: exp.Expr, use: Use) -> list[str]:
         columns.append(folded(column.this))
         column.replace(exp.column(f"{_GAP}c{len(columns) - 1}{_GAP}", quoted=True))
     return columns
+
+
+def _cut_labels(select: exp.Expr) -> list[str]:
+    """Labels that are cast to an enum type: what type that is, and whether it has them, the catalog tells."""
+    labels: list[str] = []
+    for cast in list(select.find_all(exp.Cast)):
+        value, type_ = cast.this.unnest(), user_type(cast.to)
+        if type_ is not None and isinstance(value, exp.Literal) and value.is_string:
+            labels.append(typed_label(type_, value.name))
+            cast.replace(exp.column(f"{_GAP}l{len(labels) - 1}{_GAP}", quoted=True))
+    return labels
 
 
 def _cut_sequences(select: exp.Expr) -> list[RelationName]:

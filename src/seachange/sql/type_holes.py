@@ -1,0 +1,142 @@
+"""What only the catalog tells of enum types in a query: the types of casts, and of labels that are compared.
+
+DuckDB compares a value of an enum with a bare text as texts; in PostgreSQL the text is a label. So a constant that is
+compared with a column is followed by a hole, which gets a cast if the column turns out to be of an enum type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.descriptor import Table
+from seachange.model.enums import labels_of
+from seachange.model.ids import DescriptorId
+from seachange.model.objects import EnumType
+from seachange.model.relation import RelationName
+from seachange.model.types import TEXT, SqlType
+from seachange.sql.guard import user_type
+from seachange.sql.port import TransactionPort
+from seachange.sql.scope import is_cte_reference
+
+# No statement can contain a NUL.
+TYPE_HOLES = re.compile("\x00t([0-9]+)\x00")
+
+
+@dataclass(frozen=True, slots=True)
+class UserCast:
+    """A cast to a type that is none of the built-in ones."""
+
+    name: RelationName
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A constant is compared with a column of one of these tables."""
+
+    column: str
+    tables: tuple[tuple[str | None, str], ...]
+
+
+TypeHole = UserCast | Compared
+FindTable = Callable[[str | None, str], object]
+
+
+def cut_types(tree: exp.Expr) -> tuple[TypeHole, ...]:
+    holes: list[TypeHole] = []
+    for cast in list(tree.find_all(exp.Cast)):
+        name = user_type(cast.to)
+        if name is not None:
+            cast.set("to", exp.Var(this=_mark(holes, UserCast(name))))
+    sources = [
+        (node.alias_or_name, (node.db or None, node.name))
+        for node in tree.find_all(exp.Table)
+        if not isinstance(node.this, exp.Func) and not is_cte_reference(node)
+    ]
+    if sources:
+        for column, constant in list(_comparisons(tree)):
+            own = [table for alias, table in sources if alias == column.table]
+            tables = tuple(dict.fromkeys(own or (table for _, table in sources)))
+            mark = _mark(holes, Compared(column.name, tables))
+            constant.replace(exp.Var(this=constant.sql("duckdb") + mark))
+    return tuple(holes)
+
+
+def _mark(holes: list[TypeHole], hole: TypeHole) -> str:
+    holes.append(hole)
+    return f"\x00t{len(holes) - 1}\x00"
+
+
+def _comparisons(tree: exp.Expr) -> Iterator[tuple[exp.Column, exp.Expr]]:
+    """Columns with the constants that they are compared with."""
+    for node in tree.find_all(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between):
+        match node:
+            case exp.In():
+                others = node.expressions
+            case exp.Between():
+                others = [node.args["low"], node.args["high"]]
+            case _:
+                others = [node.expression]
+                if isinstance(node.expression, exp.Column) and _is_constant(node.this):
+                    yield node.expression, node.this
+        if isinstance(node.this, exp.Column) and isinstance(node.this.this, exp.Identifier):
+            yield from ((node.this, other) for other in others if _is_constant(other))
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Parameter) or (isinstance(node, exp.Literal) and node.is_string)
+
+
+def fill_types(parts: Sequence[str], types: Sequence[str]) -> str:
+    return TYPE_HOLES.sub(lambda hole: types[int(hole[1])], "".join(parts))
+
+
+def bind_types(holes: Sequence[TypeHole], port: TransactionPort, find: FindTable | None = None) -> list[str] | None:
+    """The texts for holes; None where none of them matters."""
+    if not holes or not (port.has_enums or any(isinstance(hole, UserCast) for hole in holes)):
+        return None
+    known = find or port.relation
+    return [_cast_type(hole, port) if isinstance(hole, UserCast) else _compared(hole, port, known) for hole in holes]
+
+
+def _cast_type(hole: UserCast, port: TransactionPort) -> str:
+    return labels_of(find_enum(hole.name, port)).duckdb
+
+
+def find_enum(name: RelationName, port: TransactionPort) -> EnumType:
+    found = {(o.schema, o.name): o for o in port.objects() if isinstance(o, EnumType)}
+    for schema in port.search_path if name.schema is None else (name.schema,):
+        if (schema, name.name) in found:
+            return found[schema, name.name]
+    raise errors.UndefinedObject(kind="type", name=name)
+
+
+def _compared(hole: Compared, port: TransactionPort, find: FindTable) -> str:
+    """Nothing where it is not certain that the column is of one enum type: DuckDB then compares texts."""
+    enums: set[int] = set()
+    for schema, name in hole.tables:
+        table = _find(schema, name, find)
+        column = table.column_by_name.get(hole.column) if table is not None else None
+        if column is not None:
+            enums.add(column.type.enum)
+    type_ = port.object_by_id(DescriptorId(enums.pop())) if len(enums) == 1 else None
+    return f"::{labels_of(type_).duckdb}" if isinstance(type_, EnumType) else ""
+
+
+def _find(schema: str | None, name: str, find: FindTable) -> Table | None:
+    try:
+        found = find(schema, name)
+    except errors.UndefinedTable:
+        # A view of the system, or rows that the statement hands over.
+        return None
+    return found if isinstance(found, Table) else None
+
+
+def enum_types(port: TransactionPort) -> dict[str, SqlType]:
+    """The types of columns for what DuckDB calls the types of labels."""
+    enums = [found for found in port.objects() if isinstance(found, EnumType)]
+    return {labels_of(enum).duckdb: SqlType(TEXT.kind, enum=enum.id) for enum in reversed(enums) if enum.values}
