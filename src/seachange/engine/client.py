@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from seachange.engine.advisory import AdvisoryLocks
 from seachange.engine.interrupts import Interrupts
 from seachange.engine.sequences import DrawnValues
+from seachange.engine.temporary import TemporaryTables
 
 
 @dataclass(slots=True)
@@ -18,6 +19,7 @@ class Client:
     interrupts: Interrupts = field(default_factory=Interrupts)
     advisory: AdvisoryLocks = field(default_factory=AdvisoryLocks)
     drawn: DrawnValues = field(default_factory=DrawnValues)
+    temporary: TemporaryTables = field(default_factory=TemporaryTables)
 
     @property
     def name(self) -> str:

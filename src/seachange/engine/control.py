@@ -166,6 +166,8 @@ def _discard(session: SessionState, statement: Discard) -> Result:
         session.settings.reset(None)
         session.prepared.remove(None)
         session.unlock_advisory()
+    if statement.what in ("all", "temp", "temporary"):
+        session.drop_temporary()
     return Result(f"DISCARD {statement.what.upper()}")
 
 

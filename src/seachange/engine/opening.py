@@ -15,6 +15,7 @@ from seachange.engine.node import Node
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.queueing import begin_queued
 from seachange.engine.settings_file import read_settings
+from seachange.engine.temporary_left import drop_left
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.opening import open_files
@@ -55,6 +56,7 @@ def open_node(
     )
     node = Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us)
     node.jobs.begin = partial(begin_queued, node)
+    drop_left(node)
     return node
 
 

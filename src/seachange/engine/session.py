@@ -28,6 +28,7 @@ from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.model.relation import RelationName
 from seachange.model.search_path import parse_path
+from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import in_zone, session_zone
 from seachange.runtime.faults import reach
 from seachange.sql.busy import Busy
@@ -38,6 +39,7 @@ from seachange.sql.execute import Prepared, prepare, run_statement
 from seachange.sql.parse import TreeStatement
 from seachange.sql.result import Result, show_in_zone
 from seachange.sql.settings import PIPELINE_SETTINGS, SessionSettings, parse_as_of, parse_duration_ms, parse_size
+from seachange.storage.plan import quote
 
 # How often a statement that stands for itself is run again when it meets a conflict.
 RETRIES_MAX = 20
@@ -73,9 +75,16 @@ class Session:
 
     def close(self) -> None:
         self.rollback()
+        self.drop_temporary()
         self.unlock_advisory()
         self.node.retention.leave(self.settings)
         self._duck.close()
+
+    def drop_temporary(self) -> None:
+        """Drops the temporary tables of the session; if that cannot be, others do once its node is gone."""
+        with suppress(errors.Error):
+            for name in self.client.temporary.names(self.node.epoch.schemas.newest.by_id.values()):
+                self.execute(f"drop table if exists {OWN_SCHEMA}.{quote(name)} cascade")
 
     def interrupt(self) -> None:
         """Cancels the running statement; may be called from another thread."""
@@ -228,8 +237,14 @@ class Session:
             raise errors.SerializationFailure(detail=f"job {jobs} has changed the object since the snapshot was taken")
 
     def _tell(self, transaction: Transaction) -> None:
-        transaction.search_path = parse_path(self.settings.get("search_path"), self.user)
+        transaction.search_path = self._path()
         self._duck.ask(transaction.known)
+
+    def _path(self) -> tuple[str, ...]:
+        path = parse_path(self.settings.get("search_path"), self.user)
+        own = self.client.temporary.schema
+        # Looked into first, whether the path names it or not.
+        return path if own is None else (own, *(name for name in path if name != OWN_SCHEMA))
 
     def _guarded(self, work: Callable[[], T]) -> T:
         """A statement with all that belongs to it, commit and repetitions too: it can be cancelled, and has limits."""
@@ -303,6 +318,10 @@ class Session:
         reach("job.created")
 
     def _settle(self, transaction: Transaction) -> None:
+        if self.client.temporary.on_commit:
+            for statement in self.client.temporary.statements(transaction):
+                (prepared,) = prepare(statement)
+                run_statement(prepared, labelled(transaction), self._duck, (), self.notices)
         if transaction.commit() is not None:
             self.is_settled = True
 
@@ -329,7 +348,7 @@ class Session:
             as_of = self.node.sequence_at((as_of - _EPOCH) // _MICROSECOND)
         seq = None if as_of is None else Seq(as_of)
         transaction = self.node.begin(self._isolation(), seq, self.client, may_write and not self.read_only)
-        transaction.search_path = parse_path(self.settings.get("search_path"), self.user)
+        transaction.search_path = self._path()
         # A session waits, and runs a statement again.
         transaction.claims.waits = True
         try:

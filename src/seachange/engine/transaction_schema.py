@@ -28,6 +28,8 @@ from seachange.model.jobs import JobChange, JobId, JobRecord
 from seachange.model.objects import DEFAULT_SCHEMA, Descriptor, EnumType
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
+from seachange.model.statements import OnCommit
+from seachange.model.temporary import OWN_SCHEMA, schema_of_session
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
 from seachange.sql.template import SESSION_SCHEMA
 
@@ -149,8 +151,27 @@ class TransactionSchema:
 
     # Tables.
 
+    @property
+    def temporary_schema(self) -> str | None:
+        return self.client.temporary.schema
+
+    def begin_temporary(self) -> None:
+        temporary = self.client.temporary
+        if temporary.schema is None:
+            temporary.schema = schema_of_session(self.epoch.epoch, self.client.actor)
+        if temporary.schema not in self.search_path:
+            self.search_path = (temporary.schema, *self.search_path)
+
+    def changes_table(self, table: Table) -> bool:
+        return self.pending.changes(table)
+
+    def note_temporary(self, table: Table, on_commit: OnCommit) -> None:
+        self.client.temporary.on_commit[table.id] = on_commit
+
     def relation(self, schema: str | None, name: str) -> Relation:
         committed = self.epoch.schema(self.snapshot)
+        if schema == OWN_SCHEMA:
+            schema = self.client.temporary.schema or OWN_SCHEMA
         for each in self.search_path if schema is None else (schema,):
             found = self.pending.find(each, name, committed)
             if found is not None:

@@ -322,6 +322,20 @@ class CreateTableAs:
     with_data: bool = True
 
 
+class OnCommit(StrEnum):
+    """What becomes of a temporary table, or of its rows, when a transaction is committed."""
+
+    PRESERVE = "preserve"
+    DELETE = "delete"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTemporary:
+    create: CreateTable | CreateTableAs
+    on_commit: OnCommit = OnCommit.PRESERVE
+
+
 @dataclass(frozen=True, slots=True)
 class DropTable:
     tables: tuple[RelationName, ...]
@@ -512,4 +526,4 @@ CursorStatement = DeclareCursor | FetchCursor | CloseCursor
 TableStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
 DdlStatement = TableStatement | ObjectStatement
 SessionStatement = TransactionStatement | SettingStatement | PreparedStatement | CursorStatement
-Statement = SessionStatement | DdlStatement | CreateTableAs | Explain
+Statement = SessionStatement | DdlStatement | CreateTableAs | CreateTemporary | Explain

@@ -11,7 +11,8 @@ from typing import Any
 
 from seachange import errors
 from seachange.model.coercion import check_characters
-from seachange.model.statements import CreateTableAs, DdlStatement, Explain
+from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement, Explain
+from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import session_zone
 from seachange.sql.create_as import run_create_as
 from seachange.sql.ddl.tags import command_tag
@@ -25,6 +26,7 @@ from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result
 from seachange.sql.schema_change import run_ddl
 from seachange.sql.sequence_calls import find_calls
+from seachange.sql.temporary import localize
 
 _PREPARED_MAX = 2048
 # Longer texts hold data rather than a form of statement that comes again: they are not kept.
@@ -59,6 +61,8 @@ def _command(parsed: Parsed) -> str:
         # It is run: in a transaction that may not write, it is refused as such.
         (explained, *_) = parse_script(parsed.query)
         return _command(explained)
+    if isinstance(parsed, CreateTemporary):
+        return _command(parsed.create)
     if isinstance(parsed, CreateTableAs):
         return "CREATE TABLE AS"
     return command_tag(parsed) if isinstance(parsed, DdlStatement) else ""
@@ -89,20 +93,33 @@ def run_statement(
     try:
         if isinstance(prepared.parsed, TreeStatement):
             return _run_tree(prepared, prepared.parsed, port, duck, values)
-        if isinstance(prepared.parsed, CreateTableAs):
-            return run_create_as(prepared.parsed, port, duck, notices)
         if isinstance(prepared.parsed, Explain):
             return run_explain(prepared.parsed, port, duck, values)
-        first, *others = expand_likes(prepared.parsed, port)  # type: ignore[arg-type]
-        result = run_ddl(first, prepared.text, port, duck, notices)
-        for other in others:
-            run_ddl(other, prepared.text, port, duck, notices)
-        return result
+        if isinstance(prepared.parsed, CreateTemporary):
+            name = prepared.parsed.create.table.name
+            port.begin_temporary()
+            result = _run_definition(prepared.parsed.create, prepared.text, port, duck, notices)
+            port.note_temporary(port.table(OWN_SCHEMA, name), prepared.parsed.on_commit)
+            return result
+        return _run_definition(prepared.parsed, prepared.text, port, duck, notices)  # type: ignore[arg-type]
     except BaseException:
         port.reset(mark)
         raise
     finally:
         duck.serve(None)
+
+
+def _run_definition(
+    statement: DdlStatement | CreateTableAs, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]
+) -> Result:
+    statement = localize(statement, port.temporary_schema)
+    if isinstance(statement, CreateTableAs):
+        return run_create_as(statement, port, duck, notices)
+    first, *others = expand_likes(statement, port)
+    result = run_ddl(first, text, port, duck, notices)
+    for other in others:
+        run_ddl(other, text, port, duck, notices)
+    return result
 
 
 def _run_tree(

@@ -22,6 +22,7 @@ from seachange.model.references import Reference
 from seachange.model.relation import RelationName
 from seachange.model.scan import Scan, ScanFacts
 from seachange.model.sequences import SequenceState
+from seachange.model.statements import OnCommit
 from seachange.planner.catalog import TableSize
 from seachange.planner.plan import Change
 from seachange.planner.stages import Phase, Progress
@@ -68,6 +69,16 @@ class TransactionPort(Protocol):
     @property
     def current_schema(self) -> str | None:
         """The first of them that exists."""
+
+    @property
+    def temporary_schema(self) -> str | None:
+        """That of the session's temporary tables, once it has had any."""
+
+    def begin_temporary(self) -> None:
+        """The session is about to create a temporary table."""
+
+    def note_temporary(self, table: Table, on_commit: OnCommit) -> None:
+        """The session has created one."""
 
     def relation(self, schema: str | None, name: str) -> Table | SequenceObject | View:
         """The same of any kind."""

@@ -22,6 +22,7 @@ from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Descriptor
 from seachange.model.relation import RelationName
 from seachange.model.states import State
 from seachange.model.targets import Goal, Status, Target
+from seachange.model.temporary import is_temporary
 from seachange.planner.builders.directory import Directory, Found
 from seachange.planner.catalog import Catalog
 from seachange.planner.graph import field_values
@@ -238,7 +239,8 @@ class Draft:
         return None
 
     def has_schema(self, schema: str) -> bool:
-        return schema == DEFAULT_SCHEMA or self.directory.find_space(ObjectKind.SCHEMA, schema) is not None
+        always = schema == DEFAULT_SCHEMA or is_temporary(schema)
+        return always or self.directory.find_space(ObjectKind.SCHEMA, schema) is not None
 
     def schemas_of(self, name: RelationName) -> list[str]:
         """Where a name is looked for."""
@@ -249,7 +251,7 @@ class Draft:
     def schema_of(self, name: RelationName) -> str:
         """Where an object of that name is created."""
         if name.schema is None:
-            schemas = self.schemas_of(name)
+            schemas = [schema for schema in self.schemas_of(name) if not is_temporary(schema)]
             if not schemas:
                 raise errors.NoSchemaSelected()
             return schemas[0]

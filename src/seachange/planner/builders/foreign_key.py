@@ -9,6 +9,7 @@ from seachange.model import elements
 from seachange.model.ids import ColumnId, TableId
 from seachange.model.statements import ForeignKeyDefinition
 from seachange.model.targets import Goal
+from seachange.model.temporary import is_temporary
 from seachange.model.types import Kind, SqlType
 from seachange.planner.builders.draft import Draft
 from seachange.planner.names import choose_name
@@ -22,6 +23,9 @@ _FAMILIES: tuple[frozenset[Kind], ...] = (
 
 def add_foreign_key(draft: Draft, table_id: TableId, rule: ForeignKeyDefinition, taken: Container[str]) -> None:
     parent_id = draft.table(rule.parent)
+    if is_temporary(draft.schema_named(parent_id)) is not is_temporary(draft.schema_named(table_id)):
+        detail = "temporary tables refer only to temporary tables, and others not to them"
+        raise errors.InvalidTableDefinition(name=draft.name_of(table_id), detail=detail)
     columns = [draft.column(table_id, name) for name in rule.columns]
     index, referred = _find_key(draft, parent_id, rule)
     if len(columns) != len(referred):

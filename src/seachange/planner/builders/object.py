@@ -8,6 +8,7 @@ from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import DescriptorId
 from seachange.model.object_statements import ChangeOwner, MoveObject, ObjectKind, RenameObject
+from seachange.model.temporary import is_temporary
 from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import ALWAYS, Kinds, find_object, refuse_taken
@@ -96,6 +97,10 @@ def move_object(draft: Draft, statement: MoveObject) -> None:
         return
     if not draft.has_schema(statement.schema):
         raise errors.InvalidSchemaName(name=statement.schema)
+    if is_temporary(statement.schema) or is_temporary(draft.schema_named(found.id)):
+        raise errors.FeatureNotSupported(
+            feature="moving objects into or out of temporary schemas", instead="CREATE TABLE ... AS copies a table."
+        )
     draft.load_all()
     if found.kind is ObjectKind.SEQUENCE and draft.select(elements.SequenceOwner, sequence_id=found.id):
         raise errors.FeatureNotSupported(

@@ -15,6 +15,7 @@ from seachange.model import elements
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_statements import CreateView, ObjectKind
 from seachange.model.relation import RelationName
+from seachange.model.temporary import is_temporary
 from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import refuse_taken
@@ -93,6 +94,8 @@ def _relation(draft: Draft, name: RelationName) -> DescriptorId:
         raise errors.FeatureNotSupported(feature="a view of a sequence", instead="Views read tables and other views.")
     if found.kind not in _READABLE:
         raise errors.WrongObjectType(name=name, kind="table or view")
+    if is_temporary(draft.schema_named(found.id)):
+        raise errors.FeatureNotSupported(feature=f"a view of temporary table {name}", instead="Use a WITH query.")
     return found.id
 
 

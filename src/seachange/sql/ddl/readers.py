@@ -7,7 +7,7 @@ from functools import partial
 
 from seachange import errors
 from seachange.model.object_statements import ObjectKind
-from seachange.model.statements import CreateTableAs, DdlStatement
+from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement
 from seachange.sql.ddl.alter_table import read_alter_table
 from seachange.sql.ddl.comment import read_comment
 from seachange.sql.ddl.enum_type import read_alter_type, read_create_type
@@ -16,12 +16,23 @@ from seachange.sql.ddl.object import read_drop_objects
 from seachange.sql.ddl.privilege import read_grant, read_revoke
 from seachange.sql.ddl.schema import read_alter_database, read_alter_schema, read_create_database, read_create_schema
 from seachange.sql.ddl.sequence import read_alter_sequence, read_create_sequence
-from seachange.sql.ddl.table import read_create_table, read_drop_table, read_truncate, read_undrop_table
+from seachange.sql.ddl.table import (
+    read_create_table,
+    read_create_temporary,
+    read_drop_table,
+    read_truncate,
+    read_undrop_table,
+)
 from seachange.sql.ddl.view import read_alter_view, read_create_view, read_replace_view
 from seachange.sql.tokens import Reader
 
-DDL_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], DdlStatement | CreateTableAs]], ...] = (
+_TEMPORARY = tuple((*scope, word) for scope in ((), ("local",), ("global",)) for word in ("temp", "temporary"))
+
+DDL_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], DdlStatement | CreateTableAs | CreateTemporary]], ...] = (
     (("create", "table"), read_create_table),
+    # Nothing is lost in a crash, which is more than it asks for.
+    (("create", "unlogged", "table"), read_create_table),
+    *((("create", *words, "table"), read_create_temporary) for words in _TEMPORARY),
     (("drop", "table"), read_drop_table),
     (("alter", "table"), read_alter_table),
     (("truncate",), read_truncate),
@@ -61,7 +72,7 @@ _REFUSED: dict[str, str] = {
     **dict.fromkeys(("trigger", "rule"), _TRIGGERS),
     **dict.fromkeys(("operator", "cast", "conversion", "collation", "text"), "The built-in ones are all there are."),
     **dict.fromkeys(("foreign", "server", "publication", "subscription"), "Load the data with INSERT or COPY."),
-    **dict.fromkeys(("temp", "temporary", "unlogged"), "Create a table, and drop it afterwards."),
+    **dict.fromkeys(("temp", "temporary", "unlogged"), "Temporary tables are all there is of these."),
     "extension": "There are no extensions: leave the statement out.",
     "domain": "Use the type itself, with a CHECK on each column.",
     "policy": "Use views, and privileges on them.",

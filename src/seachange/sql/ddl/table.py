@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 from seachange import errors
@@ -12,10 +13,13 @@ from seachange.model.statements import (
     ColumnDefinition,
     CreateTable,
     CreateTableAs,
+    CreateTemporary,
     DropTable,
     KeyDefinition,
     LikeClause,
+    OnCommit,
 )
+from seachange.model.temporary import OWN_SCHEMA
 from seachange.sql.ddl.column import read_column
 from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_table_constraint
 from seachange.sql.ddl.names import read_list, read_relation, read_relations
@@ -44,18 +48,49 @@ _FORMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("without",), "an option after the list of columns", "Leave it out."),
     (("using",), "a table access method", "Leave it out."),
     (("tablespace",), "a tablespace", "Leave it out."),
-    (("on", "commit"), "a temporary table", "Create a table, and drop it afterwards."),
+    (("on", "commit"), "ON COMMIT of a table that stays", "Create a temporary table."),
 )
 
 
+def read_create_temporary(reader: Reader) -> CreateTemporary:
+    actions: list[OnCommit] = []
+    create = _read_table(reader, lambda: actions.extend(_take_on_commit(reader)))
+    if create.table.schema not in (None, OWN_SCHEMA):
+        raise errors.InvalidTableDefinition(
+            name=create.table, detail="a temporary table is in no schema but that of its session"
+        )
+    own = replace(create, table=RelationName(OWN_SCHEMA, create.table.name))
+    return CreateTemporary(own, actions[0] if actions else OnCommit.PRESERVE)
+
+
+def _take_on_commit(reader: Reader) -> list[OnCommit]:
+    if not reader.take("on", "commit"):
+        return []
+    action = OnCommit.DROP if reader.take("drop") else None
+    if action is None:
+        word = reader.take_any("preserve", "delete")
+        if word is None:
+            raise reader.problem()
+        reader.expect("rows")
+        action = OnCommit(word)
+    return [action]
+
+
 def read_create_table(reader: Reader) -> CreateTable | CreateTableAs:
+    return _read_table(reader, lambda: None)
+
+
+def _read_table(reader: Reader, take_option: Callable[[], None]) -> CreateTable | CreateTableAs:
+    """`take_option` reads what may follow the list of columns."""
     if_not_exists = reader.take("if", "not", "exists")
     table = read_relation(reader)
+    take_option()
     if reader.at("as") or _is_name_list(reader):
         return _read_create_as(reader, table, if_not_exists)
     if not reader.at_symbol("("):
         raise _refuse_form(reader)
     columns, constraints, likes = _read_elements(reader)
+    take_option()
     if not reader.at_end:
         raise _refuse_form(reader)
     primary = constraints.primary
