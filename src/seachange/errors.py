@@ -296,6 +296,11 @@ class CharacterNotInRepertoire(DataError):
     message = "a text value cannot contain the character with code 0"
 
 
+class UntranslatableCharacter(DataError):
+    sqlstate = "22P05"
+    message = "\\u0000 cannot be converted to text"
+
+
 class UnpairedSurrogate(DataError):
     sqlstate = "22021"
     message = "a text value cannot contain one half of a surrogate pair, which is no character"

@@ -60,7 +60,8 @@ def test_accepted(type_, value, stored):
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_null_stays_null(kind):
-    assert coerce(SqlType(kind, 10, 2), None) is None
+    element = SqlType(Kind.TEXT) if kind is Kind.ARRAY else None
+    assert coerce(SqlType(kind, 10, 2, element=element), None) is None
 
 
 def test_numeric_has_its_scale():

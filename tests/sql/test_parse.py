@@ -31,7 +31,7 @@ from seachange.model.statements import (
     SetTransaction,
     ShowSetting,
 )
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
+from seachange.model.types import BIGINT, TEXT, Kind, SqlType, array_of
 from seachange.sql.parse import TreeStatement, parse_script
 from seachange.sql.tokens import is_complete
 
@@ -148,7 +148,17 @@ def test_key_columns_are_not_null():
         ("real", SqlType(Kind.REAL)),
         ("double precision", SqlType(Kind.DOUBLE)),
         ("float8", SqlType(Kind.DOUBLE)),
-        ("decimal", SqlType(Kind.NUMERIC, 38, 18)),
+        ("decimal", SqlType(Kind.NUMERIC)),
+        ("int[]", array_of(SqlType(Kind.INTEGER))),
+        ("varchar(3)[4]", array_of(SqlType(Kind.VARCHAR, length=3))),
+        ("text array", array_of(SqlType(Kind.TEXT))),
+        ("char", SqlType(Kind.CHAR, length=1)),
+        ("character(7)", SqlType(Kind.CHAR, length=7)),
+        ("timestamp(3) with time zone", SqlType(Kind.TIMESTAMPTZ, scale=3)),
+        ("time(0)", SqlType(Kind.TIME, scale=6)),
+        ("float(24)", SqlType(Kind.REAL)),
+        ("float(25)", SqlType(Kind.DOUBLE)),
+        ("jsonb", SqlType(Kind.JSONB)),
         ("numeric(5)", SqlType(Kind.NUMERIC, 5, 0)),
         ("text", TEXT),
         ("varchar", SqlType(Kind.VARCHAR)),
@@ -185,8 +195,9 @@ def test_type(spelling, type_):
         ("set x", "42601"),
         ("commit now", "42601"),
         ("create table t (a int primary key, b int primary key)", "42P16"),
-        ("create table t (a numeric(39))", "22023"),
-        ("create table t (a int[])", "0A000"),
+        ("create table t (a numeric(39))", "0A000"),
+        ("create table t (a numeric(0))", "22023"),
+        ("create table t (a int[][])", "0A000"),
         ("create table t (a int check (select true))", "0A000"),
         ("create table t (a int check (a > (select 1)))", "0A000"),
         ("create table t (a int check (sum(a) > 1))", "42803"),

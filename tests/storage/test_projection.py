@@ -80,6 +80,7 @@ def test_a_frozen_value_of_any_type(data: st.DataObject):
 @pytest.mark.parametrize(("old", "new"), sorted(WIDENINGS))
 def test_a_widened_value(old: Kind, new: Kind):
     samples = {Kind.SMALLINT: -5, Kind.INTEGER: 1 << 30, Kind.REAL: 0.10000000149011612, Kind.VARCHAR: "é"}
+    samples |= {Kind.NAME: "é", Kind.OID: (1 << 32) - 1, Kind.JSONB: "[1, 2]"}
     stored = ((ColumnId(1), SqlType(old)),)
     columns = [column(1, SqlType(new))]
     row = (samples[old],)

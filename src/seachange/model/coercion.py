@@ -17,8 +17,11 @@ from typing import Any
 from uuid import UUID
 
 from seachange import errors
+from seachange.model.array_text import parse_array
+from seachange.model.interval import Interval, canonical_interval, from_timedelta, parse_interval
+from seachange.model.json_text import normalize_json, parse_json, show_json
 from seachange.model.timezone import UTC, find_zone, session_zone
-from seachange.model.types import Kind, SqlType
+from seachange.model.types import NAME_BYTES_MAX, Kind, SqlType
 
 Coercer = Callable[[Any], Any]
 
@@ -28,9 +31,12 @@ _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 _LOOSE_DATE = re.compile(r"\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(.*)", re.DOTALL)
 _BYTEA_ESCAPE = re.compile(r"\\(\\|[0-3][0-7]{2})|[^\\]", re.DOTALL)
+_OID_MASK = (1 << 32) - 1
 _TRUE = frozenset({"t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"})
 _FALSE = frozenset({"f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"})
 _SPECIAL_FLOATS = {sign + word: float(sign + word) for sign in ("", "+", "-") for word in ("inf", "infinity", "nan")}
+_MICROSECOND = dt.timedelta(microseconds=1)
+_DAY_MICROSECONDS = 86_400_000_000
 _float32 = struct.Struct("<f")
 # The default context keeps 28 digits; a numeric may have 38.
 _WIDE = Context(prec=100)
@@ -97,6 +103,17 @@ def _integer(type_: SqlType) -> Coercer:
     return convert
 
 
+def _oid(type_: SqlType) -> Coercer:
+    def convert(value: Any) -> int:
+        number = value if type(value) is int else _to_integer(type_, value)
+        # Numbers below zero are those of 32 bits without a sign.
+        if not -(1 << 31) <= number < 1 << 32:
+            raise _out_of_range(type_, value)
+        return number & _OID_MASK
+
+    return convert
+
+
 def _to_integer(type_: SqlType, value: Any) -> int:
     if isinstance(value, str):
         if not _INTEGER.fullmatch(value):
@@ -147,8 +164,9 @@ def _to_float(type_: SqlType, value: Any) -> float:
 
 
 def _numeric(type_: SqlType) -> Coercer:
-    step = Decimal(1).scaleb(-type_.scale)
-    limit = Decimal(10) ** (type_.precision - type_.scale)
+    precision, scale = type_.digits
+    step = Decimal(1).scaleb(-scale)
+    limit = Decimal(10) ** (precision - scale)
 
     def convert(value: Any) -> Decimal:
         number = value if isinstance(value, Decimal) else _to_decimal(type_, value)
@@ -205,6 +223,17 @@ def _text(type_: SqlType, zone: dt.tzinfo) -> Coercer:
     return convert
 
 
+def _char(type_: SqlType, zone: dt.tzinfo) -> Coercer:
+    """Without the spaces at its end, which do not count: it gets them back where it is shown."""
+    convert = _text(type_, zone)
+    return lambda value: convert(value).rstrip(" ")
+
+
+def _name(type_: SqlType, zone: dt.tzinfo) -> Coercer:
+    convert = _text(type_, zone)
+    return lambda value: convert(value).encode()[:NAME_BYTES_MAX].decode(errors="ignore")
+
+
 def _to_text(type_: SqlType, value: Any, zone: dt.tzinfo) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -213,7 +242,7 @@ def _to_text(type_: SqlType, value: Any, zone: dt.tzinfo) -> str:
             return value.isoformat(sep=" ")
         # An offset of whole hours is written without minutes.
         return value.astimezone(zone).isoformat(sep=" ").removesuffix(":00")
-    if isinstance(value, str | int | Decimal | UUID):
+    if isinstance(value, str | int | Decimal | UUID | Interval):
         return str(value)
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
@@ -292,7 +321,25 @@ def _date(type_: SqlType, zone: dt.tzinfo) -> Coercer:
     return convert
 
 
+def _round_time(value: dt.time, step: int) -> dt.time:
+    if value.microsecond % step == 0:
+        return value
+    # What would be midnight stays below it: our times end there.
+    whole = _since_midnight(value) // _MICROSECOND
+    rounded = min((whole + step // 2) // step * step, _DAY_MICROSECONDS - step)
+    return (dt.datetime.min + rounded * _MICROSECOND).time()
+
+
+def _round_moment(value: dt.datetime, step: int) -> dt.datetime:
+    rest = value.microsecond % step
+    if rest == 0:
+        return value
+    return value + (step - rest if rest * 2 >= step else -rest) * _MICROSECOND
+
+
 def _time(type_: SqlType, zone: dt.tzinfo) -> Coercer:
+    step = 10**type_.scale
+
     def convert(value: Any) -> dt.time:
         if isinstance(value, str):
             value = _parse_time(dt.time.fromisoformat, type_, value)
@@ -300,27 +347,29 @@ def _time(type_: SqlType, zone: dt.tzinfo) -> Coercer:
             value = _local(value, zone).time()
         if not isinstance(value, dt.time):
             raise _mismatch(type_, value)
-        return value.replace(tzinfo=None)
+        return _round_time(value.replace(tzinfo=None), step)
 
     return convert
 
 
 def _timestamp(type_: SqlType, zone: dt.tzinfo) -> Coercer:
     with_zone = type_.kind is Kind.TIMESTAMPTZ
+    step = 10**type_.scale
 
     def convert(value: Any) -> dt.datetime:
         if isinstance(value, str):
             value = _parse_time(dt.datetime.fromisoformat, type_, value)
             if not with_zone:
                 # A zone in the text of a timestamp without one is ignored, as in PostgreSQL.
-                return value.replace(tzinfo=None)  # type: ignore[no-any-return]
+                return _round_moment(value.replace(tzinfo=None), step)
         elif isinstance(value, dt.date) and not isinstance(value, dt.datetime):
             value = dt.datetime(value.year, value.month, value.day)
         if not isinstance(value, dt.datetime):
             raise _mismatch(type_, value)
         if not with_zone:
-            return _local(value, zone)
-        return (value.replace(tzinfo=zone) if value.tzinfo is None else value).astimezone(dt.UTC)
+            return _round_moment(_local(value, zone), step)
+        moment = (value.replace(tzinfo=zone) if value.tzinfo is None else value).astimezone(dt.UTC)
+        return _round_moment(moment, step)
 
     return convert
 
@@ -339,6 +388,69 @@ def _uuid(type_: SqlType) -> Coercer:
     return convert
 
 
+def _interval(type_: SqlType) -> Coercer:
+    def convert(value: Any) -> str:
+        if isinstance(value, str):
+            return canonical_interval(parse_interval(value))
+        if isinstance(value, Interval):
+            return canonical_interval(parse_interval(str(value)))
+        if isinstance(value, dt.timedelta):
+            return canonical_interval(from_timedelta(value))
+        if isinstance(value, dt.time):
+            return canonical_interval(from_timedelta(_since_midnight(value)))
+        raise _mismatch(type_, value)
+
+    return convert
+
+
+def _since_midnight(value: dt.time) -> dt.timedelta:
+    return dt.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond)
+
+
+def _json(type_: SqlType) -> Coercer:
+    def convert(value: Any) -> str:
+        if isinstance(value, str):
+            check_characters(value)
+            parse_json(value)
+            return value
+        if not isinstance(value, dict | list):
+            raise _mismatch(type_, value)
+        return show_json(value)
+
+    return convert
+
+
+def _jsonb(type_: SqlType) -> Coercer:
+    def convert(value: Any) -> str:
+        if not isinstance(value, str | dict | list):
+            raise _mismatch(type_, value)
+        text = normalize_json(value if isinstance(value, str) else show_json(value))
+        check_characters(text)
+        return text
+
+    return convert
+
+
+def _array(type_: SqlType, zone: dt.tzinfo) -> Coercer:
+    assert type_.element is not None
+    kind = type_.element.kind
+    builder = _ZONED.get(kind)
+    convert_element = builder(type_.element, zone) if builder is not None else _BUILDERS[kind](type_.element)
+
+    def convert(value: Any) -> list[Any]:
+        given = parse_array(value) if isinstance(value, str) else value
+        if not isinstance(given, list | tuple):
+            raise _mismatch(type_, value)
+        if any(isinstance(element, list) for element in given) and kind not in _DOCUMENTS:
+            raise errors.FeatureNotSupported(feature="an array of several dimensions", instead="Use jsonb.")
+        converted = [None if element is None else convert_element(element) for element in given]
+        # As they are stored.
+        return [None if v is None else str(v) for v in converted] if kind is Kind.UUID else converted
+
+    return convert
+
+
+_DOCUMENTS = frozenset({Kind.JSON, Kind.JSONB})
 _BUILDERS: dict[Kind, Callable[[SqlType], Coercer]] = {
     Kind.BOOLEAN: _boolean,
     Kind.SMALLINT: _integer,
@@ -349,11 +461,18 @@ _BUILDERS: dict[Kind, Callable[[SqlType], Coercer]] = {
     Kind.NUMERIC: _numeric,
     Kind.BYTEA: _bytea,
     Kind.UUID: _uuid,
+    Kind.OID: _oid,
+    Kind.INTERVAL: _interval,
+    Kind.JSON: _json,
+    Kind.JSONB: _jsonb,
 }
 # These depend on a time zone.
 _ZONED: dict[Kind, Callable[[SqlType, dt.tzinfo], Coercer]] = {
     Kind.TEXT: _text,
     Kind.VARCHAR: _text,
+    Kind.CHAR: _char,
+    Kind.NAME: _name,
+    Kind.ARRAY: _array,
     Kind.DATE: _date,
     Kind.TIME: _time,
     Kind.TIMESTAMP: _timestamp,

@@ -61,11 +61,14 @@ def decode_table(text: str) -> Table:
 
 
 def _type(type_: SqlType) -> list[Any]:
-    return [type_.kind.value, type_.precision, type_.scale, type_.length, type_.enum]
+    body: list[Any] = [type_.kind.value, type_.precision, type_.scale, type_.length, type_.enum]
+    return body if type_.element is None else [*body, _type(type_.element)]
 
 
 def _read_type(body: list[Any]) -> SqlType:
-    return SqlType(Kind(body[0]), *body[1:])
+    element = _read_type(body[5]) if len(body) > 5 else None
+    precision, scale, length, enum = (*body[1:5], 0, 0, 0, 0)[:4]
+    return SqlType(Kind(body[0]), precision, scale, length, enum, element)
 
 
 def _column(column: Column) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from seachange.model.types import Kind, SqlType
+from seachange.model.array_text import parse_array, show_array
+from seachange.model.types import TEXT, Kind, SqlType
 
 _PARSERS: dict[Kind, Callable[[str], Any]] = {
     Kind.BOOLEAN: lambda text: text in ("true", "t", "1"),
@@ -26,6 +27,12 @@ _PARSERS: dict[Kind, Callable[[str], Any]] = {
     Kind.TIMESTAMP: dt.datetime.fromisoformat,
     Kind.TIMESTAMPTZ: dt.datetime.fromisoformat,
     Kind.UUID: UUID,
+    Kind.CHAR: str,
+    Kind.NAME: str,
+    Kind.INTERVAL: str,
+    Kind.JSON: str,
+    Kind.JSONB: str,
+    Kind.OID: int,
 }
 
 _FORMATTERS: dict[Kind, Callable[[Any], str]] = {
@@ -42,8 +49,23 @@ _FORMATTERS: dict[Kind, Callable[[Any], str]] = {
 
 def parse_canonical(type_: SqlType, text: str | None) -> Any:
     """The value whose canonical text this is; the inverse of `format_canonical`."""
-    return None if text is None else _PARSERS[type_.kind](text)
+    if text is None:
+        return None
+    if type_.element is not None:
+        element = _stored_element(type_.element)
+        return [parse_canonical(element, part) for part in parse_array(text)]
+    return _PARSERS[type_.kind](text)
 
 
 def format_canonical(type_: SqlType, value: Any) -> str | None:
-    return None if value is None else _FORMATTERS.get(type_.kind, str)(value)
+    if value is None:
+        return None
+    if type_.element is not None:
+        element = _stored_element(type_.element)
+        return show_array([format_canonical(element, part) for part in value])
+    return _FORMATTERS.get(type_.kind, str)(value)
+
+
+def _stored_element(element: SqlType) -> SqlType:
+    """An array holds UUIDs as text."""
+    return TEXT if element.kind is Kind.UUID else element

@@ -17,9 +17,9 @@ from seachange.model.descriptor import Column, Table
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId
 from seachange.model.states import State
-from seachange.model.types import SqlType
 from seachange.pipeline.naming import name_row
 from seachange.storage.arrow import column_name
+from seachange.storage.entries import as_assigned
 from seachange.storage.sorter import Sorter
 
 Translate = Callable[[Exception], errors.Error]
@@ -54,7 +54,7 @@ def computed_columns(table: Table) -> tuple[tuple[Computed, ...], tuple[Computed
         elif column.identity is not None or column.default_sequences:
             raise errors.Bug(detail=f"nothing was drawn for column {column.name} of {table.name}")
         elif column.default is not None and _is_drawn(column):
-            value = _assigned(column.default, column.type)
+            value = as_assigned(Expression(column.default, ()), column.type)
             first.append(Computed(column, f"COALESCE({column_name(column.id)}, {value})", (column.id,)))
     return tuple(first), tuple(generated)
 
@@ -77,18 +77,7 @@ def _is_drawn(column: Column) -> bool:
 
 
 def _computed(column: Column, expression: Expression) -> Computed:
-    return Computed(column, _assigned(expression.text, column.type), expression.columns)
-
-
-def _assigned(text: str, type_: SqlType) -> str:
-    """As an assignment converts it: what is too long is refused, spaces aside."""
-    value = f"CAST({text} AS {type_.duckdb})"
-    if not type_.length:
-        return value
-    return (
-        f"CASE WHEN length(rtrim({value}, ' ')) > {type_.length} THEN error('value too long for type {type_}') "
-        f"ELSE left({value}, {type_.length}) END"
-    )
+    return Computed(column, as_assigned(expression, column.type), expression.columns)
 
 
 def select_computed(source: str, columns: Sequence[Column], computed: Sequence[Computed]) -> str:

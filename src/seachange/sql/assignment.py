@@ -11,39 +11,11 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.descriptor import Column
-from seachange.model.types import Kind
+from seachange.model.types import Kind, from_duckdb
 
-_NUMBERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.REAL, Kind.DOUBLE, Kind.NUMERIC})
 _TEXTS = frozenset({Kind.TEXT, Kind.VARCHAR})
+_NUMBERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.REAL, Kind.DOUBLE, Kind.NUMERIC, Kind.OID})
 _MOMENTS = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
-
-# DuckDB's types as those of columns. Of others (lists, structs) DuckDB says whether it can convert them.
-_KINDS: dict[str, Kind] = {
-    "BOOLEAN": Kind.BOOLEAN,
-    "TINYINT": Kind.SMALLINT,
-    "UTINYINT": Kind.SMALLINT,
-    "SMALLINT": Kind.SMALLINT,
-    "USMALLINT": Kind.INTEGER,
-    "INTEGER": Kind.INTEGER,
-    "UINTEGER": Kind.BIGINT,
-    "BIGINT": Kind.BIGINT,
-    "UBIGINT": Kind.NUMERIC,
-    "HUGEINT": Kind.NUMERIC,
-    "UHUGEINT": Kind.NUMERIC,
-    "DECIMAL": Kind.NUMERIC,
-    "FLOAT": Kind.REAL,
-    "DOUBLE": Kind.DOUBLE,
-    "VARCHAR": Kind.TEXT,
-    "BLOB": Kind.BYTEA,
-    "DATE": Kind.DATE,
-    "TIME": Kind.TIME,
-    "TIMESTAMP": Kind.TIMESTAMP,
-    "TIMESTAMP_S": Kind.TIMESTAMP,
-    "TIMESTAMP_MS": Kind.TIMESTAMP,
-    "TIMESTAMP_NS": Kind.TIMESTAMP,
-    "TIMESTAMP WITH TIME ZONE": Kind.TIMESTAMPTZ,
-    "UUID": Kind.UUID,
-}
 
 # From which kinds a column takes values; a text takes all.
 _TAKEN: dict[Kind, frozenset[Kind]] = {
@@ -53,6 +25,12 @@ _TAKEN: dict[Kind, frozenset[Kind]] = {
     Kind.BOOLEAN: frozenset({Kind.BOOLEAN}),
     Kind.BYTEA: frozenset({Kind.BYTEA}),
     Kind.UUID: frozenset({Kind.UUID}),
+    Kind.OID: frozenset({Kind.OID, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT}),
+    Kind.INTERVAL: frozenset({Kind.INTERVAL, Kind.TIME}),
+    # DuckDB has texts where PostgreSQL has json, and a result of || may be one.
+    Kind.JSON: frozenset({Kind.JSON, Kind.JSONB, Kind.TEXT}),
+    Kind.JSONB: frozenset({Kind.JSON, Kind.JSONB, Kind.TEXT}),
+    Kind.ARRAY: frozenset({Kind.ARRAY}),
 }
 
 
@@ -63,11 +41,12 @@ def check_assignments(columns: Sequence[Column], duck_types: Sequence[str]) -> N
 
 
 def check_assignable(column: Column, duck_type: str) -> None:
-    known = _KINDS.get(duck_type.split("(", maxsplit=1)[0])
+    """Of types that are none of ours DuckDB says whether it can convert them."""
+    known = from_duckdb(duck_type)
     # What is computed from labels is a text: whether it is one, its value tells.
     taken = _TEXTS if column.type.enum else _TAKEN.get(column.type.kind)
-    if known is not None and taken is not None and known not in taken:
-        raise errors.NotAssignable(column=column.name, type=column.type, given=known.value)
+    if known is not None and taken is not None and known.kind not in taken:
+        raise errors.NotAssignable(column=column.name, type=column.type, given=known)
 
 
 def untyped_positions(query: exp.Expr, width: int) -> frozenset[int]:

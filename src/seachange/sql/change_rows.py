@@ -89,7 +89,7 @@ class BulkRows:
         named = [(f"o{c.id}", c) for c in self._table.columns] + [(f"n{c.id}", c) for c in assigned or ()]
         schema = pa.schema([pa.field(name, arrow_type(column.type)) for name, column in named])
         with duck.batches(query, BATCH_ROWS) as reader:
-            stream = ArrowStream(reader, schema)
+            stream = ArrowStream(reader, schema, [column.type for _, column in named])
             return stream.pass_to(lambda rows: port.change_arrow(self._table, rows, assigned))
 
     def _convert(self, sql: str, values: Sequence[Any], types: Sequence[str]) -> str:

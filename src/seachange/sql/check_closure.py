@@ -150,7 +150,7 @@ def _column(node: exp.Column, columns: Columns) -> _Value:
     if known is None or known[1].kind not in _CLASSES:
         raise _Unknown
     position, type_ = known
-    if type_.kind is Kind.NUMERIC and type_.precision > _DIGITS_MAX:
+    if type_.kind is Kind.NUMERIC and type_.digits[0] > _DIGITS_MAX:
         raise _Unknown
     if type_.kind is Kind.DOUBLE:
         return _Value(_Class.DOUBLE, _number(position))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -10,7 +9,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.statements import ColumnDefinition, CreateTable, CreateTableAs
-from seachange.model.types import NAMES, TEXT, Kind, SqlType
+from seachange.model.types import TEXT, SqlType, from_duckdb
 from seachange.sql.dml import compile_select
 from seachange.sql.duck import DuckSession
 from seachange.sql.insert_select import InsertSelect
@@ -23,16 +22,8 @@ from seachange.sql.tokens import split_script
 from seachange.sql.tree import parse_tree
 from seachange.sql.type_holes import enum_types
 
-_DECIMAL: Final = re.compile(r"DECIMAL\((\d+),(\d+)\)")
-# Columns that hold what DuckDB gives: by its types, except those of texts and numerics.
-_TYPES: Final[dict[str, SqlType]] = {
-    **{names.duckdb: SqlType(kind) for kind, names in NAMES.items() if "{" not in names.duckdb},
-    "VARCHAR": TEXT,
-    # A NULL that nothing gives a type.
-    '"NULL"': TEXT,
-    "TINYINT": SqlType(Kind.SMALLINT),
-    "HUGEINT": SqlType(Kind.NUMERIC, precision=38),
-}
+# A NULL that nothing gives a type.
+_UNTYPED: Final = '"NULL"'
 
 
 def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
@@ -79,10 +70,7 @@ def _columns(
 
 
 def _type(name: str, duck_type: str) -> SqlType:
-    decimal = _DECIMAL.fullmatch(duck_type)
-    if decimal is not None:
-        return SqlType(Kind.NUMERIC, precision=int(decimal[1]), scale=int(decimal[2]))
-    found = _TYPES.get(duck_type)
+    found = TEXT if duck_type == _UNTYPED else from_duckdb(duck_type)
     if found is None:
         raise errors.FeatureNotSupported(
             feature=f'a column "{name}" of type {duck_type.lower()}', instead="Cast it to a type that columns can have."

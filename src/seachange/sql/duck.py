@@ -14,9 +14,12 @@ import pyarrow as pa
 
 from seachange import errors
 from seachange.model.timezone import UTC
+from seachange.model.types import from_duckdb
 from seachange.sql.duck_errors import translate_error
 from seachange.sql.result import Row
 from seachange.sql.sequence_calls import SESSION, Caller, SequencePort, serve
+from seachange.storage.arrow import write_stored
+from seachange.storage.duck_functions import know_functions
 
 ZONED = "TIMESTAMP WITH TIME ZONE"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -45,6 +48,8 @@ class DuckRows:
 class DuckSession:
     # Who answers calls of sequences; most sessions have none.
     _caller: Caller | None = None
+    # A cursor with functions that nobody closes has DuckDB complain when the process ends.
+    _has_functions = False
     _port: SequencePort | None = None
     _tell: Callable[[], Mapping[str, Any]] = dict
 
@@ -99,14 +104,15 @@ class DuckSession:
 
     def _begin(self, query: DuckQuery) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Runs the query, so that rows can be fetched; gives the names and types of its columns. DuckDB makes zoned
-        datetimes only with a package that we do without: they are asked for as microseconds."""
+        datetimes only with a package that we do without: they are asked for as microseconds; and of an interval Python
+        has no more than its length."""
         wrapped = self._wrapped.get(query.sql)
         if wrapped is None:
             self._execute(query.sql, self._parameters(query))
             names, types = self._description()
-            if not any(ZONED in type_ for type_ in types):
+            if not any(map(_is_held_otherwise, types)):
                 return names, types
-            wrapped = names, types, _ask_microseconds(query.sql, types)
+            wrapped = names, types, _ask_as_held(query.sql, types)
             self._remember(query.sql, wrapped)
         names, types, sql = wrapped
         self._execute(sql, self._parameters(query))
@@ -133,10 +139,16 @@ class DuckSession:
     def _running(self, query: DuckQuery) -> Iterator[None]:
         try:
             self._register(query.relations)
+            if know_functions(self._cursor, query.sql) and not self._has_functions:
+                self._has_functions = True
+                finalize(self, self._cursor.close)
             yield
         except BaseException as error:
             # Whatever happened, no result may stay open: it would keep the cursor busy.
             self._cursor.abort()
+            if isinstance(error, OverflowError):
+                # Python's dates end at the year 9999.
+                raise errors.DatetimeFieldOverflow(type="date", value=str(error)) from error
             if isinstance(error, duckdb.Error):
                 if self._caller is not None and self._caller.failure is not None:
                     raise self._caller.failure from None
@@ -188,27 +200,48 @@ class DuckSession:
         self._wrapped[sql] = wrapped
 
 
-def _ask_microseconds(sql: str, types: Sequence[str]) -> str:
+def _is_held_otherwise(type_: str) -> bool:
+    """Whether rows hold such values in another form than DuckDB gives to Python."""
+    return ZONED in type_ or "INTERVAL" in type_ or type_ == "UUID[]"
+
+
+def _ask_as_held(sql: str, types: Sequence[str]) -> str:
     names = [f"c{i}" for i in range(len(types))]
-    wanted = [_without_zone(n, t) for n, t in zip(names, types, strict=True)]
-    return f"SELECT {', '.join(wanted)} FROM ({sql}) AS zoned({', '.join(names)})"  # noqa: S608 - generated
+    wanted = [_as_held(n, t) for n, t in zip(names, types, strict=True)]
+    return f"SELECT {', '.join(wanted)} FROM ({sql}) AS held({', '.join(names)})"  # noqa: S608 - generated
 
 
-def _without_zone(name: str, type_: str) -> str:
+def _as_held(name: str, type_: str) -> str:
     if type_ == ZONED:
         return f"epoch_us({name})"
-    # Inside of a list or row there is no column to convert afterwards.
-    return f"CAST({name} AS VARCHAR)" if ZONED in type_ else name
+    if type_ == f"{ZONED}[]":
+        return f"list_transform({name}, lambda moment: epoch_us(moment))"
+    found = from_duckdb(type_) if _is_held_otherwise(type_) else None
+    if found is not None:
+        return write_stored(name, found)
+    # Inside of a list of lists or row there is no column to convert afterwards.
+    return f"CAST({name} AS VARCHAR)" if _is_held_otherwise(type_) else name
 
 
 def _to_datetimes(rows: list[Row], types: Sequence[str]) -> list[Row]:
-    zoned = [t == ZONED for t in types]
-    if not any(zoned):
+    made = [_DATETIMES.get(type_) for type_ in types]
+    if not any(made):
         return rows
     return [
-        tuple(
-            _EPOCH + dt.timedelta(microseconds=value) if is_zoned and value is not None else value
-            for value, is_zoned in zip(row, zoned, strict=True)
-        )
+        tuple(value if make is None or value is None else make(value) for value, make in zip(row, made, strict=True))
         for row in rows
     ]
+
+
+def _datetime(microseconds: int) -> dt.datetime:
+    try:
+        return _EPOCH + dt.timedelta(microseconds=microseconds)
+    except OverflowError:
+        raise errors.DatetimeFieldOverflow(type=ZONED.lower(), value=f"{microseconds} microseconds") from None
+
+
+def _datetimes(values: list[int | None]) -> list[dt.datetime | None]:
+    return [None if value is None else _datetime(value) for value in values]
+
+
+_DATETIMES: dict[str, Callable[[Any], Any]] = {ZONED: _datetime, f"{ZONED}[]": _datetimes}

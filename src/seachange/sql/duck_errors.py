@@ -49,6 +49,7 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("FatalException", "", errors.Bug),
 )
 
+_OWN = re.compile(r"Python exception .*?: (?:seachange\.errors\.)?([A-Z]\w+): (.*)")
 _PREFIX = re.compile(r"^[A-Z][A-Za-z ]*(Error|Exception): ")
 _FILE = re.compile(r"[^\s\"']+\.parquet")
 _VALUE = re.compile(r"string '(.*?)' to (\w+)", re.DOTALL)
@@ -68,11 +69,22 @@ _INTERNAL_TYPES = {
 def translate_error(error: Exception) -> errors.Error:
     """`error` is duckdb's own, or an OSError by which Arrow hands one through."""
     text = str(error)
+    own = _OWN.search(text)
+    if own is not None:
+        return _own_error(own)
     kind = type(error).__name__ if isinstance(error, duckdb.Error) else _kind_in(text)
     for name, pattern, made in _RULES:
         if (not name or name == kind) and re.search(pattern, text):
             return _make(made, text)
     return errors.QueryFailed(detail=_first_line(text))
+
+
+def _own_error(match: re.Match[str]) -> errors.Error:
+    """What a function of ours has raised, of which DuckDB passes on the class and the text."""
+    made = getattr(errors, match[1], errors.QueryFailed)
+    own: errors.Error = made(detail=match[2], type="", value="", feature="", instead="")
+    own.args = (match[2],)
+    return own
 
 
 def _kind_in(text: str) -> str:

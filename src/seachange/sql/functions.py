@@ -48,14 +48,23 @@ _LISTS: Final = """
 """
 _JSON: Final = """
     json_extract json_extract_scalar jsonb_extract jsonb_extract_scalar json_array_length json_typeof
+    array_contained_by array_overlaps
 """
 _OTHER: Final = """
     current_catalog current_database current_schema current_user current_version session_user typeof pg_typeof
     uuid gen_random_uuid
 """
 
+# Operators of jsonb, of which sqlglot makes functions, with names that it makes of those of its classes.
+_JSON_OPERATORS: Final = """
+    j_s_o_n_b_contains_any_top_keys j_s_o_n_b_contains_all_top_keys j_s_o_n_b_contains_top_key
+    j_s_o_n_b_delete_at_path
+"""
+
 FUNCTIONS: Final[frozenset[str]] = frozenset(
-    " ".join((_OPERATORS, _AGGREGATES, _WINDOWS, _NUMBERS, _TEXT, _TIMES, _LISTS, _JSON, _OTHER)).split()
+    " ".join(
+        (_JSON_OPERATORS, _OPERATORS, _AGGREGATES, _WINDOWS, _NUMBERS, _TEXT, _TIMES, _LISTS, _JSON, _OTHER)
+    ).split()
 )
 
 # Functions of sequences: the engine answers them, DuckDB's own of these names are never called.
@@ -74,8 +83,8 @@ TABLE_FUNCTIONS: Final = frozenset({"generate_series", "exploding_generate_serie
 
 # The types that a cast may name, as sqlglot calls them.
 _TYPES: Final = """
-    array bigint boolean char date decimal double float int interval json jsonb smallint text time timestamp
-    timestamptz uuid varbinary varchar
+    array bigint boolean bpchar char date decimal double float int interval json jsonb name smallint text time
+    timestamp timestamptz uuid varbinary varchar
 """
 TYPES: Final[frozenset[str]] = frozenset(_TYPES.split())
 

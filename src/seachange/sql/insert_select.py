@@ -94,8 +94,9 @@ class _Insertion:
         self._port = port
         self._table = table
         schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in table.visible_columns])
+        types = [c.type for c in table.visible_columns]
         drawn = [i for i, c in enumerate(table.visible_columns) if is_drawn(c) and c not in given]
-        self._stream = ArrowStream(reader, schema, partial(draw_arrays, port, table, drawn) if drawn else None)
+        self._stream = ArrowStream(reader, schema, types, partial(draw_arrays, port, table, drawn) if drawn else None)
 
     def all_rows(self) -> list[Row]:
         return [row for batch in self._stream.batches() for row in self._rows(batch)]

@@ -36,6 +36,7 @@ _EXACT: dict[Kind, tuple[type, ...]] = {
     Kind.BOOLEAN: (bool,),
     Kind.TEXT: (str,),
     Kind.VARCHAR: (str,),
+    Kind.NAME: (str,),
     Kind.BYTEA: (bytes,),
     Kind.DATE: (dt.date,),
     Kind.TIME: (dt.time,),
@@ -116,7 +117,9 @@ def key_converter(type_: SqlType) -> Callable[[Any], Any]:
         return _integer_converter(type_)
     coerce = coercer(type_)
     exact = _EXACT.get(type_.kind, ())
-    is_text = type_.kind in (Kind.TEXT, Kind.VARCHAR)
+    is_text = type_.kind in (Kind.TEXT, Kind.VARCHAR, Kind.NAME)
+    if type_.kind is Kind.CHAR:
+        return _convert_char
 
     def convert(value: Any) -> Any:
         if value is None:
@@ -130,6 +133,15 @@ def key_converter(type_: SqlType) -> Callable[[Any], Any]:
         raise NotByKey
 
     return convert
+
+
+def _convert_char(value: Any) -> Any:
+    """Spaces at the end do not count."""
+    if value is None:
+        return NOTHING
+    if type(value) is not str:
+        raise NotByKey
+    return value.rstrip(" ")
 
 
 def _crosses_zones(type_: SqlType, value: Any) -> bool:

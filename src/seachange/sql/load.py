@@ -10,6 +10,7 @@ import pyarrow as pa
 from seachange import errors
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Table
+from seachange.sql.canonical import convert_array
 from seachange.sql.default_text import is_drawn
 from seachange.sql.port import TransactionPort
 from seachange.sql.target import check_assigned
@@ -49,7 +50,7 @@ def _convert(
         arrays = []
         for column, field in zip(table.visible_columns, schema, strict=True):
             if column.name in present:
-                arrays.append(_cast(batch.column(column.name), field))
+                arrays.append(convert_array(batch.column(column.name), column.name, column.type))
             elif is_drawn(column):
                 arrays.append(pa.array(port.defaults(column, batch.num_rows), field.type))
             else:
@@ -57,13 +58,3 @@ def _convert(
                 value = None if column.generated is not None else constant_value(column.type, column.default)
                 arrays.append(pa.array([value] * batch.num_rows, field.type))
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _cast(array: pa.Array, field: pa.Field) -> pa.Array:
-    try:
-        return array if array.type == field.type else array.cast(field.type)
-    except pa.ArrowInvalid as error:
-        raise errors.QueryFailed(detail=f'column "{field.name}": {error}') from None
-    except pa.ArrowNotImplementedError:
-        detail = f'column "{field.name}" cannot be converted from {array.type}'
-        raise errors.DatatypeMismatch(detail=detail) from None

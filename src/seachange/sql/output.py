@@ -27,7 +27,22 @@ _SPELLINGS: dict[str, str] = {
     "if": "case",
 }
 # Operators that sqlglot keeps as functions.
-_OPERATORS = (exp.Connector, exp.RegexpLike, exp.RegexpILike)
+_OPERATORS = (
+    exp.Connector,
+    exp.RegexpLike,
+    exp.RegexpILike,
+    exp.ArrayContainsAll,
+    exp.ArrayContainedBy,
+    exp.ArrayOverlaps,
+    exp.JSONExtract,
+    exp.JSONExtractScalar,
+    exp.JSONBExtract,
+    exp.JSONBExtractScalar,
+    exp.JSONBContainsTopKey,
+    exp.JSONBContainsAnyTopKeys,
+    exp.JSONBContainsAllTopKeys,
+    exp.JSONBDeleteAtPath,
+)
 
 
 def output_names(tree: exp.Expr) -> tuple[str | None, ...] | None:

@@ -12,11 +12,16 @@ from seachange.model.descriptor import Table
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.objects import View
 from seachange.model.scan import Scan
+from seachange.model.types import SqlType
 from seachange.sql.duck import DuckQuery, DuckSession
+from seachange.sql.duck_values import to_duckdb
 from seachange.sql.links import follow_links
 from seachange.sql.output import apply_names
+from seachange.sql.output_types import output_types
+from seachange.sql.padded import without_padding
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, duck_column
+from seachange.sql.returned import read_given
 from seachange.sql.seek import bind_demands
 from seachange.sql.system import is_system, scan_system
 from seachange.sql.template import TableReference, Template, parameter_name
@@ -30,7 +35,9 @@ def bind_query(
     """The template with the scans of its tables at the statement's snapshot."""
     views: list[DuckQuery] = []
     scans = scan_tables(template, port, values, given, views)
-    parameters: dict[str, Any] = {parameter_name(n): values[n - 1] for n in template.parameters}
+    if template.compared:
+        values = _without_padding(template, port, values)
+    parameters: dict[str, Any] = {parameter_name(n): to_duckdb(values[n - 1]) for n in template.parameters}
     relations: dict[str, Any] = {}
     for scan in scans.values():
         parameters.update(scan.parameters)
@@ -40,6 +47,16 @@ def bind_query(
         raise errors.DuplicateTable(name=min(hidden_by_cte))
     sql = template.fill([scans[r].sql for r in template.tables], bind_types(template.types, port))
     return add_session_values(DuckQuery(sql, parameters, relations, template.session_values), views)
+
+
+def _without_padding(template: Template, port: TransactionPort, values: Sequence[Any]) -> Sequence[Any]:
+    given = {number: values[number - 1] for _, number in template.compared}
+    if not any(isinstance(value, str) and value.endswith(" ") for value in given.values()):
+        return values
+    named = [r for r in template.tables if not r.given and not is_system(r.schema, r.name)]
+    found = [port.relation(r.schema, r.name) for r in named]
+    others = without_padding(template.compared, [t for t in found if isinstance(t, Table)], given)
+    return [others.get(number, value) for number, value in enumerate(values, 1)]
 
 
 def scan_tables(
@@ -57,7 +74,8 @@ def scan_tables(
     for reference in sorted(template.tables, key=_turn):
         if reference.given:
             relation = f"given_{reference.name}"
-            scans[reference] = Scan(f"SELECT * FROM {relation}", {}, {relation: (given or {})[reference.name]})  # noqa: S608
+            rows = (given or {})[reference.name]
+            scans[reference] = Scan(f"SELECT {read_given(rows.schema)} FROM {relation}", {}, {relation: rows})  # noqa: S608
         elif is_system(reference.schema, reference.name):
             scans[reference] = scan_system(reference.name, port.system_rows(reference.name), len(scans))
         elif reference not in scans:
@@ -102,8 +120,24 @@ def run_query(template: Template, port: TransactionPort, duck: DuckSession, valu
     check_parameter_count(template, values)
     found = duck.rows(bind_query(template, port, values))
     names = result_names(template, found.names)
-    columns = tuple(duck_column(name, type_) for name, type_ in zip(names, found.types, strict=True))
+    types = _types(template, port, found.types)
+    columns = tuple(duck_column(*each) for each in zip(names, found.types, types, strict=True))
     return Result(f"SELECT {len(found.rows)}", columns, found.rows, len(found.rows))
+
+
+def _types(template: Template, port: TransactionPort, duck_types: Sequence[str]) -> Sequence[SqlType | None]:
+    if template.outputs is None:
+        return [None] * len(duck_types)
+    tables: dict[int, Table] = {}
+    for reference in template.tables:
+        if reference.source >= 0:
+            table = (
+                None if is_system(reference.schema, reference.name) else port.relation(reference.schema, reference.name)
+            )
+            if not isinstance(table, Table):
+                return [None] * len(duck_types)
+            tables[reference.source] = table
+    return output_types(template.outputs, tables, duck_types)
 
 
 def result_names(template: Template, found: Sequence[str]) -> list[str]:

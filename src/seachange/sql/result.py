@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from seachange.model.timezone import UTC, find_zone
-from seachange.model.types import NAMES, Kind, SqlType
+from seachange.model.shown import is_shown, shower
+from seachange.model.types import NAMES, Kind, SqlType, from_duckdb
 
 Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """`oid` is PostgreSQL's number of the type; `precision` and `scale` are those of a numeric, else 0."""
+    """`oid` is PostgreSQL's number of the type; `precision` and `scale` are those of a numeric, else 0. `is_shown`:
+    clients get other values than rows hold."""
 
     name: str
     oid: int
     precision: int = 0
     scale: int = 0
+    type: SqlType | None = None
+    is_shown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,48 +35,31 @@ class Result:
     count: int = -1
 
 
-# DuckDB's types that are not a column's: PostgreSQL's nearest.
-_OIDS: dict[str, int] = {
-    **{names.duckdb: names.oid for names in NAMES.values() if "{" not in names.duckdb},
-    "VARCHAR": NAMES[Kind.TEXT].oid,
-    "TINYINT": NAMES[Kind.SMALLINT].oid,
-    "UTINYINT": NAMES[Kind.SMALLINT].oid,
-    "USMALLINT": NAMES[Kind.INTEGER].oid,
-    "UINTEGER": NAMES[Kind.BIGINT].oid,
-    "UBIGINT": NAMES[Kind.NUMERIC].oid,
-    "HUGEINT": NAMES[Kind.NUMERIC].oid,
-    "UHUGEINT": NAMES[Kind.NUMERIC].oid,
-    "INTERVAL": 1186,
-    "JSON": 114,
-    "BIT": 1560,
-    "TIMESTAMP_S": NAMES[Kind.TIMESTAMP].oid,
-    "TIMESTAMP_MS": NAMES[Kind.TIMESTAMP].oid,
-    "TIMESTAMP_NS": NAMES[Kind.TIMESTAMP].oid,
-}
-_MOMENT_OID = NAMES[Kind.TIMESTAMPTZ].oid
-# Anything else is sent as text.
-_TEXT_OID = NAMES[Kind.TEXT].oid
+# A value that has none of our types is sent as text.
+_BIT = ("BIT", 1560)
 
 
 def show_in_zone(result: Result, zone: str) -> Result:
-    """The same moments, as a clock in the zone shows them. They come in UTC."""
-    places = [i for i, column in enumerate(result.columns or ()) if column.oid == _MOMENT_OID]
-    if zone == UTC or not places:
+    """The values as clients get them: moments, which come in UTC, as a clock in the zone shows them."""
+    if result.columns is None or not any(column.is_shown for column in result.columns):
         return result
-    info = find_zone(zone)
+    showers = [shower(c.type, zone) if c.type is not None else None for c in result.columns]
+    if not any(showers):
+        return result
     rows = [
-        tuple([v.astimezone(info) if i in places and isinstance(v, dt.datetime) else v for i, v in enumerate(row)])
+        tuple([value if show is None else show(value) for value, show in zip(row, showers, strict=True)])
         for row in result.rows
     ]
     return replace(result, rows=rows)
 
 
-def duck_column(name: str, type_name: str) -> ResultColumn:
-    if type_name.startswith("DECIMAL("):
-        precision, scale = type_name[8:-1].split(",")
-        return ResultColumn(name, NAMES[Kind.NUMERIC].oid, int(precision), int(scale))
-    return ResultColumn(name, _OIDS.get(type_name, _TEXT_OID))
+def duck_column(name: str, duck_type: str, type_: SqlType | None = None) -> ResultColumn:
+    """`type_` is that of the column that it is, if it is one."""
+    found = type_ or from_duckdb(duck_type)
+    if found is None:
+        return ResultColumn(name, _BIT[1] if duck_type == _BIT[0] else NAMES[Kind.TEXT].oid)
+    return table_column(name, found)
 
 
 def table_column(name: str, type_: SqlType) -> ResultColumn:
-    return ResultColumn(name, NAMES[type_.kind].oid, type_.precision, type_.scale)
+    return ResultColumn(name, type_.oid, type_.precision, type_.scale, type_, is_shown(type_))

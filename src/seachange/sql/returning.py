@@ -21,6 +21,7 @@ from seachange.sql.output import output_names
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
 from seachange.sql.result import Result, ResultColumn, Row, duck_column, table_column
+from seachange.sql.returned import given_field
 from seachange.sql.target import Target
 from seachange.sql.template import GIVEN, Template, compile_template
 from seachange.storage.arrow import arrow_type
@@ -175,9 +176,9 @@ def _compile_over_rows(expressions: list[exp.Expr], target: Target) -> Template:
 def rows_as_arrow(table: Table, rows: Sequence[Row]) -> pa.Table:
     """Rows as an Arrow table with all visible columns by name, and their place."""
     arrays = [pa.array(range(len(rows)), pa.int64())]
-    names = [ORDINAL]
+    fields = [pa.field(ORDINAL, pa.int64())]
     for position, column in enumerate(table.columns):
         if column in table.visible_columns:
             arrays.append(pa.array([row[position] for row in rows], arrow_type(column.type)))
-            names.append(column.name)
-    return pa.Table.from_arrays(arrays, names=names)
+            fields.append(given_field(column.name, column.type))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

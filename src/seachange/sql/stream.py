@@ -12,13 +12,15 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
-from seachange.model.types import Kind
+from seachange.model.types import Kind, SqlType
 from seachange.model.values import format_canonical
+from seachange.sql.canonical import canonical_array
 from seachange.sql.default_text import is_drawn
 from seachange.sql.duck import ZONED
 from seachange.sql.duck_errors import translate_error
 from seachange.sql.port import TransactionPort
-from seachange.storage.arrow import arrow_type
+from seachange.storage.arrow import arrow_type, write_stored
+from seachange.storage.projection import literal
 
 # Up to here rows go through the transaction's buffer, above straight into segments.
 ROWS_MAX = 10_000
@@ -33,8 +35,15 @@ Complete = Callable[[list[pa.Array]], list[pa.Array]]
 class ArrowStream:
     """`complete` gives the columns of a batch the values that the query does not compute."""
 
-    def __init__(self, reader: pa.RecordBatchReader, schema: pa.Schema, complete: Complete | None = None) -> None:
+    def __init__(
+        self,
+        reader: pa.RecordBatchReader,
+        schema: pa.Schema,
+        types: Sequence[SqlType],
+        complete: Complete | None = None,
+    ) -> None:
         self._reader = reader
+        self._types = types
         self._complete = complete
         self._failure: errors.Error | None = None
         self.schema = schema
@@ -48,7 +57,10 @@ class ArrowStream:
             except OSError as error:
                 self._failure = translate_error(error)
                 raise self._failure from error
-            arrays = [_to_arrow(array, field.type) for array, field in zip(batch.columns, self.schema, strict=True)]
+            arrays = [
+                canonical_array(_to_arrow(array, field.type), type_)
+                for array, field, type_ in zip(batch.columns, self.schema, self._types, strict=True)
+            ]
             if self._complete is not None:
                 arrays = self._complete(arrays)
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -96,6 +108,8 @@ def convert_default(column: Column) -> exp.Expr:
 def convert_constant(column: Column, value: object) -> exp.Expr:
     """A value of the column's type."""
     text = format_canonical(column.type, value)
+    if column.type.element is not None and value is not None:
+        return exp.Var(this=write_stored(literal(column.type, value), column.type))
     if column.type.kind is Kind.BYTEA and text is not None:
         return exp.func("unhex", exp.Literal.string(text.removeprefix("\\x")))
     return convert_stored(column, exp.null() if text is None else exp.Literal.string(text))
@@ -123,6 +137,8 @@ def convert_stored(column: Column, value: exp.Expr) -> exp.Expr:
         # As sixteen bytes, which Arrow has a type for whatever DuckDB's settings are.
         text_form = exp.cast(converted, exp.DataType.build("TEXT"))
         return exp.func("unhex", exp.func("replace", text_form, exp.Literal.string("-"), exp.Literal.string("")))
+    if column.type.stored != column.type.duckdb:
+        return exp.Var(this=write_stored(converted.sql("duckdb"), column.type))
     return converted
 
 

@@ -14,13 +14,16 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from seachange import errors
-from seachange.model.types import NUMERIC_DEFAULT
 from seachange.sql.amplify import bound_sizes
+from seachange.sql.casts import translate_casts
 from seachange.sql.formatting import translate_formats
 from seachange.sql.guard import check_text, check_tree
+from seachange.sql.json_operators import translate_json
 from seachange.sql.links import LINKS, PLACE, Link, note_links
 from seachange.sql.moments import name_moments
 from seachange.sql.output import output_names
+from seachange.sql.output_types import SOURCE, Outputs, note_outputs
+from seachange.sql.padded import Compared, note_compared
 from seachange.sql.quantified import translate_quantifiers
 from seachange.sql.reads import columns_read, columns_sought
 from seachange.sql.row_values import expand_rows
@@ -67,6 +70,8 @@ class TableReference:
     demands: tuple[Demand, ...] = ()
     # Of a reference that is linked to others: links go by numbers.
     number: int = -1
+    # Of a source of the outermost query.
+    source: int = -1
     links: tuple[Link, ...] = ()
 
 
@@ -85,6 +90,9 @@ class Template:
     session_values: tuple[str, ...] = ()
     types: tuple[TypeHole, ...] = ()
     typed_pieces: tuple[str, ...] = ()
+    compared: Compared = ()
+    # What of the result are columns of tables.
+    outputs: Outputs | None = None
 
     def fill(self, scans: Sequence[str], types: Sequence[str] | None = None) -> str:
         """`types` are the texts for its type holes; None where it has none that matter."""
@@ -109,10 +117,12 @@ def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
         tree = transform(tree)
     parameters = sorted({int(node.this.name) for node in tree.find_all(exp.Parameter)})
     cte_names = frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
+    compared = note_compared(tree) if parameters else ()
     for node in list(tree.find_all(exp.Parameter)):
         node.set("this", exp.Var(this=parameter_name(int(node.this.name))))
     moments = name_moments(tree) if timed else set()
     session_values = tuple(sorted(_name_session_values(tree) | moments | name_calls(tree)))
+    outputs = note_outputs(tree)
     types = cut_types(tree)
     tables = _cut_holes(tree)
     generated = _generate(tree)
@@ -128,6 +138,8 @@ def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
         session_values,
         types,
         tuple(pieces[0::2]),
+        compared,
+        outputs,
     )
 
 
@@ -156,22 +168,6 @@ def _plain_strings(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def _translate_casts(tree: exp.Expr) -> exp.Expr:
-    for cast in list(tree.find_all(exp.Cast)):
-        type_ = cast.to
-        if type_.is_type(exp.DType.DECIMAL) and not type_.expressions:
-            cast.set("to", exp.DataType.build("DECIMAL({},{})".format(*NUMERIC_DEFAULT)))
-        elif type_.is_type(exp.DType.VARBINARY) and isinstance(cast.this, exp.Literal):
-            # DuckDB reads \x before each byte, PostgreSQL once.
-            if cast.this.name.startswith("\\x"):
-                cast.replace(exp.func("unhex", exp.Literal.string(cast.this.name[2:])))
-        elif type_.is_type(exp.DType.VARCHAR) and type_.expressions:
-            length = type_.expressions[0].this.copy()
-            cast.set("to", exp.DataType.build("TEXT"))
-            cast.replace(exp.Left(this=cast.copy(), expression=length))
-    return tree
-
-
 def _sum_integers(tree: exp.Expr) -> exp.Expr:
     """A macro knows the type that `sum` has in PostgreSQL. What FILTER or OVER belongs to cannot be a macro."""
     for node in list(tree.find_all(exp.Sum)):
@@ -186,7 +182,8 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     _plain_strings,
     translate_quantifiers,
     expand_rows,
-    _translate_casts,
+    translate_casts,
+    translate_json,
     translate_formats,
     bound_sizes,
     _sum_integers,
@@ -223,7 +220,20 @@ def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
         noted = node.meta.get(LINKS, ())
         links = tuple(Link(column, numbers[place], other) for column, place, other in noted if place in numbers)
         known = number if links or node.meta[PLACE] in targets else -1
-        found.append(TableReference(node.db or None, node.name, hidden, read, sought, given, demands, known, links))
+        found.append(
+            TableReference(
+                node.db or None,
+                node.name,
+                hidden,
+                read,
+                sought,
+                given,
+                demands,
+                known,
+                node.meta.get(SOURCE, -1),
+                links,
+            )
+        )
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name, quoted=True))
         hole = exp.Subquery(this=exp.Var(this=f"{_HOLE}{number}{_HOLE}"), alias=alias)
         hole.set("joins", node.args.get("joins"))

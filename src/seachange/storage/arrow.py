@@ -16,7 +16,7 @@ from seachange.model.types import NAMES, Kind, SqlType
 OP_COLUMN = "op"
 
 _PARAMETRIC: dict[Kind, Callable[[SqlType], pa.DataType]] = {
-    Kind.NUMERIC: lambda t: pa.decimal128(t.precision, t.scale),
+    Kind.NUMERIC: lambda t: pa.decimal128(*t.digits),
     Kind.TIME: lambda _: pa.time64("us"),
     Kind.TIMESTAMP: lambda _: pa.timestamp("us"),
     Kind.TIMESTAMPTZ: lambda _: pa.timestamp("us", tz="UTC"),
@@ -25,6 +25,9 @@ _PARAMETRIC: dict[Kind, Callable[[SqlType], pa.DataType]] = {
 
 @cache
 def arrow_type(type_: SqlType) -> pa.DataType:
+    """How rows hold values of the type, in memory and in files."""
+    if type_.element is not None:
+        return pa.list_(pa.string() if type_.element.kind is Kind.UUID else arrow_type(type_.element))
     special = _PARAMETRIC.get(type_.kind)
     if special is not None:
         return special(type_)
@@ -40,3 +43,35 @@ def schema_of(columns: Iterable[tuple[ColumnId, SqlType]]) -> pa.Schema:
     return pa.schema(
         [pa.field(column_name(c), arrow_type(t), metadata={b"PARQUET:field_id": str(c).encode()}) for c, t in columns]
     )
+
+
+def read_stored(text: str, type_: SqlType) -> str:
+    """A stored column, or what is a value of the type already, as DuckDB text for a value in expressions."""
+    return text if type_.stored == type_.duckdb else f"CAST({text} AS {type_.duckdb})"
+
+
+def write_stored(text: str, type_: SqlType) -> str:
+    """The opposite: DuckDB text for what a row holds, of one that gives a value of the type or is stored already."""
+    if type_.element is not None:
+        if type_.element.kind is Kind.UUID:
+            return f"CAST({text} AS VARCHAR[])"
+        if type_.stored == type_.duckdb:
+            return text
+        if type_.element.kind is Kind.JSONB:
+            return f"CAST({text} AS VARCHAR[])"
+        return f"list_transform({text}, lambda element: {write_stored('element', type_.element)})"
+    match type_.kind:
+        case Kind.INTERVAL:
+            return interval_text(text)
+        case Kind.JSONB:
+            return f"CAST({text} AS VARCHAR)"
+        case _:
+            return text
+
+
+def interval_text(text: str) -> str:
+    """The canonical text of an interval, or of one that is stored."""
+    months = "date_part('year', i) * 12 + date_part('month', i)"
+    time = "date_part('hour', i) * 3600000000 + date_part('minute', i) * 60000000 + date_part('microsecond', i)"
+    made = f"concat({months}, ' months ', date_part('day', i), ' days ', {time}, ' microseconds')"
+    return f"CASE WHEN {text} IS NOT NULL THEN list_transform([CAST({text} AS INTERVAL)], lambda i: {made})[1] END"

@@ -21,7 +21,7 @@ from seachange.model.segments import Segment
 from seachange.model.types import Kind, SqlType
 from seachange.runtime.faults import reach
 from seachange.runtime.filesystem import FileSystem
-from seachange.storage.arrow import column_name, schema_of
+from seachange.storage.arrow import column_name, schema_of, write_stored
 from seachange.storage.keys import Key
 from seachange.storage.row_groups import comparable
 from seachange.storage.segment_writer import Reserve, SegmentShape, SegmentWriter
@@ -112,7 +112,10 @@ def _write(
 def _output(column: tuple[ColumnId, SqlType]) -> str:
     """DuckDB gives a UUID to Arrow as text, unless it is asked for its bytes. The order of the two is the same."""
     name = column_name(column[0])
-    return f"CAST({name} AS BLOB) AS {name}" if column[1].kind is Kind.UUID else name
+    if column[1].kind is Kind.UUID:
+        return f"CAST({name} AS BLOB) AS {name}"
+    value = write_stored(name, column[1])
+    return name if value == name else f"{value} AS {name}"
 
 
 def _typed(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

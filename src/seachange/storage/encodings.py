@@ -49,6 +49,10 @@ def choose_encodings(sample: pa.Table) -> Encodings:
     compression: dict[str, str] = {}
     for name in sample.column_names:
         column = sample.column(name)
+        if pa.types.is_nested(column.type):
+            # What is said here of a column would be meant for one without parts.
+            compression[name] = "zstd"
+            continue
         share_max = ZSTD_SIZE_MAX_TEXT if _is_text(column.type) else ZSTD_SIZE_MAX_NUMBERS
         if _is_repetitive(column):
             dictionary.append(name)

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.expression import Expression
-from seachange.model.types import SqlType
+from seachange.model.types import MOMENTS, NAME_BYTES_MAX, Kind, SqlType
 from seachange.storage.arrow import column_name
+from seachange.storage.duck_functions import PREFIX
 
 
 def select_entries(
@@ -71,7 +72,24 @@ def _with_conversions(table: Table, index: Index, source: str, columns: Sequence
 
 def as_value(expression: Expression, type_: SqlType) -> str:
     """The expression as DuckDB text, over columns that are named after their ids."""
-    return f"CAST({expression.text} AS {type_.duckdb})"
+    value = f"CAST({expression.text} AS {type_.duckdb})"
+    match type_.kind:
+        case Kind.JSON | Kind.JSONB:
+            # The one text for a document; of what is none, an error.
+            text = f"CAST({expression.text} AS VARCHAR)"
+            return f"CAST({PREFIX}{type_.kind.value}({text}) AS {type_.duckdb})"
+        case Kind.NAME:
+            return f"left({value}, {NAME_BYTES_MAX})"
+        case Kind.CHAR:
+            return f"rtrim({value}, ' ')"
+        case _:
+            return _rounded(value, 10**type_.scale) if type_.scale and type_.kind in MOMENTS else value
+
+
+def _rounded(moment: str, step: int) -> str:
+    half = step // 2
+    rest = f"((epoch_us({moment}) + {half}) % {step} + {step}) % {step}"
+    return f"({moment} + to_microseconds({half} - {rest}))"
 
 
 def as_assigned(expression: Expression, type_: SqlType) -> str:

@@ -105,6 +105,9 @@ _ENCODERS: dict[Kind, Encoder] = {
     Kind.DOUBLE: _float,
     Kind.TEXT: _text,
     Kind.VARCHAR: _text,
+    Kind.CHAR: _text,
+    Kind.NAME: _text,
+    Kind.OID: _integer,
     Kind.BYTEA: _bytes,
     Kind.DATE: _date,
     Kind.TIME: _time,
@@ -120,7 +123,7 @@ class KeyCodec:
     __slots__ = ("_encoders", "_single")
 
     def __init__(self, types: Sequence[SqlType]) -> None:
-        self._encoders = tuple(_decimal(t.scale) if t.kind is Kind.NUMERIC else _ENCODERS[t.kind] for t in types)
+        self._encoders = tuple(_decimal(t.digits[1]) if t.kind is Kind.NUMERIC else _ENCODERS[t.kind] for t in types)
         self._single = self._encoders[0] if len(self._encoders) == 1 else None
 
     def encode(self, key: Key) -> bytes:

@@ -116,6 +116,9 @@ class PageReader:
         chunks = {}
         for item in group[_CHUNKS][1].items:
             metadata = item[_CHUNK_METADATA][1]
+            if len(metadata[3][1].items) != 1:
+                # A page of a list has as many values as the lists of its rows, and not as many as rows.
+                return None
             name = metadata[3][1].items[0].decode()
             chunks[name] = self._read_chunk(metadata)
         rows = {tuple(page.rows for page in chunk.pages) for chunk in chunks.values()}

@@ -12,7 +12,7 @@ from typing import Any
 
 from seachange.model.descriptor import Column
 from seachange.model.ids import ColumnId
-from seachange.model.types import Kind, SqlType
+from seachange.model.types import TEXT, Kind, SqlType
 from seachange.model.values import format_canonical, parse_canonical
 from seachange.storage.arrow import column_name
 
@@ -74,7 +74,7 @@ def select_list(stored: StoredColumns, columns: Sequence[Column]) -> str:
 def _expression(source: Source, column: Column) -> str:
     if isinstance(source, Stored):
         name = column_name(column.id)
-        return name if source.old.duckdb == column.type.duckdb else f"CAST({name} AS {column.type.duckdb})"
+        return name if source.old.stored == column.type.duckdb else f"CAST({name} AS {column.type.duckdb})"
     return literal(column.type, source.value)
 
 
@@ -84,5 +84,8 @@ def literal(type_: SqlType, value: Any) -> str:
         return f"CAST(NULL AS {type_.duckdb})"
     if type_.kind is Kind.BYTEA:
         return f"unhex('{value.hex()}')"
+    if type_.element is not None:
+        stored = TEXT if type_.element.kind is Kind.UUID else type_.element
+        return f"CAST([{', '.join(literal(stored, element) for element in value)}] AS {type_.duckdb})"
     text = (format_canonical(type_, value) or "").replace("'", "''")
     return f"CAST('{text}' AS {type_.duckdb})"

@@ -23,7 +23,17 @@ Positions = npt.NDArray[np.int64]
 
 INTEGER_KINDS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
 # Their values compare in Python as their encodings do.
-_DIRECT_KINDS = INTEGER_KINDS | {Kind.TEXT, Kind.VARCHAR, Kind.BYTEA, Kind.UUID, Kind.DATE, Kind.NUMERIC}
+_DIRECT_KINDS = INTEGER_KINDS | {
+    Kind.OID,
+    Kind.TEXT,
+    Kind.VARCHAR,
+    Kind.CHAR,
+    Kind.NAME,
+    Kind.BYTEA,
+    Kind.UUID,
+    Kind.DATE,
+    Kind.NUMERIC,
+}
 # Up to here a bisection per key costs less than looking at every row once.
 _BISECTED_KEYS_MAX = 64
 

@@ -15,6 +15,7 @@ from seachange.model.segments import Segment
 from seachange.runtime.filesystem import FileSystem
 from seachange.storage.arrow import column_name
 from seachange.storage.bulk import Distinct, guarded, sort_into_segments, sort_query_into_segments
+from seachange.storage.duck_functions import know_functions
 from seachange.storage.keys import Key
 from seachange.storage.plan import quote
 from seachange.storage.segment_writer import Reserve, SegmentShape
@@ -66,6 +67,7 @@ class Sorter:
     def sort_query(
         self, sql: str, parameters: Mapping[str, object], shape: SegmentShape, unique: Distinct | None = None
     ) -> list[Segment]:
+        know_functions(self._duck, sql)
         return sort_query_into_segments(self._duck, sql, parameters, shape, self._files, self._reserve, unique)
 
     def hold(self, name: str, rows: pa.RecordBatchReader) -> int:
@@ -81,6 +83,7 @@ class Sorter:
         """Keeps the rows of a query, which may read a scan, as a table."""
         if scan is not None:
             self._register(scan)
+        know_functions(self._duck, sql)
         with sorting():
             self._duck.execute(
                 f"CREATE TEMP TABLE {name} AS {sql}", dict(scan.parameters) if scan is not None else None
@@ -93,6 +96,7 @@ class Sorter:
         """The few rows of a query, which may read a scan."""
         if scan is not None:
             self._register(scan)
+        know_functions(self._duck, sql)
         with sorting():
             return self._duck.execute(sql, dict(scan.parameters) if scan is not None else None).fetchall()
 
@@ -100,6 +104,7 @@ class Sorter:
         """The same for rows that may have values of any type: DuckDB gives moments with a zone only to Arrow."""
         if scan is not None:
             self._register(scan)
+        know_functions(self._duck, sql)
         with sorting():
             found = self._duck.sql(sql, params=dict(scan.parameters) if scan is not None else None).to_arrow_table()
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))

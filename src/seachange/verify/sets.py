@@ -15,7 +15,8 @@ import pyarrow as pa
 from seachange.model.descriptor import Column
 from seachange.model.scan import Scan
 from seachange.model.states import READABLE
-from seachange.storage.arrow import column_name, schema_of
+from seachange.storage.arrow import column_name, read_stored, schema_of
+from seachange.storage.duck_functions import know_functions
 from seachange.storage.entries import columns_read, select_entries
 from seachange.storage.plan import Overlay, plan_scan
 from seachange.verify.anomalies import Anomaly, Kind
@@ -117,7 +118,8 @@ class SetComparison:
         values = zip(*rows, strict=True) if rows else [()] * len(schema)
         arrays = [pa.array(column, f.type) for column, f in zip(values, schema, strict=True)]
         table = pa.Table.from_arrays(arrays, schema=schema)
-        return Scan(f"SELECT * FROM {name}", {}, {name: table})  # noqa: S608 - a name of our own
+        read = ", ".join(f"{read_stored(column_name(c.id), c.type)} AS {column_name(c.id)}" for c in columns)
+        return Scan(f"SELECT {read} FROM {name}", {}, {name: table})  # noqa: S608 - names of our own
 
     def _only_seen(self, subject: Subject, scan: Scan, reference: Reference) -> Scan:
         live = [row[: len(subject.key)] for row in reference.live.values()]
@@ -136,6 +138,7 @@ class SetComparison:
             self._duck.register(name, relation)
         try:
             parameters = {name: value for scan in scans for name, value in scan.parameters.items()}
+            know_functions(self._duck, sql)
             return self._duck.execute(sql, parameters).fetchall()
         finally:
             for name in relations:

@@ -21,7 +21,11 @@ from tests.sql.ddl.parsing import name
         ("random()", ExpressionDefinition(("(RANDOM())",), volatility=Volatility.VOLATILE)),
         ("current_date - a", ExpressionDefinition(("(CURRENT_DATE - ", ")"), ("a",), Volatility.STABLE)),
         ("now() + random() * interval '1 day'",
-         ExpressionDefinition(("(CURRENT_TIMESTAMP + RANDOM() * INTERVAL '1' DAY)",), (), Volatility.VOLATILE)),
+         ExpressionDefinition(
+             ("(CURRENT_TIMESTAMP + RANDOM() * CAST('0 months 1 days 0 microseconds' AS INTERVAL))",),
+             (),
+             Volatility.VOLATILE,
+         )),
         ("nextval('Q')",
          ExpressionDefinition(("(nextval('\"q\"'))",), (), Volatility.VOLATILE, (name("q"),))),
         ("nextval('s.\"Q\"'::regclass) + nextval('r') + nextval('r')",

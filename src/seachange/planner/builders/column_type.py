@@ -14,7 +14,7 @@ from seachange.model.ids import ColumnId, DescriptorId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.statements import AlterColumnType, DropExpression, SetExpression, Volatility
 from seachange.model.targets import Goal
-from seachange.model.types import TEXT, SqlType, assignable, widens
+from seachange.model.types import MOMENTS, TEXT, Kind, SqlType, assignable, widens
 from seachange.planner.builders.column import indexes_on, resolve_type
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import (
@@ -56,6 +56,14 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
         conversion = _as_stored(draft, new, conversion)
     _refuse_added(draft, table_id, conversion)
     replace_column(draft, table_id, column_id, new, conversion)
+
+
+# Arrays of these are made value by value, which the rewriting of a table does not.
+_REWRITTEN_ELEMENTS = frozenset({Kind.JSON, Kind.JSONB, Kind.CHAR, Kind.NAME, Kind.VARCHAR, *MOMENTS})
+
+
+def _holds(type_: SqlType, kinds: frozenset[Kind]) -> bool:
+    return type_.element is not None and type_.element.kind in kinds
 
 
 def _as_stored(draft: Draft, type_: SqlType, conversion: Expression) -> Expression:
@@ -109,6 +117,10 @@ def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: 
     if action.using is None and not assignable(old, new):
         detail = f'column "{name}" cannot be cast automatically to type {new}: say how with USING'
         raise errors.DatatypeMismatch(detail=detail)
+    if _holds(new, _REWRITTEN_ELEMENTS):
+        raise errors.FeatureNotSupported(
+            feature=f'changing column "{name}" to type {new}', instead="Add a column and fill it by UPDATE."
+        )
     if draft.select(elements.ColumnDefault, **place) and not assignable(old, new):
         detail = f'default for column "{name}" cannot be cast automatically to type {new}: DROP DEFAULT first'
         raise errors.DatatypeMismatch(detail=detail)

@@ -49,6 +49,9 @@ def _reference(draft: Draft, table_id: TableId, column_id: ColumnId) -> str:
     """A column as an expression sees it: of an enum that means labels, as they are now."""
     reference = column_reference(column_id)
     type_ = draft.only(elements.ColumnType, table_id=table_id, column_id=column_id)
+    if type_ is not None and type_.type.stored != type_.type.duckdb:
+        # Rows hold such values in another form.
+        return f"CAST({reference} AS {type_.type.duckdb})"
     if type_ is None or type_.type_id is None:
         return reference
     return relabel(reference, [(stored, label) for label, stored in stored_values(draft, type_.type_id).items()])

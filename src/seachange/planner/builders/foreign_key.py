@@ -17,7 +17,7 @@ from seachange.planner.names import choose_name
 # Kinds whose values are the same values in each: a key of one can be looked up as a key of another.
 _FAMILIES: tuple[frozenset[Kind], ...] = (
     frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT}),
-    frozenset({Kind.TEXT, Kind.VARCHAR}),
+    frozenset({Kind.TEXT, Kind.VARCHAR, Kind.CHAR, Kind.NAME}),
 )
 
 
@@ -122,7 +122,8 @@ def check_comparable(draft: Draft, child: _Typed, parent: _Typed) -> None:
 
 def _is_comparable(one: SqlType, other: SqlType) -> bool:
     if one.kind is other.kind:
-        return one.scale == other.scale and one.enum == other.enum
+        same_scale = one.kind is not Kind.NUMERIC or one.digits[1] == other.digits[1]
+        return same_scale and one.enum == other.enum and one.element == other.element
     return any(one.kind in family and other.kind in family for family in _FAMILIES)
 
 

@@ -55,7 +55,7 @@ def create_index(draft: Draft, statement: CreateIndex) -> None:
 def _key_column(draft: Draft, table_id: TableId, item: str | ExpressionDefinition) -> ColumnId:
     """A column, or the hidden virtual column that stands for an expression: one for all indexes on the same."""
     if isinstance(item, str):
-        return draft.column(table_id, item)
+        return _as_key(draft, table_id, draft.column(table_id, item))
     expression = bind_expression(draft, table_id, item.pieces, item.columns)
     for known in draft.select(elements.ColumnGenerated, table_id=table_id):
         if known.virtual and known.expression == expression:
@@ -117,7 +117,17 @@ def key_columns(draft: Draft, table_id: TableId, names: Sequence[str]) -> tuple[
     for name in names:
         if names.count(name) > 1:
             raise errors.DuplicateColumn(name=name)
-    return tuple(draft.column(table_id, name) for name in names)
+    return tuple(_as_key(draft, table_id, draft.column(table_id, name)) for name in names)
+
+
+def _as_key(draft: Draft, table_id: TableId, column_id: ColumnId) -> ColumnId:
+    type_ = draft.column_type(table_id, column_id).type
+    if not type_.is_key:
+        raise errors.FeatureNotSupported(
+            feature=f"a key or index on column {draft.column_name(table_id, column_id)} of type {type_}",
+            instead="Index an expression over it, of a type that can be looked up.",
+        )
+    return column_id
 
 
 def name_key(draft: Draft, table_id: TableId, definition: KeyDefinition, label: str) -> str:

@@ -12,13 +12,8 @@ from seachange import errors
 from seachange.model.constraint import column_reference
 from seachange.model.descriptor import Column, Table
 from seachange.model.expression import Expression
-from seachange.model.types import NAMES, Kind, SqlType
+from seachange.model.types import Kind, from_duckdb
 from seachange.sql.duck import DuckQuery, DuckSession
-
-_KINDS: dict[str, Kind] = {
-    **{names.duckdb: kind for kind, names in reversed(NAMES.items()) if "{" not in names.duckdb},
-    "VARCHAR": Kind.TEXT,
-}
 
 
 def settle_indexes(before: Table | None, after: Table, duck: DuckSession) -> Table:
@@ -54,14 +49,12 @@ def _refuse_retyping(before: Table, after: Table) -> None:
 def _settled(column: Column, table: Table, duck: DuckSession) -> Column:
     assert column.generated is not None
     found = _type_of(column.generated, table, duck)
-    if found.startswith("DECIMAL("):
-        precision, scale = found[8:-1].split(",")
-        return replace(column, type=SqlType(Kind.NUMERIC, int(precision), int(scale)))
-    if found not in _KINDS:
+    type_ = from_duckdb(found)
+    if type_ is None or not type_.is_key:
         raise errors.FeatureNotSupported(
             feature=f"an index on {column.name}, which is of type {found.lower()},", instead="Add a cast."
         )
-    return replace(column, type=SqlType(_KINDS[found]))
+    return replace(column, type=type_)
 
 
 def _refuse_time_zones(expression: Expression, used: Sequence[Column]) -> None:

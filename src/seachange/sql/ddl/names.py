@@ -10,10 +10,11 @@ from seachange.model.relation import RelationName
 from seachange.model.statements import ColumnType, UserType
 from seachange.model.types import (
     KIND_BY_ALIAS,
-    NUMERIC_DEFAULT,
+    MOMENT_DIGITS_MAX,
     NUMERIC_PRECISION_MAX,
     Kind,
     SqlType,
+    array_of,
 )
 from seachange.sql.tokens import Reader
 
@@ -28,20 +29,17 @@ _ZONES: tuple[tuple[tuple[str, ...], bool], ...] = (
 )
 # What people write instead, and what to write here.
 _OTHER_TYPES: dict[str, str] = {
-    "char": "Use text or varchar(n).",
-    "character": "Use text or varchar(n).",
-    "json": "Use text.",
-    "jsonb": "Use text.",
-    "interval": "Use bigint for a number of microseconds.",
     "money": "Use numeric(18,2).",
-    "oid": "Use bigint.",
     "bit": "Use text or bytea.",
-    **dict.fromkeys(["cidr", "citext", "hstore", "inet", "macaddr", "name", "tsquery", "tsvector", "xml"], "Use text."),
+    **dict.fromkeys(["cidr", "citext", "hstore", "inet", "macaddr", "tsquery", "tsvector", "xml"], "Use text."),
     **dict.fromkeys(
         ["box", "circle", "line", "lseg", "path", "point", "polygon"], "Use columns of type double precision."
     ),
     **dict.fromkeys(["daterange", "int4range", "int8range", "numrange", "tsrange", "tstzrange"], "Use two columns."),
 }
+# The binary digits of float(n).
+_REAL_DIGITS_MAX = 24
+_DOUBLE_DIGITS_MAX = 53
 _BUILT_IN_SCHEMA = "pg_catalog"
 _Item = TypeVar("_Item")
 
@@ -92,13 +90,33 @@ def read_column_type(reader: Reader) -> ColumnType:
     modifiers = _read_modifiers(reader)
     if isinstance(kind, Kind) and kind in _TIME_KINDS:
         kind = _with_zone(reader, kind)
-    if reader.at_symbol("[") or reader.at("array"):
-        raise errors.FeatureNotSupported(feature="an array column", instead="Use text.")
+    is_array = _read_array(reader)
     if isinstance(kind, Kind):
-        return _with_modifiers(kind, modifiers)
+        found = _with_modifiers(kind, modifiers)
+        return array_of(found) if is_array else found
+    if is_array:
+        raise errors.FeatureNotSupported(feature=f"an array of type {kind.name}", instead="Use an array of text.")
     if modifiers:
         raise errors.SyntaxProblem(detail=f'type modifier is not allowed for type "{kind.name}"')
     return kind
+
+
+def _read_array(reader: Reader) -> bool:
+    """Whether the type is one of arrays; the size that may be given means nothing, as in PostgreSQL."""
+    if reader.take("array"):
+        if reader.take_symbol("["):
+            reader.integer()
+            reader.expect_symbol("]")
+        return True
+    dimensions = 0
+    while reader.take_symbol("["):
+        dimensions += 1
+        if not reader.at_symbol("]"):
+            reader.integer()
+        reader.expect_symbol("]")
+    if dimensions > 1:
+        raise errors.FeatureNotSupported(feature="an array of several dimensions", instead="Use jsonb.")
+    return dimensions == 1
 
 
 def _read_kind(reader: Reader) -> Kind | UserType:
@@ -140,18 +158,26 @@ def _with_zone(reader: Reader, kind: Kind) -> Kind:
 def _with_modifiers(kind: Kind, modifiers: tuple[int, ...]) -> SqlType:
     match kind, modifiers:
         case Kind.NUMERIC, ():
-            return SqlType(kind, *NUMERIC_DEFAULT)
+            return SqlType(kind)
         case Kind.NUMERIC, (precision, *scales) if len(scales) < 2:
             scale = scales[0] if scales else 0
-            if not 1 <= precision <= NUMERIC_PRECISION_MAX or scale > precision:
+            if precision > NUMERIC_PRECISION_MAX:
+                raise errors.FeatureNotSupported(
+                    feature=f"numeric of {precision} digits", instead=f"Up to {NUMERIC_PRECISION_MAX} are."
+                )
+            if precision < 1 or scale > precision:
                 raise errors.InvalidSetting(name="numeric", value=modifiers)
             return SqlType(kind, precision, scale)
-        case Kind.VARCHAR, (length,) if length > 0:
+        case ((Kind.VARCHAR | Kind.CHAR), (length,)) if length > 0:
             return SqlType(kind, length=length)
+        case Kind.CHAR, ():
+            return SqlType(kind, length=1)
+        case Kind.DOUBLE, (digits,) if 1 <= digits <= _DOUBLE_DIGITS_MAX:
+            return SqlType(Kind.REAL if digits <= _REAL_DIGITS_MAX else kind)
         case _, ():
             return SqlType(kind)
-        case ((Kind.TIME | Kind.TIMESTAMP | Kind.TIMESTAMPTZ), (6,)):
-            return SqlType(kind)
+        case ((Kind.TIME | Kind.TIMESTAMP | Kind.TIMESTAMPTZ), (digits,)) if digits <= MOMENT_DIGITS_MAX:
+            return SqlType(kind, scale=MOMENT_DIGITS_MAX - digits)
         case _:
             feature = f"type {kind} with modifiers {modifiers}"
             raise errors.FeatureNotSupported(feature=feature, instead="")

@@ -1,0 +1,159 @@
+"""The operators of jsonb, on texts: each argument and result is the text of a document, or None for NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from seachange import errors
+from seachange.model.json_text import parse_json, show_json
+
+_MISSING: Any = object()
+
+
+def get_field(document: str, key: str) -> str | None:
+    """`->` with a text: of an object."""
+    value = parse_json(document)
+    return _show(value.get(key, _MISSING) if isinstance(value, dict) else _MISSING)
+
+
+def get_element(document: str, place: int) -> str | None:
+    """`->` with a number: of an array, from its end if it is negative."""
+    value = parse_json(document)
+    return _show(value[place] if isinstance(value, list) and -len(value) <= place < len(value) else _MISSING)
+
+
+def get_path(document: str, path: Sequence[str | None]) -> str | None:
+    """`#>`."""
+    return _show(_follow(parse_json(document), path))
+
+
+def as_text(document: str) -> str | None:
+    """What `->>` gives of what `->` does."""
+    value = parse_json(document)
+    if value is None:
+        return None
+    return value if isinstance(value, str) else show_json(value)
+
+
+def _show(value: Any) -> str | None:
+    return None if value is _MISSING else show_json(value)
+
+
+def _follow(value: Any, path: Sequence[str | None]) -> Any:
+    for step in path:
+        value = _MISSING if step is None else _step(value, step)
+        if value is _MISSING:
+            return value
+    return value
+
+
+def _step(value: Any, step: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(step, _MISSING)
+    place = _place(value, step) if isinstance(value, list) else None
+    return _MISSING if place is None else value[place]
+
+
+def _place(value: list[Any], step: str) -> int | None:
+    try:
+        place = int(step)
+    except ValueError:
+        return None
+    return place if -len(value) <= place < len(value) else None
+
+
+def contains(document: str, other: str) -> bool:
+    """`@>`."""
+    value, part = parse_json(document), parse_json(other)
+    # An array contains a scalar as one of its elements; only at the top.
+    if isinstance(value, list) and not isinstance(part, dict | list):
+        return any(_same(element, part) for element in value)
+    return _contains(value, part)
+
+
+def _contains(value: Any, part: Any) -> bool:
+    if isinstance(part, dict):
+        return isinstance(value, dict) and all(
+            key in value and _contains(value[key], inner) for key, inner in part.items()
+        )
+    if isinstance(part, list):
+        return isinstance(value, list) and all(any(_contains(element, inner) for element in value) for inner in part)
+    return _same(value, part)
+
+
+def _same(one: Any, other: Any) -> bool:
+    kinds = (str, bool, Decimal, type(None))
+    return any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds) and bool(one == other)
+
+
+def has_key(document: str, key: str) -> bool:
+    """`?`: a key of an object, a text in an array, or the text itself."""
+    value = parse_json(document)
+    if isinstance(value, str):
+        return value == key
+    if isinstance(value, dict):
+        return key in value
+    return isinstance(value, list) and any(isinstance(element, str) and element == key for element in value)
+
+
+def has_any_key(document: str, keys: Sequence[str | None]) -> bool:
+    return any(has_key(document, key) for key in keys if key is not None)
+
+
+def has_all_keys(document: str, keys: Sequence[str | None]) -> bool:
+    return all(has_key(document, key) for key in keys if key is not None)
+
+
+def concatenate(document: str, other: str) -> str:
+    """`||`: of objects the keys of both, the second one's values; anything else as elements of an array."""
+    first, second = parse_json(document), parse_json(other)
+    if isinstance(first, dict) and isinstance(second, dict):
+        return show_json({**first, **second})
+    elements = (first if isinstance(first, list) else [first]) + (second if isinstance(second, list) else [second])
+    return show_json(elements)
+
+
+def without_key(document: str, key: str) -> str:
+    """`-` with a text."""
+    value = _container(document)
+    if isinstance(value, dict):
+        return show_json({name: inner for name, inner in value.items() if name != key})
+    return show_json([element for element in value if not (isinstance(element, str) and element == key)])
+
+
+def without_keys(document: str, keys: Sequence[str | None]) -> str:
+    for key in keys:
+        if key is not None:
+            document = without_key(document, key)
+    return document
+
+
+def without_element(document: str, place: int) -> str:
+    """`-` with a number."""
+    value = _container(document)
+    if isinstance(value, dict):
+        raise errors.InvalidParameterValue(detail="cannot delete from object using integer index")
+    if -len(value) <= place < len(value):
+        del value[place]
+    return show_json(value)
+
+
+def without_path(document: str, path: Sequence[str | None]) -> str:
+    """`#-`."""
+    value = _container(document)
+    holder = _follow(value, path[:-1])
+    last = path[-1] if path else None
+    if isinstance(holder, dict) and last is not None:
+        holder.pop(last, None)
+    elif isinstance(holder, list) and last is not None and (place := _place(holder, last)) is not None:
+        del holder[place]
+    return show_json(value)
+
+
+def _container(document: str) -> Any:
+    value = parse_json(document)
+    if not isinstance(value, dict | list):
+        raise errors.InvalidParameterValue(detail="cannot delete from scalar")
+    return value

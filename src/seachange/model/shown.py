@@ -1,0 +1,133 @@
+"""Values as clients get them, where rows hold them otherwise; and as text, as PostgreSQL shows it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import struct
+from collections.abc import Callable
+from decimal import Context, Decimal
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from seachange.model.array_text import show_array
+from seachange.model.interval import read_canonical
+from seachange.model.timezone import UTC, find_zone
+from seachange.model.types import Kind, SqlType
+
+Shower = Callable[[Any], Any]
+
+_WIDE = Context(prec=100)
+_SINGLE = struct.Struct("<f")
+_HELD_OTHERWISE = frozenset({Kind.CHAR, Kind.INTERVAL, Kind.TIMESTAMPTZ})
+
+
+def is_shown(type_: SqlType | None) -> bool:
+    """Whether clients get anything but what rows hold."""
+    if type_ is None:
+        return False
+    if type_.element is not None:
+        return type_.element.kind is Kind.UUID or is_shown(type_.element)
+    return type_.kind in _HELD_OTHERWISE or (type_.kind is Kind.NUMERIC and not type_.precision)
+
+
+@lru_cache(maxsize=1024)
+def shower(type_: SqlType, zone: str) -> Shower | None:
+    """What makes the client's value of the row's; None if they are the same."""
+    if not is_shown(type_):
+        return None
+    if type_.element is not None:
+        one = UUID if type_.element.kind is Kind.UUID else shower(type_.element, zone)
+        if one is None:
+            return None
+        return lambda value: None if value is None else [None if e is None else one(e) for e in value]
+    match type_.kind:
+        case Kind.CHAR:
+            return lambda value: None if value is None else value.ljust(type_.length)
+        case Kind.INTERVAL:
+            return lambda value: read_canonical(value) if isinstance(value, str) else value
+        case Kind.NUMERIC:
+            return lambda value: None if value is None else without_zeros(value)
+        case _:
+            if zone == UTC:
+                return None
+            info = find_zone(zone)
+            return lambda value: value.astimezone(info) if isinstance(value, dt.datetime) else value
+
+
+def without_zeros(value: Decimal) -> Decimal:
+    """Without those at the end of its fraction: a numeric without a scale has no more than it needs."""
+    normal = value.normalize(_WIDE)
+    return normal if normal.as_tuple().exponent <= 0 else normal.quantize(Decimal(1), context=_WIDE)  # type: ignore[operator]
+
+
+def show_text(type_: SqlType, value: Any) -> str | None:
+    """PostgreSQL's text of a value as clients get it."""
+    if value is None:
+        return None
+    if type_.element is not None:
+        return show_array([show_text(type_.element, element) for element in value])
+    return _TEXTS.get(type_.kind, str)(value)
+
+
+def show_float(value: float, digits: int = 17) -> str:
+    """The shortest text that reads as the same value; the exponent has two digits."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    text = repr(value) if digits == 17 else _shortest_single(value)
+    mantissa, _, exponent = text.partition("e")
+    number = int(exponent) if exponent else _exponent(mantissa)
+    if -5 < number < (15 if digits == 17 else 6):
+        return f"{Decimal(text):f}".removesuffix(".0")
+    sign = "-" if value < 0 else ""
+    kept = Decimal(text).as_tuple().digits
+    plain = "".join(map(str, kept)).rstrip("0")
+    behind = f".{plain[1:]}" if len(plain) > 1 else ""
+    return f"{sign}{plain[0]}{behind}e{'-' if number < 0 else '+'}{abs(number):02d}"
+
+
+def _exponent(mantissa: str) -> int:
+    return Decimal(mantissa).adjusted() if Decimal(mantissa) else 0
+
+
+def _shortest_single(value: float) -> str:
+    for digits in range(1, 10):
+        text = f"{value:.{digits}g}"
+        if _SINGLE.unpack(_SINGLE.pack(float(text)))[0] == value:
+            return repr(float(text))
+    return repr(value)
+
+
+def _show_moment(value: dt.datetime) -> str:
+    text = _show_clock(value.replace(tzinfo=None))
+    if value.tzinfo is None:
+        return text
+    offset = value.utcoffset() or dt.timedelta()
+    minutes, seconds = divmod(abs(int(offset.total_seconds())), 60)
+    sign = "-" if offset < dt.timedelta() else "+"
+    shown = f"{sign}{minutes // 60:02d}"
+    if minutes % 60 or seconds:
+        shown += f":{minutes % 60:02d}"
+    return text + shown + (f":{seconds:02d}" if seconds else "")
+
+
+def _show_clock(value: dt.datetime | dt.time) -> str:
+    """With no more digits behind the second than there are."""
+    text = value.isoformat(sep=" ") if isinstance(value, dt.datetime) else value.isoformat()
+    return text.rstrip("0") if value.microsecond else text
+
+
+_TEXTS: dict[Kind, Callable[[Any], str]] = {
+    Kind.BOOLEAN: lambda value: "t" if value else "f",
+    Kind.REAL: lambda value: show_float(value, 9),
+    Kind.DOUBLE: show_float,
+    Kind.NUMERIC: lambda value: f"{value:f}",
+    Kind.BYTEA: lambda value: "\\x" + value.hex(),
+    Kind.DATE: dt.date.isoformat,
+    Kind.TIME: _show_clock,
+    Kind.TIMESTAMP: _show_moment,
+    Kind.TIMESTAMPTZ: _show_moment,
+}

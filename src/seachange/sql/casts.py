@@ -1,0 +1,124 @@
+"""Casts, where DuckDB reads or cuts values otherwise than PostgreSQL: literals are read here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.array_text import parse_array
+from seachange.model.interval import canonical_interval, parse_interval
+from seachange.model.types import NAME_BYTES_MAX, NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX
+
+_DType = exp.DType
+_MOMENTS: Final = (_DType.DATE, _DType.TIMESTAMP, _DType.TIMESTAMPTZ, _DType.TIMESTAMPNTZ)
+_ENDLESS: Final = frozenset({"infinity", "-infinity", "+infinity", "inf", "-inf"})
+
+
+def translate_casts(tree: exp.Expr) -> exp.Expr:
+    for cast in list(tree.find_all(exp.Cast)):
+        for types, translate in _TRANSLATIONS:
+            if cast.to.is_type(*types):
+                translated = translate(cast)
+                if translated is not cast:
+                    cast.replace(translated)
+                break
+    for interval in list(tree.find_all(exp.Interval)):
+        if isinstance(interval.this, exp.Literal):
+            interval.replace(_interval_of(_interval_words(interval)))
+    return tree
+
+
+def _literal(cast: exp.Cast) -> str | None:
+    return cast.this.name if isinstance(cast.this, exp.Literal) and cast.this.is_string else None
+
+
+def _numeric(cast: exp.Cast) -> exp.Expr:
+    if not cast.to.expressions:
+        cast.set("to", exp.DataType.build("DECIMAL({},{})".format(*NUMERIC_DEFAULT)))
+    elif int(cast.to.expressions[0].name) > NUMERIC_PRECISION_MAX:
+        feature = f"numeric of {cast.to.expressions[0].name} digits"
+        raise errors.FeatureNotSupported(feature=feature, instead=f"Up to {NUMERIC_PRECISION_MAX} are.")
+    return cast
+
+
+def _bytea(cast: exp.Cast) -> exp.Expr:
+    """DuckDB reads \\x before each byte, PostgreSQL once."""
+    text = _literal(cast)
+    if text is None or not text.startswith("\\x"):
+        return cast
+    return exp.func("unhex", exp.Literal.string(text[2:]))
+
+
+def _varchar(cast: exp.Cast) -> exp.Expr:
+    if not cast.to.expressions:
+        return cast
+    return _cut(cast, cast.to.expressions[0].this.copy())
+
+
+def _char(cast: exp.Cast) -> exp.Expr:
+    """Without the spaces at the end, which do not count."""
+    unlimited = cast.to.is_type(_DType.BPCHAR) and not cast.to.expressions
+    length = cast.to.expressions[0].this.copy() if cast.to.expressions else exp.Literal.number(1)
+    text = _as_text(cast) if unlimited else _cut(cast, length)
+    return exp.func("rtrim", text, exp.Literal.string(" "))
+
+
+def _name(cast: exp.Cast) -> exp.Expr:
+    return _cut(cast, exp.Literal.number(NAME_BYTES_MAX))
+
+
+def _cut(cast: exp.Cast, length: exp.Expr) -> exp.Expr:
+    return exp.Left(this=_as_text(cast), expression=length)
+
+
+def _as_text(cast: exp.Cast) -> exp.Expr:
+    return exp.cast(cast.this.copy(), exp.DataType.build("TEXT"))
+
+
+def _moment(cast: exp.Cast) -> exp.Expr:
+    text = _literal(cast)
+    if text is not None and text.strip().lower() in _ENDLESS:
+        raise errors.FeatureNotSupported(feature=f"{text.strip()} as a date or time", instead="Use NULL.")
+    return cast
+
+
+def _interval(cast: exp.Cast) -> exp.Expr:
+    text = _literal(cast)
+    return cast if text is None else _interval_of(text)
+
+
+def _interval_of(text: str) -> exp.Expr:
+    canonical = canonical_interval(parse_interval(text))
+    return exp.cast(exp.Literal.string(canonical), exp.DataType.build("INTERVAL", dialect="duckdb"))
+
+
+def _interval_words(interval: exp.Interval) -> str:
+    """The parser takes the last unit out of the text."""
+    unit = interval.args.get("unit")
+    return f"{interval.this.name} {unit.name}" if unit is not None else interval.this.name
+
+
+def _array(cast: exp.Cast) -> exp.Expr:
+    inner = cast.to.expressions[0] if cast.to.expressions else None
+    if isinstance(inner, exp.DataType) and inner.is_type(_DType.ARRAY):
+        raise errors.FeatureNotSupported(feature="an array of several dimensions", instead="Use jsonb.")
+    text = _literal(cast)
+    if text is None or inner is None:
+        return cast
+    values = [exp.null() if e is None else exp.cast(exp.Literal.string(e), inner.copy()) for e in parse_array(text)]
+    return exp.cast(exp.Array(expressions=[translate_casts(exp.Paren(this=v)).this for v in values]), cast.to.copy())
+
+
+_TRANSLATIONS: Final[tuple[tuple[tuple[exp.DType, ...], Callable[[exp.Cast], exp.Expr]], ...]] = (
+    ((_DType.DECIMAL,), _numeric),
+    ((_DType.VARBINARY,), _bytea),
+    ((_DType.VARCHAR,), _varchar),
+    ((_DType.CHAR, _DType.BPCHAR), _char),
+    ((_DType.NAME,), _name),
+    (_MOMENTS, _moment),
+    ((_DType.INTERVAL,), _interval),
+    ((_DType.ARRAY,), _array),
+)

@@ -1,0 +1,29 @@
+"""Rows that a statement hands to DuckDB as an Arrow table, with what makes values in expressions of what rows hold."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from seachange.model.types import SqlType
+from seachange.storage.arrow import arrow_type
+from seachange.storage.plan import quote
+
+_READ_AS = b"seachange.type"
+
+
+def given_field(name: str, type_: SqlType) -> pa.Field:
+    metadata = {_READ_AS: type_.duckdb.encode()} if type_.stored != type_.duckdb else None
+    return pa.field(name, arrow_type(type_), metadata=metadata)
+
+
+def read_given(schema: pa.Schema) -> str:
+    """The list of a query over the table."""
+    if not any(field.metadata for field in schema):
+        return "*"
+    return ", ".join(_read(field) for field in schema)
+
+
+def _read(field: pa.Field) -> str:
+    name = quote(field.name)
+    type_ = (field.metadata or {}).get(_READ_AS)
+    return name if type_ is None else f"CAST({name} AS {type_.decode()}) AS {name}"

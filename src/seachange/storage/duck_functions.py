@@ -1,0 +1,79 @@
+"""Functions that DuckDB has not, made known to those connections that run a text which calls one.
+
+**Invariant:** a function is a pure one of its arguments: what was computed on one node is what any other computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import duckdb
+from duckdb.func import FunctionNullHandling
+
+from seachange.model import json_ops
+from seachange.model.json_text import normalize_json, parse_json
+
+# What their names begin with, and no other name in generated text.
+PREFIX: Final = "seachange_"
+
+_TEXT, _TEXTS, _NUMBER, _TRUTH = "VARCHAR", "VARCHAR[]", "BIGINT", "BOOLEAN"
+
+
+def check_json(text: str) -> str:
+    parse_json(text)
+    return text
+
+
+# Name, function, types of its arguments, and of its result. NULL for an argument gives NULL.
+_FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ...]] = (
+    ("jsonb", normalize_json, (_TEXT,), _TEXT),
+    ("json", check_json, (_TEXT,), _TEXT),
+    ("json_field", json_ops.get_field, (_TEXT, _TEXT), _TEXT),
+    ("json_element", json_ops.get_element, (_TEXT, _NUMBER), _TEXT),
+    ("json_path", json_ops.get_path, (_TEXT, _TEXTS), _TEXT),
+    ("json_text", json_ops.as_text, (_TEXT,), _TEXT),
+    ("json_contains", json_ops.contains, (_TEXT, _TEXT), _TRUTH),
+    ("json_has", json_ops.has_key, (_TEXT, _TEXT), _TRUTH),
+    ("json_has_any", json_ops.has_any_key, (_TEXT, _TEXTS), _TRUTH),
+    ("json_has_all", json_ops.has_all_keys, (_TEXT, _TEXTS), _TRUTH),
+    ("json_concat", json_ops.concatenate, (_TEXT, _TEXT), _TEXT),
+    ("json_without", json_ops.without_key, (_TEXT, _TEXT), _TEXT),
+    ("json_without_all", json_ops.without_keys, (_TEXT, _TEXTS), _TEXT),
+    ("json_without_element", json_ops.without_element, (_TEXT, _NUMBER), _TEXT),
+    ("json_without_path", json_ops.without_path, (_TEXT, _TEXTS), _TEXT),
+)
+_BY_NAME: Final = {PREFIX + name: (run, given, result) for name, run, given, result in _FUNCTIONS}
+
+
+def know_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
+    """Makes known what the text calls; gives whether that is anything."""
+    if PREFIX not in sql and PREFIX.upper() not in sql:
+        return False
+    called = sql.lower()
+    for name, (run, given, result) in _BY_NAME.items():
+        if name + "(" in called:
+            _make_known(connection, name, run, given, result)
+    return True
+
+
+def _make_known(
+    connection: duckdb.DuckDBPyConnection, name: str, run: Callable[..., Any], given: tuple[str, ...], result: str
+) -> None:
+    try:
+        connection.create_function(
+            name,
+            _strict(run, len(given)),
+            list(given),
+            result,
+            null_handling=FunctionNullHandling.SPECIAL,
+        )
+    except (duckdb.NotImplementedException, duckdb.CatalogException):
+        # It is known already.
+        return
+
+
+def _strict(run: Callable[..., Any], arguments: int) -> Callable[..., Any]:
+    if arguments == 1:
+        return lambda a: None if a is None else run(a)
+    return lambda a, b: None if a is None or b is None else run(a, b)
