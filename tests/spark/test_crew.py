@@ -169,6 +169,12 @@ def test_an_application_that_is_used_is_not_stopped(application: Application) ->
         assert found is application
 
 
+def test_an_application_on_this_machine_gives_way_to_those_who_serve(application: Application) -> None:
+    """The workers have the priority of the JVM that they are children of, as that has its own."""
+    started = application._context.parallelize([0], 1).map(lambda _: os.getpriority(os.PRIO_PROCESS, 0))
+    assert started.first() > os.getpriority(os.PRIO_PROCESS, 0)
+
+
 class Disk(LocalFileSystem):
     """One that is full as soon as something has begun to be written."""
 

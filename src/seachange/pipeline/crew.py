@@ -7,12 +7,14 @@ files with the same rows. So whoever does it may fail, be killed, or be asked ag
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from seachange.pipeline.merge import RANGE_ROWS_MAX
 from seachange.pipeline.source import UNIT_ROWS_MAX
 from seachange.pipeline.workshop import Workshop
+from seachange.runtime.process import give_way
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -60,7 +62,8 @@ class Crew(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalCrew:
-    """DuckDB itself uses the cores."""
+    """One task after the other: DuckDB itself uses the cores. In a thread that gives way to those who serve clients, on
+    this machine; the caller's may be one of them."""
 
     workshop: Workshop
     fixed: Sizes = Sizes()
@@ -70,10 +73,11 @@ class LocalCrew:
         return self.fixed
 
     def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None]) -> None:
-        for number, task in enumerate(tasks):
-            self.workshop.interrupts.check()
-            self.workshop.manners.admit(task.read_bytes, task.write_bytes)
-            done(number, task.run(self.workshop))
+        with ThreadPoolExecutor(1, "seachange-task", give_way) as hand:
+            for number, task in enumerate(tasks):
+                self.workshop.interrupts.check()
+                self.workshop.manners.admit(task.read_bytes, task.write_bytes)
+                done(number, hand.submit(task.run, self.workshop).result())
 
 
 def run_all(crew: Crew, tasks: Sequence[Task[T]]) -> list[T]:

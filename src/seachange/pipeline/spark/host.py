@@ -30,6 +30,7 @@ from pyspark.java_gateway import launch_gateway
 from seachange import errors
 from seachange.pipeline.spark.executor import Outcome, load_kernels, run_assignments
 from seachange.pipeline.spark_options import SparkOptions, configuration
+from seachange.runtime.process import give_way
 
 _JAVA = "Install Java 17 or newer and set JAVA_HOME, or leave seachange.local_rows unset to work in-process."
 _END_SECONDS = 10
@@ -202,6 +203,8 @@ class SparkHost:
                 found.stop()
 
     def _start(self, options: SparkOptions) -> None:
+        # Whatever this thread starts has its priority, and so have the workers of an application on this machine.
+        give_way()
         try:
             application = start_application(options)
             application.warm_up()

@@ -1,0 +1,54 @@
+"""Tasks in this process."""
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from seachange import errors
+from seachange.engine.interrupts import Interrupts
+from seachange.pipeline.crew import LocalCrew, run_all
+from seachange.pipeline.workshop import Workshop
+from seachange.sql.duck_errors import translate_error
+from tests.storage.samples import Store
+
+
+def nice() -> int:
+    return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+
+@dataclass(frozen=True)
+class Look:
+    """Tells at which priority it runs, unless it is to fail."""
+
+    problem: Exception | None = None
+    title: str = "looks"
+    segments: int = 0
+    read_bytes: int = 0
+    write_bytes: int = 0
+
+    def run(self, workshop: Workshop) -> int:
+        if self.problem is not None:
+            raise self.problem
+        return nice()
+
+
+@pytest.fixture
+def crew(tmp_path: Path) -> LocalCrew:
+    store = Store(tmp_path / "segments")
+    return LocalCrew(Workshop(store.warehouse, tmp_path, store.reserve, Interrupts(), translate_error))
+
+
+def test_tasks_give_way_and_their_caller_does_not(crew: LocalCrew):
+    before = nice()
+    assert all(found > before for found in run_all(crew, [Look(), Look()]))
+    assert nice() == before
+
+
+def test_what_a_task_raises_ends_the_others(crew: LocalCrew):
+    done: list[int] = []
+    with pytest.raises(errors.DivisionByZero):
+        crew.run([Look(), Look(errors.DivisionByZero()), Look()], lambda number, _: done.append(number))
+    assert done == [0]
