@@ -475,6 +475,11 @@ class SettingOfNode(ProgrammingError):
     hint_text = "Write it into seachange.toml in the data folder, and open the database again."
 
 
+class SettingFixed(ProgrammingError):
+    sqlstate = "55P02"
+    message = 'parameter "{name}" cannot be changed: it is always "{value}"'
+
+
 class SettingsFileProblem(OperationalError):
     sqlstate = "F0000"
     message = "{file}: {detail}"

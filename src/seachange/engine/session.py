@@ -20,6 +20,7 @@ from seachange.engine.labels import labelled
 from seachange.engine.node import Node
 from seachange.engine.rerun import run_current
 from seachange.engine.savepoints import Point, Savepoints
+from seachange.engine.sessionfacts import SessionFacts
 from seachange.engine.sessionstate import Status
 from seachange.engine.statements import NamedStatements, OpenCursors, prepare_one
 from seachange.engine.transaction import Transaction
@@ -65,6 +66,7 @@ class Session:
         self._transaction: Transaction | None = None
         # Who this session is to others' locks, and how it hears that a statement is to end.
         self.client = node.new_client(self.notices)
+        self._facts = SessionFacts(user, database, self.client.actor, self.settings)
         self._is_guarded = False
         self.is_settled = False
         self._launched: JobId | None = None
@@ -238,6 +240,7 @@ class Session:
 
     def _tell(self, transaction: Transaction) -> None:
         transaction.search_path = self._path()
+        transaction.session = self._facts
         self._duck.ask(transaction.known)
 
     def _path(self) -> tuple[str, ...]:
@@ -349,6 +352,7 @@ class Session:
         seq = None if as_of is None else Seq(as_of)
         transaction = self.node.begin(self._isolation(), seq, self.client, may_write and not self.read_only)
         transaction.search_path = self._path()
+        transaction.session = self._facts
         # A session waits, and runs a statement again.
         transaction.claims.waits = True
         try:

@@ -21,6 +21,7 @@ from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
 from seachange.engine.registry import Holds, Writer
 from seachange.engine.schemas import Relation
+from seachange.engine.sessionfacts import SessionFacts
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
@@ -31,6 +32,7 @@ from seachange.model.references import Reference, references_to
 from seachange.model.statements import OnCommit
 from seachange.model.temporary import OWN_SCHEMA, schema_of_session
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
+from seachange.sql.port import SessionView
 from seachange.sql.template import SESSION_SCHEMA
 
 Row = tuple[Any, ...]
@@ -57,6 +59,8 @@ class TransactionSchema:
         self._may_write = may_write and as_of is None
         self.buffer = WriteBuffer()
         self.pending = PendingSchema()
+        # For whom it runs.
+        self.session: SessionView = SessionFacts()
         # Where names without a schema are looked for.
         self.search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
         # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.

@@ -157,7 +157,7 @@ class View:
 class ViewQuery:
     """`relation_ids` are those that it reads, `column_uses` the columns (table, column) among them. The text knows them
     by the names that they had: `names` are those of relations (schema, name, id), the schema empty where the text has
-    none; `column_names` those of the columns."""
+    none; `column_names` those of the columns. `types` are those of the view's own columns."""
 
     view_id: DescriptorId
     query: str
@@ -166,6 +166,7 @@ class ViewQuery:
     column_uses: tuple[tuple[TableId, ColumnId], ...]
     names: tuple[tuple[str, str, DescriptorId], ...] = ()
     column_names: tuple[str, ...] = ()
+    types: tuple[SqlType, ...] = ()
 
 
 # Columns.

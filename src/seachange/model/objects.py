@@ -80,6 +80,8 @@ class EnumType:
 
 @dataclass(frozen=True, slots=True)
 class View:
+    """`types` are those of its columns, in which nothing that it reads can change; of views of old, nobody knows."""
+
     id: DescriptorId
     version: int
     schema: str
@@ -92,6 +94,7 @@ class View:
     column_names: tuple[str, ...] = ()
     database: str = DEFAULT_DATABASE
     access: Access = Access()  # noqa: RUF009 - a value
+    types: tuple[SqlType, ...] = ()
 
 
 Descriptor = Table | Database | Schema | Sequence | EnumType | View

@@ -63,6 +63,7 @@ def decompose(descriptor: Descriptor) -> Parts:
                 descriptor.column_uses,
                 descriptor.names,
                 descriptor.column_names,
+                descriptor.types,
             )
             own = [elements.View(id_), query]
     own.insert(1, namespace_of(descriptor))
@@ -191,6 +192,7 @@ def _view(element: elements.View, version: int, parts: Mapping[Element, State]) 
         query.column_names,
         entry.database,
         compose_access(parts),
+        query.types,
     )
 
 

@@ -16,8 +16,12 @@ from seachange import errors
 from seachange.model.timezone import UTC
 from seachange.model.types import from_duckdb
 from seachange.sql.duck_errors import translate_error
+from seachange.sql.pgcatalog.calls import SESSION as CATALOG_SESSION
+from seachange.sql.pgcatalog.calls import serve_catalog
+from seachange.sql.pgcatalog.context import PortContext
+from seachange.sql.port import TransactionPort
 from seachange.sql.result import Row
-from seachange.sql.sequence_calls import SESSION, Caller, SequencePort, serve
+from seachange.sql.sequence_calls import SESSION, Caller, find_caller, serve
 from seachange.storage.arrow import write_stored
 from seachange.storage.duck_functions import know_functions
 
@@ -50,7 +54,7 @@ class DuckSession:
     _caller: Caller | None = None
     # A cursor with functions that nobody closes has DuckDB complain when the process ends.
     _has_functions = False
-    _port: SequencePort | None = None
+    _port: TransactionPort | None = None
     _tell: Callable[[], Mapping[str, Any]] = dict
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, session_values: Mapping[str, Any]) -> None:
@@ -68,8 +72,8 @@ class DuckSession:
     def interrupt(self) -> None:
         self._cursor.interrupt()
 
-    def serve(self, port: SequencePort | None) -> None:
-        """Calls of sequences are answered by that transaction; None: by no one any more."""
+    def serve(self, port: TransactionPort | None) -> None:
+        """Calls of sequences and catalogs are answered by that transaction; None: by no one any more."""
         self._port = port
         if self._caller is not None:
             self._caller.port = port
@@ -176,11 +180,20 @@ class DuckSession:
             finalize(self, self._cursor.close)
         self._caller.failure = None
 
+    def _serve_catalog(self) -> None:
+        self._serve_calls()
+        assert self._caller is not None
+        if CATALOG_SESSION not in self._session_values:
+            self._session_values[CATALOG_SESSION] = self._caller.number
+            serve_catalog(self._cursor, _answer)
+
     def _parameters(self, query: DuckQuery) -> dict[str, Any]:
         if not query.session_values:
             return dict(query.parameters)
         if SESSION in query.session_values:
             self._serve_calls()
+        if CATALOG_SESSION in query.session_values:
+            self._serve_catalog()
         known = {**self._session_values, **self._tell()}
         return {**query.parameters, **{name: known[name] for name in query.session_values}}
 
@@ -198,6 +211,17 @@ class DuckSession:
         if len(self._wrapped) >= _WRAPPED_MAX:
             self._wrapped.clear()
         self._wrapped[sql] = wrapped
+
+
+def _answer(number: int) -> tuple[PortContext, Callable[[errors.Error], None]]:
+    """The statement of the session that a call comes from, and who is told of what goes wrong."""
+    caller = find_caller(number)
+    assert caller.port is not None
+
+    def fail(error: errors.Error) -> None:
+        caller.failure = error
+
+    return PortContext(caller.port), fail
 
 
 def _is_held_otherwise(type_: str) -> bool:

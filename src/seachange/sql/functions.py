@@ -47,6 +47,7 @@ _LISTS: Final = """
     row struct unnest all some
 """
 _JSON: Final = """
+    json_build_object jsonb_build_object json_object
     json_extract json_extract_scalar jsonb_extract jsonb_extract_scalar json_array_length json_typeof
     array_contained_by array_overlaps
 """

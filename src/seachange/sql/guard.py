@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import TokenType
 from seachange import errors
 from seachange.model.relation import RelationName
 from seachange.sql.functions import FUNCTIONS, REFUSED_PREFIXES, SEQUENCE_FUNCTIONS, STRUCTURE, TABLE_FUNCTIONS, TYPES
+from seachange.sql.pgcatalog.names import CATALOG_FUNCTIONS
 
 # Bare words (units, fields, keywords) are generated as they are: they must be words.
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -151,7 +152,7 @@ def _check_function(node: exp.Func) -> None:
     owner = node.parent if isinstance(node.parent, exp.Dot) and node.arg_key == "expression" else None
     if owner is not None and owner.this.name.lower() != "pg_catalog":
         raise errors.InsufficientPrivilege(detail=f"function {owner.sql()} may not be called")
-    if name in SEQUENCE_FUNCTIONS:
+    if name in SEQUENCE_FUNCTIONS or name in CATALOG_FUNCTIONS:
         return
     if name.startswith(REFUSED_PREFIXES):
         raise errors.InsufficientPrivilege(detail=f"function {name} may not be called")

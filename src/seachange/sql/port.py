@@ -31,7 +31,32 @@ Row = tuple[Any, ...]
 T = TypeVar("T")
 
 
+class SessionView(Protocol):
+    """What functions tell of the session, and may change of it."""
+
+    @property
+    def user(self) -> str: ...
+
+    @property
+    def database(self) -> str: ...
+
+    @property
+    def number(self) -> int:
+        """Of this session among those of its node."""
+
+    def setting(self, name: str) -> str: ...
+
+    def set_setting(self, name: str, value: str | None, local: bool) -> str:
+        """The value as it is now."""
+
+    def settings(self) -> Sequence[tuple[str, str, str]]:
+        """Names, values and descriptions."""
+
+
 class TransactionPort(Protocol):
+    @property
+    def session(self) -> SessionView: ...
+
     @property
     def stands_alone(self) -> bool:
         """Whether the transaction is one statement, which may go on after its commit as a job."""

@@ -19,6 +19,8 @@ from seachange.sql.links import follow_links
 from seachange.sql.output import apply_names
 from seachange.sql.output_types import output_types
 from seachange.sql.padded import without_padding
+from seachange.sql.pgcatalog.context import catalog_of
+from seachange.sql.pgcatalog.scan import SETTINGS, find_relation, scan_settings
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, duck_column
 from seachange.sql.returned import read_given
@@ -78,6 +80,8 @@ def scan_tables(
             scans[reference] = Scan(f"SELECT {read_given(rows.schema)} FROM {relation}", {}, {relation: rows})  # noqa: S608
         elif is_system(reference.schema, reference.name):
             scans[reference] = scan_system(reference.name, port.system_rows(reference.name), len(scans))
+        elif (catalog := find_relation(reference.schema, reference.name)) is not None:
+            scans[reference] = _scan_catalog(catalog, port, len(scans))
         elif reference not in scans:
             table = port.relation(reference.schema, reference.name)
             if isinstance(table, SequenceObject):
@@ -96,6 +100,12 @@ def scan_tables(
             if reference.number >= 0:
                 known[reference.number] = (table, scan)
     return scans
+
+
+def _scan_catalog(name: tuple[str, str], port: TransactionPort, number: int) -> Scan:
+    if name == SETTINGS:
+        return scan_settings(port.session.settings(), number)
+    return catalog_of(port).scan(name, number)
 
 
 def _scan_sequence(sequence: SequenceObject, port: TransactionPort, number: int) -> Scan:

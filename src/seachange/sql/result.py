@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from seachange.model.shown import is_shown, shower
-from seachange.model.types import NAMES, Kind, SqlType, from_duckdb
+from seachange.model.types import NAMES, TEXT, Kind, SqlType, from_duckdb
 
 Row = tuple[Any, ...]
 
@@ -63,3 +63,8 @@ def duck_column(name: str, duck_type: str, type_: SqlType | None = None) -> Resu
 
 def table_column(name: str, type_: SqlType) -> ResultColumn:
     return ResultColumn(name, type_.oid, type_.precision, type_.scale, type_, is_shown(type_))
+
+
+def column_type(type_name: str) -> SqlType:
+    """The type of a column that has DuckDB's type; text where we have none."""
+    return from_duckdb(type_name) or TEXT

@@ -19,6 +19,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.relation import RelationName
 from seachange.sql.ddl.names import read_relation
+from seachange.sql.port import TransactionPort
 from seachange.sql.tokens import Reader, split_script
 
 # The parameter that carries the session's number.
@@ -42,13 +43,17 @@ class Caller:
 
     def __init__(self) -> None:
         self.number = next(_NUMBERS)
-        self.port: SequencePort | None = None
+        self.port: TransactionPort | None = None
         self.failure: errors.Error | None = None
         _CALLERS[self.number] = self
 
 
 _NUMBERS = count(1)
 _CALLERS: WeakValueDictionary[int, Caller] = WeakValueDictionary()
+
+
+def find_caller(number: int) -> Caller:
+    return _CALLERS[number]
 
 
 def find_calls(tree: exp.Expr) -> Iterator[exp.Anonymous]:

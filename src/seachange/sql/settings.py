@@ -227,6 +227,47 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
+# What clients of PostgreSQL ask for, and set to what it is: nothing here depends on it.
+FIXED: dict[str, str] = {
+    "block_size": "8192",
+    "bytea_output": "hex",
+    "client_min_messages": "notice",
+    "constraint_exclusion": "partition",
+    "data_checksums": "on",
+    "datestyle": "ISO, MDY",
+    "default_table_access_method": "heap",
+    "default_tablespace": "",
+    "default_transaction_deferrable": "off",
+    "default_transaction_read_only": "off",
+    "extra_float_digits": "1",
+    "in_hot_standby": "off",
+    "integer_datetimes": "on",
+    "intervalstyle": "postgres",
+    "is_superuser": "on",
+    "jit": "off",
+    "lc_collate": "C",
+    "lc_ctype": "C",
+    "lc_messages": "C",
+    "lc_monetary": "C",
+    "lc_numeric": "C",
+    "lc_time": "C",
+    "max_identifier_length": "63",
+    "max_index_keys": "32",
+    "quote_all_identifiers": "off",
+    "row_security": "on",
+    "server_encoding": "UTF8",
+    "server_version": "15.0",
+    "server_version_num": "150000",
+    "standard_conforming_strings": "on",
+    "synchronize_seqscans": "on",
+    "wal_level": "replica",
+}
+# Other ways to write what they are.
+_SPELLINGS = {"datestyle": ("iso, mdy", "iso", "iso,mdy", "mdy"), "standard_conforming_strings": ("on", "true", "1")}
+# Of these, the ones that may be set to anything: they say how results are written for people, or how PostgreSQL works.
+_HEEDLESS = frozenset({"client_min_messages", "extra_float_digits", "jit", "row_security", "synchronize_seqscans"})
+
+
 # What the jobs of a session heed, whoever runs them.
 PIPELINE_SETTINGS = tuple(
     name for name in SETTINGS if name.startswith(("seachange.local_rows", "seachange.pipeline_", "seachange.spark."))
@@ -287,12 +328,17 @@ class SessionSettings:
         self._before: dict[str, str] | None = None
 
     def get(self, name: str) -> str:
+        if name in FIXED:
+            return self._values.get(name, FIXED[name])
         setting = _find(name)
         if name in self._local:
             return self._local[name]
         return self._values.get(name, self.defaults.get(name, setting.default))
 
     def set(self, name: str, value: str | None, local: bool = False) -> None:
+        if name in FIXED:
+            self._set_fixed(name, value)
+            return
         setting = _find(name)
         try:
             checked = self.defaults.get(name, setting.default) if value is None else setting.check(value)
@@ -304,6 +350,12 @@ class SessionSettings:
             self._local.pop(name, None)
             self._values[name] = checked
 
+    def _set_fixed(self, name: str, value: str | None) -> None:
+        if name in _HEEDLESS:
+            self._values[name] = FIXED[name] if value is None else value
+        elif value is not None and value.lower() not in _SPELLINGS.get(name, (FIXED[name].lower(),)):
+            raise errors.SettingFixed(name=name, value=FIXED[name])
+
     def reset(self, name: str | None) -> None:
         if name is None:
             self._values.clear()
@@ -312,7 +364,9 @@ class SessionSettings:
             self.set(name, None)
 
     def show(self) -> list[tuple[str, str, str]]:
-        return [(name, self.get(name), setting.description) for name, setting in sorted(SETTINGS.items())]
+        described = {name: setting.description for name, setting in SETTINGS.items()}
+        described |= dict.fromkeys(FIXED, "As in PostgreSQL; it cannot be changed.")
+        return [(name, self.get(name), text) for name, text in sorted(described.items())]
 
     def has_set(self, name: str) -> bool:
         return name in self._values or name in self._local
@@ -339,7 +393,7 @@ class SessionSettings:
 
 
 def is_of_node(name: str) -> bool:
-    return _find(name).of_node
+    return name not in FIXED and _find(name).of_node
 
 
 def _find(name: str) -> Setting:

@@ -14,6 +14,7 @@ from seachange.model.objects import View
 from seachange.model.states import REFUSING
 from seachange.sql.default_text import is_drawn
 from seachange.sql.operands import NULL, DefaultValue, Given, Operand
+from seachange.sql.pgcatalog.scan import find_relation
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Row
 from seachange.sql.system import is_system
@@ -29,6 +30,8 @@ class Target:
     def resolve(self, port: TransactionPort) -> Table:
         if is_system(self.schema, self.name):
             raise errors.NotInPrerequisiteState(detail=f"view {self.schema}.{self.name} cannot be changed")
+        if find_relation(self.schema, self.name) is not None:
+            raise errors.InsufficientPrivilege(detail=f'"{self.name}" is a system catalog')
         found = port.relation(self.schema, self.name)
         if isinstance(found, View):
             raise errors.NotInPrerequisiteState(detail=f'view "{self.name}" cannot be changed, only read')

@@ -24,6 +24,8 @@ from seachange.sql.moments import name_moments
 from seachange.sql.output import output_names
 from seachange.sql.output_types import SOURCE, Outputs, note_outputs
 from seachange.sql.padded import Compared, note_compared
+from seachange.sql.pgcatalog.calls import name_catalog_calls
+from seachange.sql.pgcatalog.rewrite import name_function_columns, translate_catalog_calls, translate_catalog_forms
 from seachange.sql.quantified import translate_quantifiers
 from seachange.sql.reads import columns_read, columns_sought
 from seachange.sql.row_values import expand_rows
@@ -109,7 +111,7 @@ def parameter_name(number: int) -> str:
 
 def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
     """Takes ownership of the tree. Unless it is `timed`, functions of time stay as they are, for a later use."""
-    tree = plain_names(tree)
+    tree = translate_catalog_forms(plain_names(tree))
     check_tree(tree)
     tree = fold_names(tree)
     names = output_names(tree)
@@ -121,7 +123,7 @@ def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
     for node in list(tree.find_all(exp.Parameter)):
         node.set("this", exp.Var(this=parameter_name(int(node.this.name))))
     moments = name_moments(tree) if timed else set()
-    session_values = tuple(sorted(_name_session_values(tree) | moments | name_calls(tree)))
+    session_values = tuple(sorted(_name_session_values(tree) | moments | name_calls(tree) | name_catalog_calls(tree)))
     outputs = note_outputs(tree)
     types = cut_types(tree)
     tables = _cut_holes(tree)
@@ -180,6 +182,8 @@ def _sum_integers(tree: exp.Expr) -> exp.Expr:
 _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     _unqualify,
     _plain_strings,
+    name_function_columns,
+    translate_catalog_calls,
     translate_quantifiers,
     expand_rows,
     translate_casts,

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
 from seachange import errors
 from seachange.sql.tokens import DIALECT, RawStatement
@@ -20,13 +20,25 @@ OVERRIDING = "overriding"
 
 
 def parse_tree(raw: RawStatement) -> exp.Expr:
-    tokens, overriding = _cut_overriding(list(raw.tokens))
+    tokens, overriding = _cut_overriding(_plain_arrays(list(raw.tokens)) if "[]" in raw.text else list(raw.tokens))
     tree = _parse(raw, tokens)
     if overriding is not None:
         if not isinstance(tree, exp.Insert):
             raise errors.SyntaxProblem(detail='at or near "overriding"')
         tree.meta[OVERRIDING] = overriding
     return tree
+
+
+# Types of which sqlglot knows no lists, and what lists of them are here.
+_LISTED = {name: Token(TokenType.TEXT, "text") for name in ("regtype", "regclass", "regproc", "name")}
+_LISTED["oid"] = Token(TokenType.BIGINT, "bigint")
+
+
+def _plain_arrays(tokens: list[Token]) -> list[Token]:
+    for at, token in enumerate(tokens[:-2]):
+        if tokens[at + 1].token_type is TokenType.L_BRACKET and tokens[at + 2].token_type is TokenType.R_BRACKET:
+            tokens[at] = _LISTED.get(token.text.lower(), token)
+    return tokens
 
 
 def _cut_overriding(tokens: list[Token]) -> tuple[list[Token], str | None]:

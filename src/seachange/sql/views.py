@@ -16,10 +16,12 @@ from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.model.objects import View
 from seachange.model.scan import Scan
+from seachange.model.types import SqlType
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.output import apply_names, output_names
 from seachange.sql.port import TransactionPort
-from seachange.sql.template import TableReference, Template, compile_template
+from seachange.sql.result import column_type
+from seachange.sql.template import TableReference, Template, compile_template, fold_names
 from seachange.sql.tokens import split_script
 from seachange.sql.tree import parse_tree
 from seachange.sql.type_holes import UserCast, bind_types
@@ -99,14 +101,40 @@ def settle_view(before: View | None, after: View, port: TransactionPort, duck: D
     if before is not None and (before.query, before.columns) == (after.query, after.columns):
         return after
     query = _bind(after, port)
-    names, _ = duck.describe(query)
+    names, found_types = duck.describe(query)
     found = [*after.columns, *apply_names(_template(after.query).names, names)[len(after.columns) :]]
     if len(found) > len(names):
         raise errors.SyntaxProblem(detail="CREATE VIEW specifies more column names than columns")
     _check_distinct(found)
     if before is not None and tuple(found[: len(before.columns)]) != before.columns:
         raise errors.InvalidTableDefinition(name=after.name, detail="columns of a view keep their names and order")
-    return replace(after, columns=tuple(found))
+    return replace(after, columns=tuple(found), types=_types(after, port, found_types))
+
+
+def _types(view: View, port: TransactionPort, found: Sequence[str]) -> tuple[SqlType, ...]:
+    """The types of its columns: what is a column of a table has the type of that, which may say more than DuckDB's."""
+    types = [column_type(name) for name in found]
+    (raw,) = split_script(view.query)
+    tree = fold_names(parse_tree(raw))
+    if isinstance(tree, exp.Select) and not tree.is_star and len(tree.expressions) == len(types):
+        known = _used_types(view, port)
+        for place, projection in enumerate(tree.expressions):
+            source = projection.unalias()
+            declared = known.get(source.name) if isinstance(source, exp.Column) else None
+            if declared is not None and declared.duckdb == found[place]:
+                types[place] = declared
+    return tuple(types)
+
+
+def _used_types(view: View, port: TransactionPort) -> dict[str, SqlType | None]:
+    """By the names that the view knows its columns by; None where a name has several."""
+    known: dict[str, SqlType | None] = {}
+    for (id_, column), name in zip(view.column_uses, view.column_names, strict=True):
+        table = port.table_by_id(id_)
+        if table is not None:
+            type_ = table.column_by_id[column].type
+            known[name] = None if known.get(name, type_) != type_ else type_
+    return known
 
 
 def _check_distinct(names: Sequence[str]) -> None:

@@ -32,6 +32,8 @@ _MACROS: tuple[str, ...] = (
         (x SMALLINT) AS CAST(sum_no_overflow(x) AS BIGINT),
         (x INTEGER) AS CAST(sum_no_overflow(x) AS BIGINT),
         (x) AS sum(x)""",
+    # What information_schema._pg_expandarray gives of a vector: each of its items with its number.
+    "CREATE MACRO expand_vector(v) AS unnest([{'x': v[i], 'n': i} for i in generate_series(1, len(v))])",
 )
 
 

@@ -1,0 +1,33 @@
+"""What the functions of a statement may ask of its session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from seachange import errors
+from seachange.model.access import DEFAULT_ROLE
+from seachange.model.objects import DEFAULT_DATABASE
+from seachange.sql.settings import SessionSettings, is_of_node
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    user: str = DEFAULT_ROLE
+    database: str = DEFAULT_DATABASE
+    number: int = 0
+    values: SessionSettings = field(default_factory=SessionSettings)
+
+    def setting(self, name: str) -> str:
+        if name in ("session_authorization", "role"):
+            return self.user
+        return self.values.get(name)
+
+    def set_setting(self, name: str, value: str | None, local: bool) -> str:
+        if value is not None and is_of_node(name):
+            raise errors.SettingOfNode(name=name)
+        self.values.set(name, value, local)
+        return self.values.get(name)
+
+    def settings(self) -> Sequence[tuple[str, str, str]]:
+        return self.values.show()

@@ -1,0 +1,558 @@
+"""Functions that ask the catalog, in statements: functions of DuckDB's that the engine answers.
+
+Like those of sequences, a call carries the number of its session. Arguments that are left out are NULL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import duckdb
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.descriptor import Table
+from seachange.model.objects import EnumType, View
+from seachange.sql.pgcatalog.builtin import (
+    CATALOG_OIDS,
+    FIRST_USER_OID,
+    PG_CATALOG,
+    TYPE_BY_NAME,
+    TYPE_BY_OID,
+)
+from seachange.sql.pgcatalog.deparse import (
+    constraint_definition,
+    full_name,
+    index_definition,
+    index_key_text,
+    view_definition,
+)
+from seachange.sql.pgcatalog.facts import Facts, object_oid, quote_name, type_name
+from seachange.sql.pgcatalog.relations import comments
+from seachange.sql.port import TransactionPort
+
+# The parameter that carries the session's number to these functions.
+SESSION: Final = "catalog_session"
+
+
+class Context(Protocol):
+    """What a call may ask."""
+
+    @property
+    def facts(self) -> Facts: ...
+
+    @property
+    def port(self) -> TransactionPort: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`least` of the arguments must be given. A NULL among those makes the result NULL."""
+
+    arguments: tuple[str, ...]
+    result: str
+    run: Callable[..., Any]
+    least: int
+
+
+def _names(text: str) -> list[str]:
+    """The parts of a name as it is written, folded.
+
+    >>> _names('Shop."My Table"')
+    ['shop', 'My Table']
+    """
+    parts = re.findall(r'"((?:[^"]|"")*)"|([^".]+)', text.strip())
+    return [quoted.replace('""', '"') if not plain else plain.strip().lower() for quoted, plain in parts]
+
+
+def _find_class(context: Context, text: str) -> int | None:
+    if text.isdigit():
+        return int(text)
+    if text == "-":
+        return 0
+    names = _names(text)
+    if not 1 <= len(names) <= 2:
+        return None
+    schema, name = (None, names[0]) if len(names) == 1 else (names[0], names[1])
+    found = context.facts.find_relation(schema, name)
+    if found is None and schema in (None, PG_CATALOG):
+        return CATALOG_OIDS.get(name)
+    return found
+
+
+def _regclassin(context: Context, text: str) -> int:
+    found = _find_class(context, text)
+    if found is None:
+        raise errors.UndefinedTable(name=text)
+    return found
+
+
+def _regclassout(context: Context, text: str) -> str:
+    oid = _regclassin(context, text)
+    if oid == 0:
+        return "-"
+    relation = context.facts.relation_by_oid.get(oid)
+    if relation is not None:
+        return full_name(context.facts, relation)
+    owner = context.facts.index_by_oid.get(oid)
+    if owner is not None:
+        table, index = owner
+        is_visible = table.schema in context.facts.path
+        return quote_name(index.name) if is_visible else f"{quote_name(table.schema)}.{quote_name(index.name)}"
+    return next((name for name, number in CATALOG_OIDS.items() if number == oid), str(oid))
+
+
+_MODIFIERS: Final = re.compile(r"\s*\([0-9, ]*\)")
+
+
+def _find_type(context: Context, text: str) -> int | None:
+    if text.isdigit():
+        return int(text)
+    if text == "-":
+        return 0
+    plain = _MODIFIERS.sub("", " ".join(text.split()))
+    array = plain.endswith("[]")
+    plain = plain.removesuffix("[]").removeprefix("pg_catalog.")
+    known = TYPE_BY_NAME.get(plain if plain.startswith('"') else plain.lower())
+    if known is not None:
+        return known.array if array else known.oid
+    names = _names(plain)
+    for enum in context.facts.enums:
+        in_path = len(names) == 1 and enum.schema in context.facts.path
+        if names[-1] == enum.name and (in_path or names[:-1] == [enum.schema]):
+            return object_oid(enum.id)
+    return None
+
+
+def _regtypein(context: Context, text: str) -> int:
+    found = _find_type(context, text)
+    if found is None:
+        raise errors.UndefinedObject(kind="type", name=text)
+    return found
+
+
+def _regtypeout(context: Context, text: str) -> str:
+    return type_name(context.facts, _regtypein(context, text))
+
+
+def _find_namespace(context: Context, text: str) -> int | None:
+    return int(text) if text.isdigit() else context.facts.namespace_oids.get(_names(text)[0])
+
+
+def _regnamespacein(context: Context, text: str) -> int:
+    found = _find_namespace(context, text)
+    if found is None:
+        raise errors.InvalidSchemaName(name=text)
+    return found
+
+
+def _regnamespaceout(context: Context, text: str) -> str:
+    oid = _regnamespacein(context, text)
+    return next((quote_name(n.name) for n in context.facts.namespaces if n.oid == oid), str(oid))
+
+
+def _find_role(context: Context, text: str) -> int | None:
+    return int(text) if text.isdigit() else context.facts.roles.get(_names(text)[0])
+
+
+def _regrolein(context: Context, text: str) -> int:
+    found = _find_role(context, text)
+    if found is None:
+        raise errors.UndefinedObject(kind="role", name=text)
+    return found
+
+
+def _regroleout(context: Context, text: str) -> str:
+    oid = _regrolein(context, text)
+    return quote_name(context.facts.role_names.get(oid, str(oid)))
+
+
+# Definitions.
+
+
+def _indexdef(context: Context, oid: int, column: int | None, pretty: bool | None) -> str | None:
+    found = context.facts.index_by_oid.get(oid)
+    if found is None:
+        return None
+    table, index = found
+    if column:
+        return index_key_text(context.facts, table, index, column)
+    return index_definition(context.facts, table, index, bool(pretty))
+
+
+def _constraintdef(context: Context, oid: int, pretty: bool | None) -> str | None:
+    found = context.facts.constraint_by_oid.get(oid)
+    return None if found is None else constraint_definition(context.facts, *found, pretty=bool(pretty))
+
+
+def _viewdef(context: Context, view: str, pretty: bool | None) -> str | None:
+    oid = _find_class(context, view)
+    relation = context.facts.relation_by_oid.get(oid) if oid is not None else None
+    if oid is None:
+        raise errors.UndefinedTable(name=view)
+    return view_definition(relation) if isinstance(relation, View) else None
+
+
+def _format_type(context: Context, oid: int, modifier: int | None) -> str:
+    return type_name(context.facts, oid, modifier)
+
+
+def _typeof(context: Context, name: str) -> str:
+    known = _DUCKDB_TYPES.get(name.split("(", maxsplit=1)[0])
+    if name.endswith("[]"):
+        return _typeof(context, name.removesuffix("[]")) + "[]"
+    return known or name.lower()
+
+
+_DUCKDB_TYPES: Final[dict[str, str]] = {
+    "BOOLEAN": "boolean",
+    "TINYINT": "smallint",
+    "SMALLINT": "smallint",
+    "INTEGER": "integer",
+    "INTEGER_LITERAL": "integer",
+    "UINTEGER": "oid",
+    "BIGINT": "bigint",
+    "HUGEINT": "numeric",
+    "FLOAT": "real",
+    "DOUBLE": "double precision",
+    "DECIMAL": "numeric",
+    "VARCHAR": "text",
+    "STRING_LITERAL": "text",
+    "BLOB": "bytea",
+    "DATE": "date",
+    "TIME": "time without time zone",
+    "TIMESTAMP": "timestamp without time zone",
+    "TIMESTAMP WITH TIME ZONE": "timestamp with time zone",
+    "INTERVAL": "interval",
+    "UUID": "uuid",
+    "JSON": "jsonb",
+    "NULL": "unknown",
+    '"NULL"': "unknown",
+}
+
+
+def _obj_description(context: Context, oid: int, catalog: str | None) -> str | None:
+    for owner, number, part, text in comments(context.facts):
+        if number == oid and part == 0 and catalog in (None, owner):
+            return text
+    return None
+
+
+def _col_description(context: Context, oid: int, number: int) -> str | None:
+    for owner, found, part, text in comments(context.facts):
+        if (owner, found, part) == ("pg_class", oid, number):
+            return text
+    return None
+
+
+def _serial_sequence(context: Context, table: str, column: str) -> str | None:
+    relation = context.facts.relation_by_oid.get(_regclassin(context, table))
+    found = relation.column_by_name.get(column) if isinstance(relation, Table) else None
+    if found is None or relation is None:
+        raise errors.UndefinedColumn(name=column, relation=table)
+    for sequence in context.facts.sequences:
+        if sequence.owner == (relation.id, found.id):
+            return f"{quote_name(sequence.schema)}.{quote_name(sequence.name)}"
+    return None
+
+
+def _table_is_visible(context: Context, oid: int) -> bool | None:
+    relation = context.facts.relation_by_oid.get(oid)
+    if relation is not None:
+        return context.facts.is_visible(relation)
+    owner = context.facts.index_by_oid.get(oid)
+    return owner[0].schema in context.facts.path if owner is not None else None
+
+
+def _type_is_visible(context: Context, oid: int) -> bool | None:
+    created = context.facts.by_id.get(oid - FIRST_USER_OID)
+    if isinstance(created, EnumType | Table | View):
+        return created.schema in context.facts.path
+    return True if oid in TYPE_BY_OID else None
+
+
+def _userbyid(context: Context, oid: int) -> str:
+    return context.facts.role_names.get(oid, f"unknown (OID={oid})")
+
+
+def _current_schemas(context: Context, implicit: bool) -> list[str]:
+    return [name for name in context.facts.path if implicit or name != PG_CATALOG]
+
+
+# The session.
+
+
+def _current_setting(context: Context, name: str, missing_ok: bool | None) -> str | None:
+    try:
+        return context.port.session.setting(name.lower())
+    except errors.UndefinedObject:
+        if missing_ok:
+            return None
+        raise
+
+
+def _set_config(context: Context, name: str, value: str | None, local: bool | None) -> str:
+    return context.port.session.set_setting(name.lower(), value, bool(local))
+
+
+def _backend_pid(context: Context) -> int:
+    return context.port.session.number
+
+
+def _size(context: Context, relation: str) -> int:
+    oid = _regclassin(context, relation)
+    found = context.facts.relation_by_oid.get(oid)
+    return context.port.size(found).bytes if isinstance(found, Table) else 0
+
+
+def _database_size(context: Context, name: str) -> int:
+    return sum(context.port.size(table).bytes for table in context.facts.tables)
+
+
+def _size_pretty(context: Context, size: int) -> str:
+    """
+    >>> _size_pretty(None, 8192), _size_pretty(None, 16 << 10), _size_pretty(None, 30 << 20)
+    ('8192 bytes', '16 kB', '30 MB')
+    """
+    units = ("bytes", "kB", "MB", "GB", "TB")
+    number, unit = float(size), 0
+    while abs(number) >= 10240 and unit + 1 < len(units):
+        number, unit = number / 1024, unit + 1
+    return f"{int(number + 0.5) if number >= 0 else int(number - 0.5)} {units[unit]}"
+
+
+def _has_privilege(context: Context, *arguments: str | None) -> bool:
+    """Whoever has opened the database has a superuser's rights."""
+    return True
+
+
+def _quote_ident(context: Context, name: str) -> str:
+    return quote_name(name)
+
+
+def _quote_literal(context: Context, text: str) -> str:
+    """
+    >>> _quote_literal(None, "it's")
+    "'it''s'"
+    """
+    quoted = "'" + text.replace("'", "''") + "'"
+    return "E" + quoted.replace("\\", "\\\\") if "\\" in text else quoted
+
+
+def _quote_nullable(context: Context, text: str | None) -> str:
+    return "NULL" if text is None else _quote_literal(context, text)
+
+
+def _true(context: Context, *arguments: Any) -> bool:
+    return True
+
+
+def _false(context: Context, *arguments: Any) -> bool:
+    return False
+
+
+def _nothing(context: Context, *arguments: Any) -> None:
+    return None
+
+
+def _empty(context: Context, *arguments: Any) -> str:
+    return ""
+
+
+def _encoding(context: Context, number: int) -> str:
+    return "UTF8" if number == 6 else ""
+
+
+def _encoding_number(context: Context, name: str) -> int:
+    return 6 if name.upper().replace("-", "") == "UTF8" else -1
+
+
+def _server_encoding(context: Context) -> str:
+    return "UTF8"
+
+
+def _call(arguments: str, result: str, run: Callable[..., Any], least: int | None = None) -> Call:
+    types = tuple(arguments.split())
+    return Call(types, result, run, len(types) if least is None else least)
+
+
+_PRIVILEGE: Final = _call("VARCHAR VARCHAR VARCHAR", "BOOLEAN", _has_privilege, 2)
+_VISIBLE: Final = _call("BIGINT", "BOOLEAN", _true)
+
+CALLS: Final[dict[str, Call]] = {
+    "regclassin": _call("VARCHAR", "UINTEGER", _regclassin),
+    "regclassout": _call("VARCHAR", "VARCHAR", _regclassout),
+    "regtypein": _call("VARCHAR", "UINTEGER", _regtypein),
+    "regtypeout": _call("VARCHAR", "VARCHAR", _regtypeout),
+    "regnamespacein": _call("VARCHAR", "UINTEGER", _regnamespacein),
+    "regnamespaceout": _call("VARCHAR", "VARCHAR", _regnamespaceout),
+    "regrolein": _call("VARCHAR", "UINTEGER", _regrolein),
+    "regroleout": _call("VARCHAR", "VARCHAR", _regroleout),
+    "to_regclass": _call("VARCHAR", "UINTEGER", _find_class),
+    "to_regtype": _call("VARCHAR", "UINTEGER", _find_type),
+    "to_regnamespace": _call("VARCHAR", "UINTEGER", _find_namespace),
+    "to_regrole": _call("VARCHAR", "UINTEGER", _find_role),
+    "pg_get_indexdef": _call("BIGINT INTEGER BOOLEAN", "VARCHAR", _indexdef, 1),
+    "pg_get_constraintdef": _call("BIGINT BOOLEAN", "VARCHAR", _constraintdef, 1),
+    "pg_get_viewdef": _call("VARCHAR BOOLEAN", "VARCHAR", _viewdef, 1),
+    "format_type": _call("BIGINT INTEGER", "VARCHAR", _format_type, 1),
+    "pg_typeof": _call("VARCHAR", "VARCHAR", _typeof),
+    "obj_description": _call("BIGINT VARCHAR", "VARCHAR", _obj_description, 1),
+    "col_description": _call("BIGINT INTEGER", "VARCHAR", _col_description),
+    "shobj_description": _call("BIGINT VARCHAR", "VARCHAR", _nothing),
+    "pg_get_serial_sequence": _call("VARCHAR VARCHAR", "VARCHAR", _serial_sequence),
+    "pg_get_userbyid": _call("BIGINT", "VARCHAR", _userbyid),
+    "pg_table_is_visible": _call("BIGINT", "BOOLEAN", _table_is_visible),
+    "pg_type_is_visible": _call("BIGINT", "BOOLEAN", _type_is_visible),
+    "pg_function_is_visible": _VISIBLE,
+    "pg_opclass_is_visible": _VISIBLE,
+    "pg_opfamily_is_visible": _VISIBLE,
+    "pg_operator_is_visible": _VISIBLE,
+    "pg_collation_is_visible": _VISIBLE,
+    "pg_conversion_is_visible": _VISIBLE,
+    "pg_statistics_obj_is_visible": _VISIBLE,
+    "pg_ts_config_is_visible": _VISIBLE,
+    "current_schemas": _call("BOOLEAN", "VARCHAR[]", _current_schemas),
+    "current_setting": _call("VARCHAR BOOLEAN", "VARCHAR", _current_setting, 1),
+    "set_config": _call("VARCHAR VARCHAR BOOLEAN", "VARCHAR", _set_config, 1),
+    "pg_backend_pid": _call("", "INTEGER", _backend_pid),
+    "pg_is_in_recovery": _call("", "BOOLEAN", _false),
+    "pg_encoding_to_char": _call("INTEGER", "VARCHAR", _encoding),
+    "pg_char_to_encoding": _call("VARCHAR", "INTEGER", _encoding_number),
+    "getdatabaseencoding": _call("", "VARCHAR", _server_encoding),
+    "pg_client_encoding": _call("", "VARCHAR", _server_encoding),
+    "inet_server_addr": _call("", "VARCHAR", _nothing),
+    "inet_server_port": _call("", "INTEGER", _nothing),
+    "inet_client_addr": _call("", "VARCHAR", _nothing),
+    "inet_client_port": _call("", "INTEGER", _nothing),
+    "pg_relation_size": _call("VARCHAR VARCHAR", "BIGINT", lambda c, r, f: _size(c, r), 1),
+    "pg_table_size": _call("VARCHAR", "BIGINT", _size),
+    "pg_total_relation_size": _call("VARCHAR", "BIGINT", _size),
+    "pg_indexes_size": _call("VARCHAR", "BIGINT", lambda c, r: 0),
+    "pg_database_size": _call("VARCHAR", "BIGINT", _database_size),
+    "pg_size_pretty": _call("BIGINT", "VARCHAR", _size_pretty),
+    "pg_tablespace_location": _call("BIGINT", "VARCHAR", _empty),
+    "pg_relation_is_publishable": _call("VARCHAR", "BOOLEAN", _false),
+    "pg_relation_filenode": _call("VARCHAR", "BIGINT", _nothing),
+    "pg_get_triggerdef": _call("BIGINT BOOLEAN", "VARCHAR", _nothing, 1),
+    "pg_get_ruledef": _call("BIGINT BOOLEAN", "VARCHAR", _nothing, 1),
+    "pg_get_partkeydef": _call("BIGINT", "VARCHAR", _nothing),
+    "pg_get_functiondef": _call("BIGINT", "VARCHAR", _nothing),
+    "pg_get_function_result": _call("BIGINT", "VARCHAR", _nothing),
+    "pg_get_function_arguments": _call("BIGINT", "VARCHAR", _nothing),
+    "pg_get_function_identity_arguments": _call("BIGINT", "VARCHAR", _nothing),
+    "pg_get_statisticsobjdef_columns": _call("BIGINT", "VARCHAR", _nothing),
+    "pg_partition_ancestors": _call("VARCHAR", "UINTEGER", _nothing),
+    "quote_ident": _call("VARCHAR", "VARCHAR", _quote_ident),
+    "quote_literal": _call("VARCHAR", "VARCHAR", _quote_literal),
+    "quote_nullable": _call("VARCHAR", "VARCHAR", _quote_nullable, 0),
+    "has_table_privilege": _PRIVILEGE,
+    "has_any_column_privilege": _PRIVILEGE,
+    "has_schema_privilege": _PRIVILEGE,
+    "has_database_privilege": _PRIVILEGE,
+    "has_sequence_privilege": _PRIVILEGE,
+    "has_type_privilege": _PRIVILEGE,
+    "has_function_privilege": _PRIVILEGE,
+    "has_column_privilege": _call("VARCHAR VARCHAR VARCHAR VARCHAR", "BOOLEAN", _has_privilege, 3),
+    "pg_has_role": _PRIVILEGE,
+}
+
+
+_ARGUMENT_TYPES: Final[dict[str, exp.DType]] = {
+    "VARCHAR": exp.DType.TEXT,
+    "BIGINT": exp.DType.BIGINT,
+    "INTEGER": exp.DType.INT,
+    "BOOLEAN": exp.DType.BOOLEAN,
+}
+
+
+def name_catalog_calls(tree: exp.Expr) -> set[str]:
+    """Puts our functions in the place of PostgreSQL's; gives the parameters that they need."""
+    found = [node for node in tree.find_all(exp.Anonymous) if node.name.lower() in CALLS]
+    for node in reversed(found):
+        name = node.name.lower()
+        call = CALLS[name]
+        given = [argument.copy() for argument in node.expressions]
+        if not call.least <= len(given) <= len(call.arguments):
+            raise errors.UndefinedFunction(detail=f"function {name} with {len(given)} arguments does not exist")
+        if name == "pg_typeof":
+            given = [exp.Anonymous(this="typeof", expressions=given)]
+        given += [exp.null() for _ in range(len(call.arguments) - len(given))]
+        typed = [exp.cast(g, _ARGUMENT_TYPES[t]) for g, t in zip(given, call.arguments, strict=True)]
+        arguments = [exp.Parameter(this=exp.Var(this=SESSION)), *typed]
+        node.replace(exp.Anonymous(this=own_name(name), expressions=arguments))
+    return {SESSION} if found else set()
+
+
+def own_name(name: str) -> str:
+    return f"seachange_{name}"
+
+
+class Answerer(Protocol):
+    """Finds the session of a call, and keeps what went wrong in it."""
+
+    def __call__(self, number: int) -> tuple[Context, Callable[[errors.Error], None]]: ...
+
+
+def serve_catalog(cursor: duckdb.DuckDBPyConnection, answer: Answerer) -> None:
+    """Makes the functions known to a DuckDB, unless they are."""
+    for name, call in CALLS.items():
+        try:
+            cursor.create_function(
+                own_name(name),
+                _vectorised(call, answer),
+                ["BIGINT", *call.arguments],
+                call.result,
+                type=PythonUDFType.ARROW,
+                null_handling=FunctionNullHandling.SPECIAL,
+                side_effects=True,
+            )
+        except (duckdb.NotImplementedException, duckdb.CatalogException):
+            # Another session was first.
+            return
+
+
+_RESULTS: Final[dict[str, pa.DataType]] = {
+    "VARCHAR": pa.string(),
+    "VARCHAR[]": pa.list_(pa.string()),
+    "BOOLEAN": pa.bool_(),
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+    "UINTEGER": pa.uint32(),
+}
+
+
+def _vectorised(call: Call, answer: Answerer) -> Callable[..., pa.Array]:
+    def run(session: pa.Array, *given: pa.Array) -> pa.Array:
+        context, fail = answer(session[0].as_py())
+        known: dict[tuple[Any, ...], Any] = {}
+        rows = zip(*(argument.to_pylist() for argument in given), strict=True) if given else iter([()] * len(session))
+        values: list[Any] = []
+        try:
+            for row in rows:
+                if row not in known:
+                    known[row] = _run_one(call, context, row)
+                values.append(known[row])
+        except errors.Error as error:
+            fail(error)
+            raise
+        return pa.array(values, _RESULTS[call.result])
+
+    # DuckDB looks at how many arguments a function has, and takes *arguments for one.
+    forms: tuple[Callable[..., pa.Array], ...] = (
+        lambda s: run(s),  # noqa: PLW0108
+        lambda s, a: run(s, a),  # noqa: PLW0108
+        lambda s, a, b: run(s, a, b),  # noqa: PLW0108
+        lambda s, a, b, c: run(s, a, b, c),  # noqa: PLW0108
+        lambda s, a, b, c, d: run(s, a, b, c, d),  # noqa: PLW0108
+    )
+    return forms[len(call.arguments)]
+
+
+def _run_one(call: Call, context: Context, row: Sequence[Any]) -> Any:
+    return None if None in row[: call.least] else call.run(context, *row)

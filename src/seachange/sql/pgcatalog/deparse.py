@@ -1,0 +1,263 @@
+"""What a descriptor keeps as DuckDB's text over column ids, as PostgreSQL would print it.
+
+PostgreSQL prints expressions as it has analysed them: every operation in parentheses, every constant with its type.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import sqlglot
+from sqlglot import exp
+
+from seachange.model.constraint import Action, Check, ForeignKey
+from seachange.model.defaults import is_constant
+from seachange.model.descriptor import Column, Index, Table
+from seachange.model.expression import Expression
+from seachange.model.objects import Sequence as SequenceObject
+from seachange.model.objects import View
+from seachange.model.types import Kind
+from seachange.sql.pgcatalog.facts import Facts, Relation, quote_name
+
+_COLUMN: Final = re.compile(r"c([0-9]+)")
+_CONSTANT: Final = re.compile(r"'((?:[^']|'')*)'::(.*)", re.DOTALL)
+_DRAW: Final = re.compile(r"nextval\(([0-9]+)\)", re.IGNORECASE)
+_INTEGERS: Final = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
+_STRINGS: Final = frozenset({Kind.TEXT, Kind.VARCHAR})
+# Kinds whose constants are printed as numbers, without quotes; with a type unless it is what such a number has anyway.
+_PLAIN: Final = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE})
+_COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
+
+
+def full_name(facts: Facts, relation: Relation) -> str:
+    """With its schema unless it is found without."""
+    name = quote_name(relation.name)
+    return name if facts.is_visible(relation) else f"{quote_name(relation.schema)}.{name}"
+
+
+def default_text(facts: Facts, column: Column) -> str | None:
+    if column.default is None:
+        return None
+    if is_constant(column.default):
+        return _constant_text(column.default)
+    text = _DRAW.sub(lambda match: _draw_text(facts, int(match.group(1))), column.default)
+    return _plain_expression(text)
+
+
+def _draw_text(facts: Facts, id_: int) -> str:
+    sequence = facts.by_id.get(id_)
+    name = full_name(facts, sequence) if isinstance(sequence, SequenceObject) else str(id_)
+    return "nextval('" + name.replace("'", "''") + "'::regclass)"
+
+
+def _constant_text(default: str) -> str:
+    """
+    >>> _constant_text("'0.00'::numeric(5,2)"), _constant_text("'true'::boolean"), _constant_text("'x'::text")
+    ('0.00', 'true', "'x'::text")
+    >>> _constant_text("'-1'::integer"), _constant_text("'5'::bigint"), _constant_text("'a'::character varying(10)")
+    ("'-1'::integer", "'5'::bigint", "'a'::character varying")
+    """
+    match = _CONSTANT.fullmatch(default)
+    assert match is not None, default
+    value, type_ = match.groups()
+    kind = type_.split("(")[0].strip()
+    if kind in ("integer", "smallint", "numeric", "double precision", "real", "boolean") and not value.startswith("-"):
+        return value
+    return f"'{value}'::{kind}"
+
+
+@lru_cache(maxsize=4096)
+def _plain_expression(text: str) -> str:
+    if text.lower().startswith("nextval("):
+        return text
+    return _print(sqlglot.parse_one(text, dialect="duckdb").unnest())
+
+
+def expression_text(table: Table, expression: Expression | str, pretty: bool = False) -> str:
+    """An expression over columns of the table, in parentheses where PostgreSQL prints them: everywhere, or if it is to
+    be `pretty` only where they are needed."""
+    text = expression if isinstance(expression, str) else expression.text
+    tree = sqlglot.parse_one(text, dialect="duckdb").unnest()
+    holder = exp.Paren(this=tree)
+    for node in list(holder.find_all(exp.Column)):
+        match = _COLUMN.fullmatch(node.name)
+        column = table.column_by_id.get(int(match.group(1))) if match is not None else None  # type: ignore[call-overload]
+        if column is not None:
+            named = exp.Column(this=exp.to_identifier(column.name, quoted=quote_name(column.name) != column.name))
+            named.meta["column"] = column
+            node.replace(named)
+    return _print(holder.this, pretty)
+
+
+def _print(tree: exp.Expr, pretty: bool = False) -> str:
+    holder = exp.Paren(this=tree.copy())
+    _spell_out(holder)
+    for comparison in list(holder.find_all(*_COMPARISONS)):
+        _type_constants(comparison)
+    if pretty:
+        for paren in list(holder.this.find_all(exp.Paren)):
+            if isinstance(paren.this, exp.Literal | exp.Column):
+                paren.replace(paren.this.copy())
+    else:
+        for operation in list(holder.find_all(exp.Binary, exp.Not)):
+            _parenthesise(operation)
+    for literal in list(holder.find_all(exp.Literal)):
+        if literal.is_string and not isinstance(literal.parent, exp.Cast | exp.Interval):
+            literal.replace(exp.cast(literal.copy(), exp.DType.TEXT))
+    return _spell(holder.this.sql("postgres", normalize_functions="lower"))
+
+
+def _spell_out(holder: exp.Expr) -> None:
+    """BETWEEN and IN as what they mean."""
+    for between in list(holder.find_all(exp.Between)):
+        low = exp.GTE(this=between.this.copy(), expression=between.args["low"].copy())
+        high = exp.LTE(this=between.this.copy(), expression=between.args["high"].copy())
+        between.replace(exp.And(this=low, expression=high))
+    for within in list(holder.find_all(exp.In)):
+        if within.expressions:
+            listed = exp.Array(expressions=[e.copy() for e in within.expressions])
+            any_ = exp.Anonymous(this="ANY", expressions=[listed])
+            within.replace(exp.EQ(this=within.this.copy(), expression=any_))
+
+
+def _type_constants(node: exp.Expr) -> None:
+    """A constant takes the type of the column that it meets."""
+    for here, there in ((node.this, "expression"), (node.expression, "this")):
+        column = here.unnest().meta.get("column") if isinstance(here.unnest(), exp.Column) else None
+        other = node.args[there].unnest()
+        if column is None:
+            continue
+        for literal in list(other.find_all(exp.Literal)) if isinstance(other, exp.Anonymous) else [other]:
+            _type_constant(literal, column)
+        if column.type.kind is Kind.VARCHAR and isinstance(other, exp.Literal | exp.Anonymous | exp.Cast):
+            here.replace(exp.cast(exp.Paren(this=here.copy()), exp.DType.TEXT))
+
+
+def _type_constant(literal: exp.Expr, column: Column) -> None:
+    negative = isinstance(literal, exp.Neg)
+    number = literal.this if negative else literal
+    if not isinstance(number, exp.Literal):
+        return
+    kind = column.type.kind
+    if number.is_string:
+        if kind not in _STRINGS:
+            literal.replace(exp.cast(literal.copy(), exp.DataType.build(kind.value, dialect="postgres")))
+        return
+    whole = number.name.isdigit()
+    if kind in _INTEGERS or (kind is Kind.NUMERIC and not whole) or kind not in _PLAIN:
+        return
+    target = Kind.DOUBLE if kind is Kind.REAL else kind
+    type_ = exp.DataType.build(target.value, dialect="postgres")
+    inner = exp.Literal.string(f"-{number.name}") if negative else exp.Paren(this=number.copy())
+    literal.replace(exp.cast(inner, type_))
+
+
+def _parenthesise(node: exp.Expr) -> None:
+    parent = node.parent
+    if isinstance(node, exp.Dot | exp.Paren) or isinstance(parent, exp.Paren):
+        return
+    if isinstance(node, exp.Connector) and type(parent) is type(node):
+        return
+    node.replace(exp.Paren(this=node.copy()))
+
+
+_SPELLINGS: Final = (
+    (re.compile(r"\bANY\("), "ANY ("),
+    (re.compile(r"CAST\(('(?:[^']|'')*'|\([^()]*\)|[\w\"]+) AS ([A-Z ]+(?:\([0-9, ]+\))?)\)"), r"\1::\2"),
+    (re.compile(r"::([A-Z]+(?: PRECISION)?)\b"), None),
+    (re.compile(r" LIKE "), " ~~ "),
+)  # fmt: skip
+_TYPE_SPELLINGS: Final = {
+    "INT": "integer",
+    "DECIMAL": "numeric",
+    "TIMESTAMPTZ": "timestamp with time zone",
+    "TIMESTAMP": "timestamp without time zone",
+}
+
+
+def _spell(text: str) -> str:
+    for pattern, replacement in _SPELLINGS:
+        if replacement is None:
+            text = pattern.sub(lambda m: "::" + _TYPE_SPELLINGS.get(m.group(1), m.group(1).lower()), text)
+        else:
+            text = pattern.sub(replacement, text)
+    return text
+
+
+def index_key_text(facts: Facts, table: Table, index: Index, place: int) -> str:
+    """One key of an index, from 1; those after the keys are the included columns."""
+    columns = (*index.key, *index.include)
+    if not 1 <= place <= len(columns):
+        return ""
+    column = table.column_by_id[columns[place - 1]]
+    if not column.virtual or column.generated is None:
+        return quote_name(column.name)
+    text = expression_text(table, column.generated)
+    return text if text.endswith(")") and text[0] != "(" else f"({text})" if not text.startswith("(") else text
+
+
+def index_definition(facts: Facts, table: Table, index: Index, pretty: bool = False) -> str:
+    keys = []
+    for place, column in enumerate(index.key, 1):
+        keys.append(index_key_text(facts, table, index, place) + (" DESC" if column in index.descending else ""))
+    unique = "UNIQUE " if index.unique else ""
+    owner = full_name(facts, table) if pretty else f"{quote_name(table.schema)}.{quote_name(table.name)}"
+    text = f"CREATE {unique}INDEX {quote_name(index.name)} ON {owner} USING btree ({', '.join(keys)})"
+    if index.include:
+        text += f" INCLUDE ({_names(table, index.include)})"
+    if not index.nulls_distinct:
+        text += " NULLS NOT DISTINCT"
+    if index.where is not None:
+        where = expression_text(table, index.where, pretty)
+        text += f" WHERE {where if pretty else in_parentheses(where)}"
+    return text
+
+
+def in_parentheses(text: str) -> str:
+    return text if text.startswith("(") else f"({text})" if " " in text else text
+
+
+def _names(table: Table, columns: tuple[int, ...]) -> str:
+    return ", ".join(quote_name(table.column_by_id[c].name) for c in columns)  # type: ignore[index]
+
+
+def constraint_definition(
+    facts: Facts, table: Table, constraint: Index | Check | ForeignKey, pretty: bool = False
+) -> str:
+    match constraint:
+        case Index():
+            kind = "PRIMARY KEY" if constraint.id == table.primary.id else "UNIQUE"
+            nulls = "" if constraint.nulls_distinct else " NULLS NOT DISTINCT"
+            include = f" INCLUDE ({_names(table, constraint.include)})" if constraint.include else ""
+            return f"{kind}{nulls} ({_names(table, constraint.key)}){include}"
+        case Check():
+            text = expression_text(table, constraint.expression, pretty)
+            return f"CHECK ({text if pretty else in_parentheses(text)})"
+        case ForeignKey():
+            return _foreign_key_definition(facts, table, constraint)
+
+
+def _foreign_key_definition(facts: Facts, table: Table, key: ForeignKey) -> str:
+    parent = facts.by_id[key.parent]
+    assert isinstance(parent, Table)
+    parent_key = parent.index_by_id[key.parent_index].key
+    referred = f"{full_name(facts, parent)}({_names(parent, parent_key)})"
+    text = f"FOREIGN KEY ({_names(table, key.columns)}) REFERENCES {referred}"
+    if key.on_update is not Action.NO_ACTION:
+        text += f" ON UPDATE {key.on_update.value}"
+    if key.on_delete is not Action.NO_ACTION:
+        text += f" ON DELETE {key.on_delete.value}"
+    if key.deferrable:
+        text += " DEFERRABLE" + (" INITIALLY DEFERRED" if key.initially_deferred else "")
+    return text
+
+
+def generated_text(table: Table, column: Column) -> str | None:
+    return None if column.generated is None else in_parentheses(expression_text(table, column.generated))
+
+
+def view_definition(view: View) -> str:
+    """As it was written: PostgreSQL prints it anew."""
+    return " " + view.query.strip().rstrip(";") + ";"

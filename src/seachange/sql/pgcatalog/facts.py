@@ -1,0 +1,328 @@
+"""The schema as of a statement, by PostgreSQL's numbers: what rows and functions of the catalogs are made from.
+
+The number of an object is that of its descriptor, or index, above those that PostgreSQL gives to its own; it is the
+same in every session and process, and never given again. What has a number within its table has one made of both.
+
+**Invariant:** only what is PUBLIC is told of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+from zlib import crc32
+
+from seachange.model.access import DEFAULT_ROLE, PUBLIC_ROLE, Access
+from seachange.model.constraint import Check, ForeignKey
+from seachange.model.descriptor import Column, Index, Table
+from seachange.model.ids import ColumnId, DescriptorId, IndexId
+from seachange.model.object_statements import ObjectKind
+from seachange.model.objects import DEFAULT_SCHEMA, Database, Descriptor, EnumType, Schema, View
+from seachange.model.objects import Sequence as SequenceObject
+from seachange.model.states import State
+from seachange.model.types import NAMES, Kind, SqlType
+from seachange.sql.pgcatalog.builtin import (
+    BOOTSTRAP_ROLE_OID,
+    CATALOG_OID,
+    DATABASE_OID,
+    FIRST_USER_OID,
+    INFORMATION_OID,
+    INFORMATION_SCHEMA,
+    PG_CATALOG,
+    PUBLIC_OID,
+    TYPE_BY_OID,
+)
+
+Relation = Table | View | SequenceObject
+# Where numbers of parts of tables, and of the array types of what somebody created, begin.
+_PARTS: Final = 1 << 31
+_ARRAYS: Final = 1 << 30
+_PART_MAX: Final = 1 << 8
+_OWNER_MAX: Final = 1 << 23
+
+
+def object_oid(id_: DescriptorId | IndexId) -> int:
+    return FIRST_USER_OID + id_
+
+
+def array_oid(id_: DescriptorId) -> int:
+    return _ARRAYS + id_
+
+
+def part_oid(owner: int, part: int) -> int:
+    """
+    >>> part_oid(17, 1) != part_oid(1, 17)
+    True
+    """
+    if part < _PART_MAX and owner < _OWNER_MAX:
+        return _PARTS | (owner << 8) | part
+    return _PARTS | (crc32(f"{owner}.{part}".encode()) & (_PARTS - 1))
+
+
+def type_modifier(type_: SqlType) -> int:
+    """
+    >>> type_modifier(SqlType(Kind.NUMERIC, 10, 2)), type_modifier(SqlType(Kind.VARCHAR, length=5))
+    (655366, 9)
+    """
+    if type_.element is not None:
+        return type_modifier(type_.element)
+    if type_.kind is Kind.NUMERIC and type_.precision:
+        return ((type_.precision << 16) | type_.scale) + 4
+    return type_.length + 4 if type_.length else -1
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A column of a relation, at its place among those that are seen."""
+
+    number: int
+    name: str
+    type: SqlType
+    column: Column | None = None
+
+    @property
+    def not_null(self) -> bool:
+        return self.column is not None and not self.column.nullable and self.column.not_null is State.PUBLIC
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    oid: int
+    name: str
+    access: Access = Access()  # noqa: RUF009 - a value
+
+
+def is_declared(table: Table) -> bool:
+    """Whether the primary key is one that somebody declared, rather than the hidden number of a row."""
+    return not any(table.column_by_id[c].hidden for c in table.primary.key)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Not slotted: what is derived is computed once."""
+
+    tables: tuple[Table, ...]
+    objects: tuple[Descriptor, ...]
+    database: str
+    user: str
+    search_path: tuple[str, ...]
+
+    @cached_property
+    def views(self) -> tuple[View, ...]:
+        return tuple(o for o in self.objects if isinstance(o, View))
+
+    @cached_property
+    def sequences(self) -> tuple[SequenceObject, ...]:
+        return tuple(o for o in self.objects if isinstance(o, SequenceObject))
+
+    @cached_property
+    def enums(self) -> tuple[EnumType, ...]:
+        return tuple(o for o in self.objects if isinstance(o, EnumType))
+
+    @cached_property
+    def relations(self) -> tuple[Relation, ...]:
+        return (*self.tables, *self.views, *self.sequences)
+
+    @cached_property
+    def by_id(self) -> dict[int, Descriptor]:
+        return {d.id: d for d in (*self.tables, *self.objects)}
+
+    @cached_property
+    def relation_by_name(self) -> dict[tuple[str, str], Relation]:
+        return {(r.schema, r.name): r for r in self.relations}
+
+    @cached_property
+    def indexes(self) -> tuple[tuple[Table, Index], ...]:
+        return tuple((table, index) for table in self.tables for index in shown_indexes(table))
+
+    @cached_property
+    def index_by_oid(self) -> dict[int, tuple[Table, Index]]:
+        return {object_oid(index.id): (table, index) for table, index in self.indexes}
+
+    @cached_property
+    def relation_by_oid(self) -> dict[int, Relation]:
+        return {object_oid(r.id): r for r in self.relations}
+
+    @cached_property
+    def constraint_by_oid(self) -> dict[int, tuple[Table, Index | Check | ForeignKey]]:
+        return {constraint_oid(t, c): (t, c) for t in self.tables for c in shown_constraints(t)}
+
+    @cached_property
+    def namespaces(self) -> tuple[Namespace, ...]:
+        created = [Namespace(object_oid(o.id), o.name, o.access) for o in self.objects if isinstance(o, Schema)]
+        built_in = [Namespace(CATALOG_OID, PG_CATALOG), Namespace(INFORMATION_OID, INFORMATION_SCHEMA)]
+        if not any(n.name == DEFAULT_SCHEMA for n in created):
+            built_in.append(Namespace(PUBLIC_OID, DEFAULT_SCHEMA))
+        return (*built_in, *created)
+
+    @cached_property
+    def namespace_oids(self) -> dict[str, int]:
+        return {n.name: n.oid for n in self.namespaces}
+
+    @cached_property
+    def databases(self) -> tuple[tuple[int, str, Access], ...]:
+        found = [(object_oid(o.id), o.name, o.access) for o in self.objects if isinstance(o, Database)]
+        if not any(name == self.database for _, name, _ in found):
+            found.insert(0, (DATABASE_OID, self.database, Access()))
+        return tuple(found)
+
+    @cached_property
+    def roles(self) -> dict[str, int]:
+        """By name, the numbers of all who own something or may do something."""
+        found = {DEFAULT_ROLE: BOOTSTRAP_ROLE_OID}
+        named = {self.user}
+        for descriptor in (*self.tables, *self.objects):
+            named.add(descriptor.access.owner)
+            named |= {granted.role for granted in descriptor.access.privileges}
+        for name in sorted(named - {DEFAULT_ROLE, PUBLIC_ROLE}):
+            found[name] = _PARTS | (crc32(f"role:{name}".encode()) & (_PARTS - 1))
+        return found
+
+    @cached_property
+    def role_names(self) -> dict[int, str]:
+        return {oid: name for name, oid in self.roles.items()}
+
+    @cached_property
+    def path(self) -> tuple[str, ...]:
+        """The schemas of the path that exist, the catalog's own first."""
+        return (PG_CATALOG, *(name for name in self.search_path if name in self.namespace_oids and name != PG_CATALOG))
+
+    def attributes(self, relation: Relation) -> tuple[Attribute, ...]:
+        return self._attributes[relation.id]
+
+    @cached_property
+    def _attributes(self) -> dict[int, tuple[Attribute, ...]]:
+        return {r.id: tuple(_attributes(r)) for r in self.relations}
+
+    def number(self, table: Table, column: ColumnId) -> int:
+        """The place of a column; 0 for a key that is an expression."""
+        return self._numbers[table.id].get(column, 0)
+
+    @cached_property
+    def _numbers(self) -> dict[int, dict[int, int]]:
+        return {t.id: {c.id: number for number, c in enumerate(t.visible_columns, 1)} for t in self.tables}
+
+    def is_visible(self, relation: Relation | EnumType) -> bool:
+        """Whether it is found by its name alone."""
+        for schema in self.path:
+            if schema == relation.schema:
+                return True
+            hidden_by = self.relation_by_name.get((schema, relation.name))
+            if hidden_by is not None and not isinstance(relation, EnumType):
+                return False
+        return False
+
+    def find_relation(self, schema: str | None, name: str) -> int | None:
+        """The number of a relation or index."""
+        for each in (schema,) if schema is not None else self.path:
+            found = self.relation_by_name.get((each, name))
+            if found is not None:
+                return object_oid(found.id)
+            for table, index in self.indexes:
+                if (table.schema, index.name) == (each, name):
+                    return object_oid(index.id)
+        return None
+
+    def type_oid(self, type_: SqlType) -> int:
+        if type_.element is not None and type_.element.enum:
+            return array_oid(DescriptorId(type_.element.enum))
+        return object_oid(DescriptorId(type_.enum)) if type_.enum else type_.oid
+
+    def comment(self, access: Access, kind: ObjectKind | None = None, part: int = 0) -> str | None:
+        wanted = None if kind is None else (kind, part)
+        return next((c.text for c in access.comments if c.part == wanted), None)
+
+
+def shown_indexes(table: Table) -> Iterator[Index]:
+    if is_declared(table):
+        yield table.primary
+    yield from (index for index in table.secondary if index.state is State.PUBLIC)
+
+
+def shown_constraints(table: Table) -> Iterator[Index | Check | ForeignKey]:
+    yield from (index for index in shown_indexes(table) if index.constraint or index.id == table.primary.id)
+    yield from (check for check in table.checks if check.state is State.PUBLIC)
+    yield from (key for key in table.foreign_keys if key.state is State.PUBLIC)
+
+
+def constraint_oid(table: Table, constraint: Index | Check | ForeignKey) -> int:
+    return object_oid(constraint.id) if isinstance(constraint, Index) else part_oid(table.id, constraint.id)
+
+
+_SEQUENCE_COLUMNS: Final = (("last_value", Kind.BIGINT), ("log_cnt", Kind.BIGINT), ("is_called", Kind.BOOLEAN))
+
+
+def _attributes(relation: Relation) -> Iterator[Attribute]:
+    match relation:
+        case Table():
+            for number, column in enumerate(relation.visible_columns, 1):
+                yield Attribute(number, column.name, column.type, column)
+        case View():
+            types: Sequence[SqlType] = relation.types or (SqlType(Kind.TEXT),) * len(relation.columns)
+            for number, (name, type_) in enumerate(zip(relation.columns, types, strict=True), 1):
+                yield Attribute(number, name, type_)
+        case SequenceObject():
+            for number, (name, kind) in enumerate(_SEQUENCE_COLUMNS, 1):
+                yield Attribute(number, name, SqlType(kind))
+
+
+def type_name(facts: Facts, oid: int, modifier: int | None = None) -> str:
+    """What format_type says.
+
+    >>> type_name(Facts((), (), "d", "u", ()), 1700, 655366)
+    'numeric(10,2)'
+    """
+    created = facts.by_id.get(oid - FIRST_USER_OID)
+    if isinstance(created, EnumType | Table | View):
+        name = quote_name(created.name)
+        return name if created.schema in facts.path else f"{quote_name(created.schema)}.{name}"
+    element = facts.by_id.get(oid - _ARRAYS)
+    if isinstance(element, EnumType):
+        return type_name(facts, object_oid(element.id)) + "[]"
+    known = TYPE_BY_OID.get(oid)
+    if known is None:
+        return "???" if oid else "-"
+    if known.element and known.name.startswith("_"):
+        return type_name(facts, known.element, modifier) + "[]"
+    if modifier is None or modifier < 0:
+        return known.formatted if oid != NAMES_BPCHAR or modifier is None else "bpchar"
+    return known.formatted + _modifier_text(oid, modifier)
+
+
+NAMES_BPCHAR: Final = 1042
+_NUMERIC_OID: Final = NAMES[Kind.NUMERIC].oid
+_LENGTHS: Final = (NAMES_BPCHAR, NAMES[Kind.VARCHAR].oid)
+
+
+def _modifier_text(oid: int, modifier: int) -> str:
+    if oid == _NUMERIC_OID:
+        return f"({(modifier - 4) >> 16},{(modifier - 4) & 0xFFFF})"
+    return f"({modifier - 4})" if oid in _LENGTHS else ""
+
+
+def quote_name(name: str) -> str:
+    """
+    >>> quote_name("a_b"), quote_name("A b"), quote_name("order")
+    ('a_b', '"A b"', '"order"')
+    """
+    plain = name.isascii() and name.replace("_", "a").isalnum() and name == name.lower() and not name[:1].isdigit()
+    return name if plain and name not in _RESERVED else '"' + name.replace('"', '""') + '"'
+
+
+# Words that are quoted as names.
+_WORDS: Final = """
+    all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case cast
+    char character check coalesce collate collation column concurrently constraint create cross current_catalog
+    current_date current_role current_schema current_time current_timestamp current_user dec decimal default deferrable
+    desc distinct do else end except exists extract false fetch float for foreign freeze from full grant greatest group
+    grouping having ilike in initially inner inout int integer intersect interval into is isnull join lateral leading
+    least left like limit localtime localtimestamp national natural nchar none normalize not notnull null nullif numeric
+    offset on only or order out outer overlaps overlay placing position precision primary real references returning
+    right row select session_user setof similar smallint some substring symmetric system_user table tablesample then
+    time timestamp to trailing treat trim true union unique user using values varchar variadic verbose when where window
+    with xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize
+    xmltable
+"""
+_RESERVED: Final = frozenset(_WORDS.split())

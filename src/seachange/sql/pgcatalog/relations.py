@@ -1,0 +1,606 @@
+"""The rows of pg_catalog: for each relation the columns that say something; the others have their types' zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from seachange.model.access import PUBLIC_ROLE, Access
+from seachange.model.constraint import Action, Check, ForeignKey
+from seachange.model.descriptor import Column, Index, Table
+from seachange.model.ids import DescriptorId
+from seachange.model.object_statements import ObjectKind
+from seachange.model.objects import EnumType, View
+from seachange.model.objects import Sequence as SequenceObject
+from seachange.model.types import SqlType
+from seachange.sql.pgcatalog.builtin import (
+    ACCESS_METHODS,
+    BTREE_OID,
+    CATALOG_OID,
+    CATALOG_OIDS,
+    COLLATIONS,
+    ENUM_OPCLASS,
+    HEAP_OID,
+    LANGUAGES,
+    OPCLASSES,
+    TABLESPACES,
+    TYPE_BY_OID,
+    TYPES,
+)
+from seachange.sql.pgcatalog.deparse import (
+    constraint_definition,
+    default_text,
+    expression_text,
+    generated_text,
+    in_parentheses,
+    index_definition,
+    index_key_text,
+    view_definition,
+)
+from seachange.sql.pgcatalog.facts import (
+    Attribute,
+    Facts,
+    Relation,
+    array_oid,
+    constraint_oid,
+    object_oid,
+    part_oid,
+    shown_constraints,
+    shown_indexes,
+    type_modifier,
+)
+
+Rows = Iterator[dict[str, Any]]
+
+_ACTIONS: Final[dict[Action, str]] = {
+    Action.NO_ACTION: "a",
+    Action.RESTRICT: "r",
+    Action.CASCADE: "c",
+    Action.SET_NULL: "n",
+    Action.SET_DEFAULT: "d",
+}
+_KINDS: Final[dict[type, str]] = {Table: "r", View: "v", SequenceObject: "S"}
+_ENUM_LENGTH: Final = 4
+# In the order in which PostgreSQL lists them.
+_LETTERS: Final[dict[str, str]] = {
+    "INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d", "TRUNCATE": "D", "REFERENCES": "x", "TRIGGER": "t",
+    "USAGE": "U", "CREATE": "C", "TEMPORARY": "T", "CONNECT": "c",
+}  # fmt: skip
+
+
+def acl(access: Access) -> list[str] | None:
+    """Privileges as PostgreSQL writes them: role=letters/grantor, a star after what may be passed on."""
+    if not access.privileges:
+        return None
+    items = []
+    for granted in access.privileges:
+        role = "" if granted.role == PUBLIC_ROLE else granted.role
+        letters = [
+            letter + ("*" if privilege in granted.grantable else "")
+            for privilege, letter in _LETTERS.items()
+            if privilege in granted.privileges
+        ]
+        items.append(f"{role}={''.join(letters)}/{access.owner}")
+    return items
+
+
+def _owner(facts: Facts, access: Access) -> int:
+    return facts.roles[access.owner]
+
+
+def pg_namespace(facts: Facts) -> Rows:
+    for n in facts.namespaces:
+        yield {"oid": n.oid, "nspname": n.name, "nspowner": _owner(facts, n.access), "nspacl": acl(n.access)}
+
+
+def _class_row(facts: Facts, relation: Relation, kind: str) -> dict[str, Any]:
+    return {
+        "oid": object_oid(relation.id),
+        "relnamespace": facts.namespace_oids.get(relation.schema, 0),
+        "relname": relation.name,
+        "relowner": _owner(facts, relation.access),
+        "relpersistence": "p",
+        "relkind": kind,
+        "relispopulated": True,
+        "relreplident": "n",
+        "reltuples": -1.0,
+        "relacl": acl(relation.access),
+    }
+
+
+def pg_class(facts: Facts) -> Rows:
+    for relation in facts.relations:
+        kind = _KINDS[type(relation)]
+        row = _class_row(facts, relation, kind)
+        row["relnatts"] = len(facts.attributes(relation))
+        row["reltype"] = 0 if kind == "S" else object_oid(relation.id)
+        if isinstance(relation, Table):
+            row["relam"] = HEAP_OID
+            row["relreplident"] = "d"
+            row["relhasindex"] = any(True for _ in shown_indexes(relation))
+            row["relchecks"] = sum(isinstance(c, Check) for c in shown_constraints(relation))
+            referred = any(key.parent == relation.id for table in facts.tables for key in table.foreign_keys)
+            row["relhastriggers"] = bool(relation.foreign_keys) or referred
+        row["relhasrules"] = kind == "v"
+        yield row
+    for table, index in facts.indexes:
+        yield {
+            **_class_row(facts, table, "i"),
+            "oid": object_oid(index.id),
+            "relname": index.name,
+            "relam": BTREE_OID,
+            "relnatts": len(index.key) + len(index.include),
+            "relpages": 1,
+            "reltuples": 0.0,
+            "relacl": None,
+        }
+
+
+def _attribute_row(facts: Facts, relation_oid: int, number: int, name: str, type_: SqlType) -> dict[str, Any]:
+    oid = facts.type_oid(type_)
+    known = TYPE_BY_OID.get(oid)
+    return {
+        "attrelid": relation_oid,
+        "attname": name,
+        "atttypid": oid,
+        "attlen": known.length if known is not None else _ENUM_LENGTH,
+        "attnum": number,
+        "attcacheoff": -1,
+        "atttypmod": type_modifier(type_),
+        "attndims": 1 if known is not None and known.category == "A" else 0,
+        "attbyval": known.by_value if known is not None else True,
+        "attalign": known.align if known is not None else "i",
+        "attstorage": known.storage if known is not None else "p",
+        "attislocal": True,
+        "attstattarget": -1,
+        "attcollation": known.collation if known is not None else 0,
+    }
+
+
+def _identity(attribute: Attribute) -> str:
+    identity = attribute.column.identity if attribute.column is not None else None
+    return "" if identity is None else "a" if identity.always else "d"
+
+
+def _is_generated(attribute: Attribute) -> bool:
+    return attribute.column is not None and attribute.column.generated is not None
+
+
+def _has_default(attribute: Attribute) -> bool:
+    return _is_generated(attribute) or (attribute.column is not None and attribute.column.default is not None)
+
+
+def pg_attribute(facts: Facts) -> Rows:
+    for relation in facts.relations:
+        for attribute in facts.attributes(relation):
+            yield {
+                **_attribute_row(facts, object_oid(relation.id), attribute.number, attribute.name, attribute.type),
+                "attnotnull": attribute.not_null,
+                "atthasdef": _has_default(attribute),
+                "attidentity": _identity(attribute),
+                "attgenerated": "s" if _is_generated(attribute) else "",
+            }
+    for table, index in facts.indexes:
+        for number, id_ in enumerate((*index.key, *index.include), 1):
+            column = table.column_by_id[id_]
+            name = _index_column_name(column)
+            yield _attribute_row(facts, object_oid(index.id), number, name, column.type)
+
+
+def _index_column_name(column: Column) -> str:
+    """PostgreSQL names an expression after its outermost function."""
+    return column.name.split("(")[0] if column.virtual and "(" in column.name else column.name
+
+
+def pg_attrdef(facts: Facts) -> Rows:
+    for table in facts.tables:
+        for attribute in facts.attributes(table):
+            column = attribute.column
+            assert column is not None
+            text = generated_text(table, column) or default_text(facts, column)
+            if text is not None:
+                owner = {"oid": part_oid(table.id, column.id), "adrelid": object_oid(table.id)}
+                yield {**owner, "adnum": attribute.number, "adbin": text}
+
+
+def pg_type(facts: Facts) -> Rows:
+    for t in TYPES:
+        yield {
+            "oid": t.oid,
+            "typname": t.name,
+            "typnamespace": CATALOG_OID,
+            "typowner": 10,
+            "typlen": t.length,
+            "typbyval": t.by_value,
+            "typtype": t.type,
+            "typcategory": t.category,
+            "typispreferred": t.preferred,
+            "typisdefined": True,
+            "typdelim": ",",
+            "typelem": t.element,
+            "typsubscript": "array_subscript_handler" if t.name.startswith("_") else "-",
+            "typarray": t.array,
+            "typinput": t.input,
+            "typoutput": t.input.removesuffix("in") + "out",
+            "typreceive": t.input.removesuffix("in") + "recv",
+            "typsend": t.input.removesuffix("in") + "send",
+            "typmodin": "-",
+            "typmodout": "-",
+            "typanalyze": "-",
+            "typalign": t.align,
+            "typstorage": t.storage,
+            "typtypmod": -1,
+            "typcollation": t.collation,
+        }
+    for enum in facts.enums:
+        yield from _type_pair(facts, enum, "e", "E", "enum", _ENUM_LENGTH)
+    for relation in facts.relations:
+        if not isinstance(relation, SequenceObject):
+            yield from _type_pair(facts, relation, "c", "C", "record", -1)
+
+
+def _type_pair(facts: Facts, owner: EnumType | Relation, type_: str, category: str, stem: str, length: int) -> Rows:
+    shared = {
+        "typnamespace": facts.namespace_oids.get(owner.schema, 0),
+        "typowner": _owner(facts, owner.access),
+        "typisdefined": True,
+        "typdelim": ",",
+        "typmodin": "-",
+        "typmodout": "-",
+        "typanalyze": "-",
+        "typtypmod": -1,
+    }
+    yield {
+        **shared,
+        "oid": object_oid(owner.id),
+        "typname": owner.name,
+        "typlen": length,
+        "typbyval": length > 0,
+        "typtype": type_,
+        "typcategory": category,
+        "typrelid": object_oid(owner.id) if type_ == "c" else 0,
+        "typsubscript": "-",
+        "typarray": array_oid(owner.id),
+        "typinput": f"{stem}_in",
+        "typoutput": f"{stem}_out",
+        "typreceive": f"{stem}_recv",
+        "typsend": f"{stem}_send",
+        "typalign": "i" if type_ == "e" else "d",
+        "typstorage": "p" if type_ == "e" else "x",
+    }
+    yield {
+        **shared,
+        "oid": array_oid(owner.id),
+        "typname": f"_{owner.name}",
+        "typlen": -1,
+        "typtype": "b",
+        "typcategory": "A",
+        "typelem": object_oid(owner.id),
+        "typsubscript": "array_subscript_handler",
+        "typinput": "array_in",
+        "typoutput": "array_out",
+        "typreceive": "array_recv",
+        "typsend": "array_send",
+        "typalign": "i" if type_ == "e" else "d",
+        "typstorage": "x",
+    }
+
+
+def pg_enum(facts: Facts) -> Rows:
+    for enum in facts.enums:
+        for number, value in enumerate(sorted(enum.values, key=lambda v: v.rank), 1):
+            owner = {"oid": part_oid(enum.id, value.id), "enumtypid": object_oid(enum.id)}
+            yield {**owner, "enumsortorder": float(number), "enumlabel": value.label}
+
+
+def pg_index(facts: Facts) -> Rows:
+    for table, index in facts.indexes:
+        keys = [table.column_by_id[c] for c in index.key]
+        every = (*index.key, *index.include)
+        expressions = [c for c in keys if c.virtual]
+        texts = [index_key_text(facts, table, index, n) for n, c in enumerate(keys, 1) if c.virtual]
+        yield {
+            "indexrelid": object_oid(index.id),
+            "indrelid": object_oid(table.id),
+            "indnatts": len(every),
+            "indnkeyatts": len(index.key),
+            "indisunique": index.unique,
+            "indnullsnotdistinct": not index.nulls_distinct,
+            "indisprimary": index.id == table.primary.id,
+            "indimmediate": True,
+            "indisvalid": True,
+            "indisready": True,
+            "indislive": True,
+            "indkey": [facts.number(table, c) for c in every],
+            "indcollation": [_collation(facts, c.type) for c in keys],
+            "indclass": [_opclass(c.type) for c in keys],
+            "indoption": [3 if c in index.descending else 0 for c in index.key],
+            "indexprs": ", ".join(texts) if expressions else None,
+            "indpred": in_parentheses(expression_text(table, index.where)) if index.where is not None else None,
+        }
+
+
+def _collation(facts: Facts, type_: SqlType) -> int:
+    known = TYPE_BY_OID.get(facts.type_oid(type_))
+    return known.collation if known is not None else 0
+
+
+def _opclass(type_: SqlType) -> int:
+    if type_.enum:
+        return ENUM_OPCLASS
+    known = TYPE_BY_OID.get(type_.oid)
+    return known.opclass if known is not None else 0
+
+
+def pg_constraint(facts: Facts) -> Rows:
+    for table in facts.tables:
+        for constraint in shown_constraints(table):
+            yield {
+                "oid": constraint_oid(table, constraint),
+                "conname": constraint.name,
+                "connamespace": facts.namespace_oids.get(table.schema, 0),
+                "convalidated": True,
+                "conrelid": object_oid(table.id),
+                "conislocal": True,
+                "connoinherit": not isinstance(constraint, Check),
+                "confupdtype": " ",
+                "confdeltype": " ",
+                "confmatchtype": " ",
+                **_constraint_row(facts, table, constraint),
+            }
+
+
+def _constraint_row(facts: Facts, table: Table, constraint: Index | Check | ForeignKey) -> dict[str, Any]:
+    match constraint:
+        case Index():
+            return {
+                "contype": "p" if constraint.id == table.primary.id else "u",
+                "conindid": object_oid(constraint.id),
+                "conkey": [facts.number(table, c) for c in constraint.key],
+            }
+        case Check():
+            columns = sorted({facts.number(table, c) for c in constraint.columns})
+            text = constraint_definition(facts, table, constraint)
+            return {"contype": "c", "conkey": columns, "conbin": text.removeprefix("CHECK (").removesuffix(")")}
+        case ForeignKey():
+            parent = facts.by_id[constraint.parent]
+            assert isinstance(parent, Table)
+            parent_key = parent.index_by_id[constraint.parent_index].key
+            return {
+                "contype": "f",
+                "condeferrable": constraint.deferrable,
+                "condeferred": constraint.initially_deferred,
+                "conindid": object_oid(constraint.parent_index),
+                "confrelid": object_oid(parent.id),
+                "confupdtype": _ACTIONS[constraint.on_update],
+                "confdeltype": _ACTIONS[constraint.on_delete],
+                "confmatchtype": "s",
+                "conkey": [facts.number(table, c) for c in constraint.columns],
+                "confkey": [facts.number(parent, c) for c in parent_key],
+            }
+
+
+def pg_sequence(facts: Facts) -> Rows:
+    for s in facts.sequences:
+        yield {
+            "seqrelid": object_oid(s.id),
+            "seqtypid": facts.type_oid(s.type),
+            "seqstart": s.start,
+            "seqincrement": s.increment,
+            "seqmax": s.maximum,
+            "seqmin": s.minimum,
+            "seqcache": s.cache,
+            "seqcycle": s.cycle,
+        }
+
+
+def pg_description(facts: Facts) -> Rows:
+    for classoid, oid, part, text in comments(facts):
+        yield {"objoid": oid, "classoid": CATALOG_OIDS[classoid], "objsubid": part, "description": text}
+
+
+def comments(facts: Facts) -> Iterator[tuple[str, int, int, str]]:
+    """The catalog that has the object, its number, the column or 0, and the text."""
+    for relation in facts.relations:
+        for comment in relation.access.comments:
+            yield from _relation_comment(facts, relation, comment.part, comment.text)
+    for enum in facts.enums:
+        yield from (("pg_type", object_oid(enum.id), 0, c.text) for c in enum.access.comments if c.part is None)
+    for namespace in facts.namespaces:
+        yield from (("pg_namespace", namespace.oid, 0, c.text) for c in namespace.access.comments if c.part is None)
+
+
+def _relation_comment(
+    facts: Facts, relation: Relation, part: tuple[ObjectKind, int] | None, text: str
+) -> Iterator[tuple[str, int, int, str]]:
+    oid = object_oid(relation.id)
+    match part:
+        case None:
+            yield ("pg_class", oid, 0, text)
+        case (ObjectKind.COLUMN, column) if isinstance(relation, Table):
+            number = facts.number(relation, column)  # type: ignore[arg-type]
+            if number:
+                yield ("pg_class", oid, number, text)
+        case (ObjectKind.COLUMN, column):
+            yield ("pg_class", oid, column, text)
+        case (ObjectKind.INDEX, index):
+            yield ("pg_class", object_oid(DescriptorId(index)), 0, text)
+        case (ObjectKind.CONSTRAINT, constraint):
+            yield ("pg_constraint", part_oid(relation.id, constraint), 0, text)
+        case _:
+            return
+
+
+def pg_depend(facts: Facts) -> Rows:
+    class_oid, sequence_class = CATALOG_OIDS["pg_class"], CATALOG_OIDS["pg_class"]
+    for s in facts.sequences:
+        table = facts.by_id.get(s.owner[0]) if s.owner is not None else None
+        if s.owner is None or not isinstance(table, Table):
+            continue
+        column = table.column_by_id.get(s.owner[1])
+        is_identity = column is not None and column.identity is not None
+        yield {
+            "classid": sequence_class,
+            "objid": object_oid(s.id),
+            "refclassid": class_oid,
+            "refobjid": object_oid(table.id),
+            "refobjsubid": facts.number(table, s.owner[1]),
+            "deptype": "i" if is_identity else "a",
+        }
+    for view in facts.views:
+        rule = {"classid": CATALOG_OIDS["pg_rewrite"], "objid": object_oid(view.id), "deptype": "n"}
+        for relation, column_id in view.column_uses:
+            used = facts.by_id.get(relation)
+            number = facts.number(used, column_id) if isinstance(used, Table) else 0
+            yield {**rule, "refclassid": class_oid, "refobjid": object_oid(relation), "refobjsubid": number}
+
+
+def pg_rewrite(facts: Facts) -> Rows:
+    for view in facts.views:
+        owner = {"oid": object_oid(view.id), "ev_class": object_oid(view.id)}
+        yield {**owner, "rulename": "_RETURN", "ev_type": "1", "ev_enabled": "O", "is_instead": True}
+
+
+def pg_database(facts: Facts) -> Rows:
+    for oid, name, access in facts.databases:
+        yield {
+            "oid": oid,
+            "datname": name,
+            "datdba": _owner(facts, access),
+            "encoding": 6,
+            "datlocprovider": "c",
+            "datallowconn": True,
+            "datconnlimit": -1,
+            "dattablespace": 1663,
+            "datcollate": "C",
+            "datctype": "C",
+            "datacl": acl(access),
+        }
+
+
+def _roles(facts: Facts, prefix: str) -> Rows:
+    for name, oid in facts.roles.items():
+        is_super = oid == 10
+        yield {
+            "oid": oid,
+            f"{prefix}name": name,
+            f"{prefix}super": is_super,
+            f"{prefix}inherit": True,
+            f"{prefix}createrole": is_super,
+            f"{prefix}createdb": is_super,
+            f"{prefix}canlogin": True,
+            f"{prefix}replication": is_super,
+            f"{prefix}bypassrls": is_super,
+            f"{prefix}connlimit": -1,
+            f"{prefix}password": "********" if prefix == "rol" else None,
+        }
+
+
+def pg_roles(facts: Facts) -> Rows:
+    return _roles(facts, "rol")
+
+
+def pg_user(facts: Facts) -> Rows:
+    for row in _roles(facts, "rol"):
+        names = {"usename": row["rolname"], "usesysid": row["oid"], "usecreatedb": row["rolcreatedb"]}
+        yield {**names, "usesuper": row["rolsuper"], "passwd": "********"}
+
+
+def pg_am(facts: Facts) -> Rows:
+    for oid, name, type_, handler in ACCESS_METHODS:
+        yield {"oid": oid, "amname": name, "amtype": type_, "amhandler": handler}
+
+
+def pg_tablespace(facts: Facts) -> Rows:
+    for oid, name in TABLESPACES:
+        yield {"oid": oid, "spcname": name, "spcowner": 10}
+
+
+def pg_language(facts: Facts) -> Rows:
+    for oid, name, trusted in LANGUAGES:
+        yield {"oid": oid, "lanname": name, "lanowner": 10, "lanpltrusted": trusted}
+
+
+def pg_collation(facts: Facts) -> Rows:
+    for oid, name, provider, locale in COLLATIONS:
+        shared = {"collnamespace": CATALOG_OID, "collowner": 10, "collisdeterministic": True, "collencoding": -1}
+        row = {"oid": oid, "collname": name, "collprovider": provider, "collcollate": locale, "collctype": locale}
+        yield {**shared, **row}
+
+
+def pg_opclass(facts: Facts) -> Rows:
+    for oid, (name, family) in OPCLASSES.items():
+        input_ = next((t.oid for t in TYPES if t.opclass == oid), 0)
+        shared = {"opcmethod": BTREE_OID, "opcnamespace": CATALOG_OID, "opcowner": 10, "opcdefault": True}
+        yield {**shared, "oid": oid, "opcname": name, "opcfamily": family, "opcintype": input_}
+
+
+# Views of the catalog.
+
+
+def pg_tables(facts: Facts) -> Rows:
+    for table in facts.tables:
+        yield {
+            "schemaname": table.schema,
+            "tablename": table.name,
+            "tableowner": table.access.owner,
+            "hasindexes": any(True for _ in shown_indexes(table)),
+            "hastriggers": bool(table.foreign_keys),
+        }
+
+
+def pg_views(facts: Facts) -> Rows:
+    for view in facts.views:
+        owner = {"schemaname": view.schema, "viewname": view.name, "viewowner": view.access.owner}
+        yield {**owner, "definition": view_definition(view)}
+
+
+def pg_indexes(facts: Facts) -> Rows:
+    for table, index in facts.indexes:
+        names = {"schemaname": table.schema, "tablename": table.name, "indexname": index.name}
+        yield {**names, "indexdef": index_definition(facts, table, index)}
+
+
+def pg_sequences(facts: Facts) -> Rows:
+    for s in facts.sequences:
+        yield {
+            "schemaname": s.schema,
+            "sequencename": s.name,
+            "sequenceowner": s.access.owner,
+            "data_type": str(s.type),
+            "start_value": s.start,
+            "min_value": s.minimum,
+            "max_value": s.maximum,
+            "increment_by": s.increment,
+            "cycle": s.cycle,
+            "cache_size": s.cache,
+        }
+
+
+ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
+    "pg_am": pg_am,
+    "pg_attrdef": pg_attrdef,
+    "pg_attribute": pg_attribute,
+    "pg_authid": pg_roles,
+    "pg_class": pg_class,
+    "pg_collation": pg_collation,
+    "pg_constraint": pg_constraint,
+    "pg_database": pg_database,
+    "pg_depend": pg_depend,
+    "pg_description": pg_description,
+    "pg_enum": pg_enum,
+    "pg_index": pg_index,
+    "pg_indexes": pg_indexes,
+    "pg_language": pg_language,
+    "pg_namespace": pg_namespace,
+    "pg_opclass": pg_opclass,
+    "pg_rewrite": pg_rewrite,
+    "pg_roles": pg_roles,
+    "pg_sequence": pg_sequence,
+    "pg_sequences": pg_sequences,
+    "pg_tables": pg_tables,
+    "pg_tablespace": pg_tablespace,
+    "pg_type": pg_type,
+    "pg_user": pg_user,
+    "pg_views": pg_views,
+}

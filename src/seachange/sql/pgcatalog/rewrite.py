@@ -1,0 +1,347 @@
+"""What queries of catalogs contain beyond other queries, put as what those know: casts to names of objects, operators
+and types with a schema, vectors that are counted from 0.
+
+It runs before the guard, on trees as they were parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from seachange.sql.pgcatalog.builtin import CATALOG_OIDS, INFORMATION_SCHEMA, PG_CATALOG
+from seachange.sql.pgcatalog.names import REGISTERED_TYPES
+
+# Types that are kept as text, as numbers; "char" is the type of one byte.
+_TEXTS: Final = frozenset({"name", "char", "cstring", "regproc", "regprocedure", "regoper", "regoperator", "aclitem"})
+_NUMBERS: Final[dict[str, str]] = {"oid": "BIGINT", "xid": "BIGINT", "cid": "BIGINT"}
+# Columns that hold vectors, which are counted from 0.
+_VECTORS: Final = frozenset({"indkey", "indclass", "indoption", "indcollation", "proargtypes", "i_indoption"})
+# Functions that stand where tables do, and are relations here.
+_SOURCES: Final = frozenset({"pg_get_keywords", "pg_partition_ancestors"})
+_ARRAY_TEXT: Final = re.compile(r"\{([^{}\\]*)\}")
+_ARRAY_ITEM: Final = re.compile(r'\s*(?:"([^"]*)"|([^",]*?))\s*(?:,|$)')
+EXPAND_MACRO: Final = "expand_vector"
+# What passes a value on as it is.
+_PASSING: Final = (exp.Alias, exp.Paren, exp.Case, exp.If, exp.Coalesce)
+_SHOWING: Final = (exp.Cast, exp.DPipe, exp.Concat, exp.ArrayToString, exp.GroupConcat)
+_LOOKED_AT: Final = (exp.Cast, exp.Dot, exp.Operator, exp.Collate, exp.Bracket, exp.Table, exp.Any, exp.CurrentSchemas)
+
+
+def translate_catalog_forms(tree: exp.Expr) -> exp.Expr:
+    found: list[exp.Expr] = list(tree.find_all(*_LOOKED_AT))
+    if not found:
+        return tree
+    _name_catalogs(tree)
+    show_vectors(tree)
+    # From the inside out: what is within has been replaced before what is around it is copied.
+    holder = exp.Paren(this=tree)
+    for node in reversed(found):
+        match node:
+            case exp.Dot():
+                _plain_call(node)
+            case exp.Operator():
+                _plain_operator(node)
+            case exp.Collate():
+                _plain_collation(node)
+            case exp.Bracket():
+                _count_from_one(node)
+            case exp.Table():
+                _plain_source(node)
+            case exp.Any():
+                _list_text(node)
+            case exp.CurrentSchemas():
+                node.replace(exp.Anonymous(this="current_schemas", expressions=[node.this.copy()]))
+            case exp.Cast():
+                _plain_cast(node)
+            case _:
+                pass
+    plain: exp.Expr = holder.this.pop()
+    return plain
+
+
+def show_vectors(tree: exp.Expr) -> exp.Expr:
+    """A vector is written with spaces between its items."""
+    for node in list(tree.find_all(exp.Column)):
+        if node.name.lower() in _VECTORS and _is_shown(node):
+            written: exp.Expr = exp.ArrayToString(this=node.copy(), expression=exp.Literal.string(" "))
+            in_list = isinstance(node.parent, exp.Select)
+            node.replace(exp.alias_(written, node.name, quoted=True) if in_list else written)
+    return tree
+
+
+def _name_catalogs(tree: exp.Expr) -> None:
+    """`tableoid` of a relation of the catalog is the number of that."""
+    wanted = [column for column in tree.find_all(exp.Column) if column.name.lower() == "tableoid" and column.table]
+    if not wanted:
+        return
+    sources = {table.alias_or_name.lower(): table.name.lower() for table in tree.find_all(exp.Table)}
+    for column in wanted:
+        oid = CATALOG_OIDS.get(sources.get(column.table.lower(), ""))
+        if oid is not None:
+            number = exp.Literal.number(oid)
+            in_list = isinstance(column.parent, exp.Select) and column.arg_key == "expressions"
+            column.replace(exp.alias_(number, "tableoid") if in_list else number)
+
+
+def _plain_call(dot: exp.Dot) -> None:
+    """Of a function with its schema: as it is read without."""
+    call = dot.expression
+    if not isinstance(call, exp.Anonymous) or not isinstance(dot.this, exp.Identifier):
+        return
+    schema, name = dot.this.name.lower(), call.name.lower()
+    if schema == INFORMATION_SCHEMA and name == "_pg_expandarray":
+        dot.replace(exp.Anonymous(this=name, expressions=[a.copy() for a in call.expressions]))
+    elif schema == PG_CATALOG:
+        dot.replace(exp.func(name, *(a.copy() for a in call.expressions), dialect="postgres"))
+
+
+_OPERATORS: Final[dict[str, tuple[type[exp.Expr], bool]]] = {
+    "~": (exp.RegexpLike, False),
+    "!~": (exp.RegexpLike, True),
+    "~*": (exp.RegexpILike, False),
+    "!~*": (exp.RegexpILike, True),
+    "=": (exp.EQ, False),
+    "<>": (exp.NEQ, False),
+    "~~": (exp.Like, False),
+    "!~~": (exp.Like, True),
+    "||": (exp.DPipe, False),
+}
+
+
+def _plain_operator(node: exp.Operator) -> None:
+    spelled = str(node.args.get("operator")).rpartition(".")[2]
+    made = _OPERATORS.get(spelled)
+    if made is None:
+        return
+    plain: exp.Expr = made[0](this=node.this.copy(), expression=node.expression.copy())
+    node.replace(exp.Not(this=plain) if made[1] else plain)
+
+
+def _plain_collation(node: exp.Collate) -> None:
+    """Texts are compared by their bytes: the default, "C" and POSIX are the same here."""
+    name = node.expression.name.lower() if isinstance(node.expression, exp.Column | exp.Identifier | exp.Var) else ""
+    if name in ("default", "c", "posix"):
+        node.replace(node.this.copy())
+
+
+def _count_from_one(node: exp.Bracket) -> None:
+    if not isinstance(node.this, exp.Column) or node.this.name.lower() not in _VECTORS or len(node.expressions) != 1:
+        return
+    # The parser has taken one off already.
+    node.set("expressions", [exp.Add(this=exp.paren(node.expressions[0].copy()), expression=exp.Literal.number(1))])
+
+
+def _plain_source(table: exp.Table) -> None:
+    """A function with its schema where a table stands; some are relations here."""
+    call = table.this.expression if isinstance(table.this, exp.Dot) else table.this
+    if not isinstance(call, exp.Func):
+        return
+    name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
+    if name in _SOURCES:
+        table.set("this", exp.to_identifier(name))
+        table.set("db", exp.to_identifier(PG_CATALOG))
+    elif table.db.lower() == PG_CATALOG:
+        table.set("db", None)
+        if name == "unnest":
+            arguments = [argument.copy() for argument in call.expressions]
+            table.replace(exp.Unnest(expressions=arguments, alias=table.args.get("alias")))
+        elif name:
+            table.set("this", exp.func(name, *(a.copy() for a in call.expressions), dialect="postgres"))
+
+
+def name_function_columns(tree: exp.Expr) -> exp.Expr:
+    """The alias of a function in FROM is the name of its column too; several lists are taken apart side by side."""
+    for node in list(tree.find_all(exp.Unnest, exp.Table)):
+        alias = node.args.get("alias")
+        if isinstance(node, exp.Unnest):
+            _take_apart(node)
+        elif isinstance(node.this, exp.Func) and isinstance(alias, exp.TableAlias) and not alias.columns:
+            alias.set("columns", [alias.this.copy()])
+    return tree
+
+
+def _take_apart(node: exp.Unnest) -> None:
+    alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier("unnest"))
+    offset = node.args.get("offset")
+    if not alias.columns and len(node.expressions) == 1 and alias.this is not None:
+        alias.set("columns", [alias.this.copy()])
+    if len(node.expressions) == 1 and not offset:
+        node.set("alias", alias)
+        return
+    named = [column.name for column in alias.columns]
+    lists = [expression.copy() for expression in node.expressions]
+    lengths = [exp.Anonymous(this="len", expressions=[each.copy()]) for each in lists]
+    longest = exp.Anonymous(this="greatest", expressions=lengths) if len(lengths) > 1 else lengths[0]
+    columns = [exp.Explode(this=each) for each in lists]
+    names = [*named, *["unnest"] * len(lists)][: len(lists)]
+    if offset:
+        numbers = exp.Anonymous(this="generate_series", expressions=[exp.Literal.number(1), longest])
+        columns.append(exp.Explode(this=numbers))
+        names.append(offset.name if isinstance(offset, exp.Identifier) else "ordinality")
+    shown = [exp.alias_(column, name, quoted=True) for column, name in zip(columns, names, strict=True)]
+    alias.set("columns", None)
+    node.replace(exp.Subquery(this=exp.Select(expressions=shown), alias=alias))
+
+
+def _list_text(node: exp.Any) -> None:
+    literal = node.this.unnest()
+    if isinstance(literal, exp.Literal) and literal.is_string:
+        listed = _read_list(literal.name)
+        if listed is not None:
+            node.set("this", exp.Paren(this=listed))
+
+
+def _read_list(text: str) -> exp.Array | None:
+    """
+    >>> _read_list("{r,p}").sql("duckdb")
+    "['r', 'p']"
+    """
+    match = _ARRAY_TEXT.fullmatch(text.strip())
+    if match is None:
+        return None
+    items: list[exp.Expr] = []
+    inside, at = match.group(1), 0
+    while at < len(inside):
+        item = _ARRAY_ITEM.match(inside, at)
+        if item is None:
+            return None
+        quoted, plain = item.groups()
+        is_null = quoted is None and plain.upper() == "NULL"
+        items.append(exp.null() if is_null else exp.Literal.string(plain if quoted is None else quoted))
+        at = item.end()
+    return exp.Array(expressions=items)
+
+
+def _plain_cast(cast: exp.Cast) -> None:
+    if cast.to.is_type(exp.DType.ARRAY):
+        listed = _read_list(cast.this.name) if isinstance(cast.this, exp.Literal) and cast.this.is_string else None
+        if listed is not None:
+            cast.set("this", listed)
+        inner = cast.to.expressions[0] if cast.to.expressions else None
+        name = _type_name(inner) if inner is not None else None
+        if name is not None:
+            made = _made_type("text" if name in REGISTERED_TYPES else name)
+            if made is not None:
+                cast.set("to", exp.DataType(this=exp.DType.ARRAY, expressions=[made], nested=True))
+        return
+    name = _type_name(cast.to)
+    if name is None:
+        return
+    if name == "regproc" and isinstance(cast.this, exp.Literal):
+        cast.set("this", exp.Literal.string(cast.this.name.removeprefix(f"{PG_CATALOG}.")))
+    if name == "oid":
+        cast.replace(exp.Anonymous(this="oidin", expressions=[cast.this.copy()]))
+        return
+    if name in REGISTERED_TYPES:
+        value = exp.cast(cast.this.copy(), exp.DType.TEXT)
+        cast.replace(exp.Anonymous(this=f"{name}{'out' if _is_shown(cast) else 'in'}", expressions=[value]))
+        return
+    made = _made_type(name)
+    if made is not None:
+        cast.set("to", made)
+
+
+def _type_name(type_: exp.Expr) -> str | None:
+    """The name of a type that sqlglot does not know, or that has its schema."""
+    if isinstance(type_, exp.ObjectIdentifier):
+        return str(type_.this).lower()
+    if not isinstance(type_, exp.DataType):
+        return None
+    if type_.this is exp.DType.NAME:
+        return "name"
+    match type_.args.get("kind"):
+        case exp.Identifier() as name:
+            return name.name.lower()
+        case exp.Dot(this=exp.Identifier() as schema, expression=exp.Identifier() as name):
+            return name.name.lower() if schema.name.lower() == PG_CATALOG else None
+        case _:
+            return None
+
+
+def _made_type(name: str) -> exp.DataType | None:
+    if name in _TEXTS:
+        return exp.DataType.build("TEXT")
+    if name in _NUMBERS:
+        return exp.DataType.build(_NUMBERS[name], dialect="duckdb")
+    try:
+        made = exp.DataType.build(name, dialect="postgres")
+    except SqlglotError:
+        return None
+    return None if made.this is exp.DType.USERDEFINED else made
+
+
+def _is_shown(node: exp.Expr) -> bool:
+    """Whether the name of the object is wanted, rather than its number: as text, or in the list of the statement."""
+    below, above = node, node.parent
+    while isinstance(above, _PASSING):
+        # A condition decides by number.
+        if below.arg_key == "this" and isinstance(above, exp.If | exp.Case) and not isinstance(above, exp.Coalesce):
+            return False
+        below, above = above, above.parent
+    if isinstance(above, exp.Cast):
+        return above.to.is_type(exp.DType.TEXT, exp.DType.VARCHAR) or _type_name(above.to) in ("text", "varchar")
+    if isinstance(above, _SHOWING):
+        return True
+    if not isinstance(above, exp.Select) or below.arg_key != "expressions":
+        return False
+    outer = above.parent
+    while isinstance(outer, exp.SetOperation):
+        outer = outer.parent
+    return outer is None or (isinstance(outer, exp.Paren) and outer.parent is None)
+
+
+def translate_catalog_calls(tree: exp.Expr) -> exp.Expr:
+    """Functions of catalogs that other expressions stand for."""
+    for node in reversed(list(tree.find_all(exp.Anonymous))):
+        made = _REWRITES.get(node.name.lower())
+        if made is not None and node.expressions:
+            node.replace(made(node))
+    return tree
+
+
+def _expression(node: exp.Anonymous) -> exp.Expr:
+    """The catalogs keep expressions as the text that they are shown by."""
+    text: exp.Expr = node.expressions[0].copy()
+    return text
+
+
+def _expand(node: exp.Anonymous) -> exp.Expr:
+    return exp.Anonymous(this=EXPAND_MACRO, expressions=[node.expressions[0].copy()])
+
+
+def _subscripts(node: exp.Anonymous) -> exp.Expr:
+    listed = node.expressions[0]
+    is_vector = isinstance(listed, exp.Column) and listed.name.lower() in _VECTORS
+    first = exp.Literal.number(0 if is_vector else 1)
+    last: exp.Expr = exp.Anonymous(this="len", expressions=[listed.copy()])
+    last = exp.Sub(this=last, expression=exp.Literal.number(1)) if is_vector else last
+    return exp.Explode(this=exp.Anonymous(this="generate_series", expressions=[first, last]))
+
+
+def _number(node: exp.Anonymous) -> exp.Expr:
+    return exp.cast(node.expressions[0].copy(), exp.DataType.build("UINTEGER", dialect="duckdb"))
+
+
+def _json_object(node: exp.Anonymous) -> exp.Expr:
+    return exp.Anonymous(this="json_object", expressions=[argument.copy() for argument in node.expressions])
+
+
+def _length(node: exp.Anonymous) -> exp.Expr:
+    length = exp.Anonymous(this="len", expressions=[node.expressions[0].copy()])
+    return exp.Anonymous(this="nullif", expressions=[length, exp.Literal.number(0)])
+
+
+_REWRITES: Final[dict[str, Callable[[exp.Anonymous], exp.Expr]]] = {
+    "pg_get_expr": _expression,
+    "_pg_expandarray": _expand,
+    "generate_subscripts": _subscripts,
+    "oidin": _number,
+    "json_build_object": _json_object,
+    "jsonb_build_object": _json_object,
+    "array_upper": _length,
+}

@@ -1,0 +1,148 @@
+"""Relations of the catalogs in a query: which names mean one, and their rows as Arrow tables.
+
+They are made when a query names them, and kept until something of the schema changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Final
+
+import pyarrow as pa
+
+from seachange.model.scan import Scan
+from seachange.sql.pgcatalog import information, relations
+from seachange.sql.pgcatalog.builtin import INFORMATION_SCHEMA, PG_CATALOG
+from seachange.sql.pgcatalog.facts import Facts
+
+Name = tuple[str, str]
+
+# By PostgreSQL's name of a column's type, how it is kept, and the value of a column that a row does not give.
+_KEPT: Final[dict[str, tuple[pa.DataType, Any]]] = {
+    "bool": (pa.bool_(), False),
+    "int2": (pa.int16(), 0),
+    "int4": (pa.int32(), 0),
+    "int8": (pa.int64(), None),
+    "cardinal_number": (pa.int32(), None),
+    "oid": (pa.uint32(), 0),
+    "xid": (pa.int64(), 0),
+    "float4": (pa.float32(), 0.0),
+    "float8": (pa.float64(), None),
+    "bytea": (pa.binary(), None),
+    "timestamptz": (pa.timestamp("us", "UTC"), None),
+    "time_stamp": (pa.timestamp("us", "UTC"), None),
+    "int2vector": (pa.list_(pa.int16()), []),
+    "oidvector": (pa.list_(pa.uint32()), []),
+    "int2[]": (pa.list_(pa.int16()), None),
+    "oid[]": (pa.list_(pa.uint32()), None),
+    "char": (pa.string(), ""),
+}
+# The rest: names and texts, and lists of them.
+_TEXT: Final = (pa.string(), None)
+_TEXTS: Final = (pa.list_(pa.string()), None)
+_KEPT_MAX: Final = 8
+SETTINGS: Final[Name] = (PG_CATALOG, "pg_settings")
+
+
+@lru_cache(maxsize=1)
+def columns() -> dict[Name, dict[str, str]]:
+    """By schema and name, the columns of each relation with PostgreSQL's names of their types."""
+    found: dict[Name, dict[str, str]] = {}
+    text = files("seachange.sql.pgcatalog").joinpath("columns.txt").read_text()
+    for line in text.splitlines():
+        name, *listed = line.split()
+        schema, _, relation = name.partition(".")
+        found[schema, relation] = dict(column.split(":") for column in listed)
+    return found
+
+
+def find_relation(schema: str | None, name: str) -> Name | None:
+    """pg_catalog is looked through first where a name has no schema."""
+    if schema is None:
+        schema = PG_CATALOG if name.startswith("pg_") else ""
+    if schema not in (PG_CATALOG, INFORMATION_SCHEMA):
+        return None
+    return (schema, name) if (schema, name) in columns() else None
+
+
+def _rows(facts: Facts, name: Name) -> Iterator[dict[str, Any]]:
+    source = relations.ROWS if name[0] == PG_CATALOG else information.ROWS
+    make = source.get(name[1])
+    return iter(()) if make is None else make(facts)
+
+
+def make_table(facts: Facts, name: Name) -> pa.Table:
+    return _table(name, list(_rows(facts, name)))
+
+
+def scan_settings(settings: Sequence[tuple[str, str, str]], number: int) -> Scan:
+    """They are the session's, and so not kept."""
+    rows = [
+        {
+            "name": name,
+            "setting": value,
+            "short_desc": text,
+            "context": "user",
+            "vartype": "string",
+            "source": "session",
+        }
+        for name, value, text in settings
+    ]
+    relation = f"catalog_pg_settings_{number}"
+    return Scan(f"SELECT * FROM {relation}", {}, {relation: _table(SETTINGS, rows)}, "system catalog")  # noqa: S608
+
+
+def _table(name: Name, rows: list[dict[str, Any]]) -> pa.Table:
+    arrays = {}
+    for column, type_ in columns()[name].items():
+        kept, zero = _KEPT.get(type_, _TEXTS if type_.endswith("[]") else _TEXT)
+        arrays[column] = pa.array([row.get(column, zero) for row in rows], kept)
+    return pa.table(arrays)
+
+
+@dataclass(slots=True)
+class KeptCatalog:
+    """What was made from one state of the schema."""
+
+    facts: Facts
+    tables: dict[Name, pa.Table] = field(default_factory=dict)
+
+    def table(self, name: Name) -> pa.Table:
+        found = self.tables.get(name)
+        if found is None:
+            found = self.tables[name] = make_table(self.facts, name)
+        return found
+
+    def scan(self, name: Name, number: int) -> Scan:
+        relation = f"catalog_{name[1]}_{number}"
+        return Scan(f"SELECT * FROM {relation}", {}, {relation: self.table(name)}, "system catalog")  # noqa: S608
+
+
+class KeptCatalogs:
+    """The newest few, found again while every descriptor is the same."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[KeptCatalog, ...] = ()
+
+    def get(self, facts: Facts) -> KeptCatalog:
+        for kept in self._kept:
+            if _is_same(kept.facts, facts):
+                return kept
+        made = KeptCatalog(facts)
+        # Replaced as a whole: sessions of several threads look at it.
+        self._kept = (made, *self._kept[: _KEPT_MAX - 1])
+        return made
+
+
+def _is_same(one: Facts, other: Facts) -> bool:
+    session = (one.database, one.user, one.search_path) == (other.database, other.user, other.search_path)
+    if not session or len(one.tables) != len(other.tables) or len(one.objects) != len(other.objects):
+        return False
+    pairs = (*zip(one.tables, other.tables, strict=True), *zip(one.objects, other.objects, strict=True))
+    return all(a is b for a, b in pairs)
+
+
+CATALOGS: Final = KeptCatalogs()

@@ -1,0 +1,113 @@
+"""The same statements on PostgreSQL and on this engine, and what their answers have in common."""
+
+import datetime as dt
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+import seachange
+from seachange.engine.api import Connection
+from seachange.errors import Error
+from tests.support.postgres import LocalPostgres
+
+ROLE = "seachange"
+DATABASE = "seachange"
+# Objects that somebody created have numbers from here on, in both.
+FIRST_OID = 16384
+_SIZES = frozenset({2**31 - 1, 2**63 - 1})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Rows in no order, or the code of an error."""
+
+    rows: tuple[tuple[Any, ...], ...] | None
+    sqlstate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    postgres: psycopg.Connection[Any]
+    ours: Connection
+
+    def ask_postgres(self, text: str) -> Answer:
+        try:
+            cursor = self.postgres.execute(text.encode())
+            return Answer(tuple(cursor.fetchall()) if cursor.description else ())
+        except psycopg.Error as error:
+            return Answer(None, error.sqlstate)
+
+    def ask_ours(self, text: str) -> Answer:
+        cursor = self.ours.cursor()
+        try:
+            cursor.execute(text)
+            return Answer(tuple(cursor.fetchall()) if cursor.description else ())
+        except Error as error:
+            return Answer(None, error.sqlstate)
+
+    def run(self, script: str) -> None:
+        """On both; neither may fail."""
+        self.postgres.execute(script.encode())
+        self.ours.cursor().execute(script)
+
+
+@contextmanager
+def open_both(server: LocalPostgres, folder: Path) -> Iterator[Both]:
+    """Two empty databases of the same name, with the same role."""
+    server.start()
+    with psycopg.connect(server.url, autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
+        admin.execute(f"DROP ROLE IF EXISTS {ROLE}")
+        admin.execute(f"CREATE ROLE {ROLE} SUPERUSER LOGIN PASSWORD 'x'")
+        admin.execute(f"CREATE DATABASE {DATABASE} OWNER {ROLE}")
+    url = re.sub(r"//[^@]*@", f"//{ROLE}:x@", server.database_url(DATABASE))
+    ours = seachange.connect(data=str(folder))
+    ours.autocommit = True
+    try:
+        with psycopg.connect(url, autocommit=True) as postgres:
+            postgres.execute("SET TimeZone = 'UTC'")
+            yield Both(postgres, ours)
+    finally:
+        ours.close()
+        with psycopg.connect(server.url, autocommit=True) as admin:
+            admin.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+            admin.execute(f"DROP ROLE {ROLE}")
+
+
+def plain(value: Any) -> Any:
+    """A value such that the same is equal: numbers of objects have none, white space and letters of types do not
+    count."""
+    match value:
+        case bool():
+            return value
+        case int() if value >= FIRST_OID and value not in _SIZES:
+            return "number of an object"
+        case float() | Decimal():
+            return float(f"{float(value):.12g}")
+        case str() if value.startswith('{"'):
+            return plain(json.loads(value))
+        case str():
+            return " ".join(value.split())
+        case dict():
+            return tuple((key, plain(item)) for key, item in value.items())
+        case list() | tuple():
+            return tuple(plain(item) for item in value)
+        case dt.timedelta():
+            return value.total_seconds()
+        case memoryview():
+            return bytes(value)
+        case _:
+            return value
+
+
+def comparable(answer: Answer) -> list[str] | str:
+    if answer.rows is None:
+        return f"error {answer.sqlstate}"
+    return sorted(repr(plain(row)) for row in answer.rows)
