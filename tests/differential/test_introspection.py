@@ -33,7 +33,6 @@ _OPTIONS = "NULL || an empty list is NULL"
 _TYPES = "types of PostgreSQL that are not here"
 DIFFERENT: dict[str, str] = {
     "asyncpg 1": "there is no JIT to be switched off",
-    "asyncpg 6": "a cast to an enum type",
     "django 6": "there are no system columns",
     "jdbc 2": "the words of the grammar are not listed",
     "jdbc 18": _TYPES,

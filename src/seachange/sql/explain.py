@@ -22,7 +22,7 @@ from seachange.sql.parse import TreeStatement, parse_script
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query, check_parameter_count, scan_tables
 from seachange.sql.result import Result, table_column
-from seachange.sql.system import is_system
+from seachange.sql.system import is_told
 from seachange.sql.template import Template
 
 _NO_PLAN = "The rows found are the answer: nothing is left for DuckDB to do"
@@ -75,9 +75,7 @@ def _explain_change(
 
 
 def _table_lines(template: Template, port: TransactionPort) -> list[str]:
-    tables = dict.fromkeys(
-        (r.schema, r.name) for r in template.tables if not r.given and not is_system(r.schema, r.name)
-    )
+    tables = dict.fromkeys((r.schema, r.name) for r in template.tables if not r.given and not is_told(r.schema, r.name))
     lines = []
     for schema, name in tables:
         table = port.table(schema, name)

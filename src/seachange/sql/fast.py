@@ -9,11 +9,10 @@ from sqlglot import exp
 
 from seachange.model.descriptor import Column, Table
 from seachange.sql.keys import KeyReader, NotByKey, match_key, plain_column
-from seachange.sql.pgcatalog.scan import find_relation
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, table_column
 from seachange.sql.seek import Demand, bind_demands, read_whole_condition
-from seachange.sql.system import is_system
+from seachange.sql.system import is_told
 from seachange.sql.target import Target, folded, read_target
 
 _SELECT_ARGS = frozenset({"expressions", "from_", "where"})
@@ -72,8 +71,7 @@ def simple_target(tree: exp.Expr) -> Target | None:
     if _has_others(source, _TABLE_ARGS) or (alias is not None and alias.columns):
         return None
     target = read_target(source)
-    told = is_system(target.schema, target.name) or find_relation(target.schema, target.name) is not None
-    return None if told else target
+    return None if is_told(target.schema, target.name) else target
 
 
 def _has_others(node: exp.Expr, allowed: frozenset[str]) -> bool:

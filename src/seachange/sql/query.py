@@ -25,7 +25,7 @@ from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, duck_column
 from seachange.sql.returned import read_given
 from seachange.sql.seek import bind_demands
-from seachange.sql.system import is_system, scan_system
+from seachange.sql.system import is_system, is_told, scan_system
 from seachange.sql.template import TableReference, Template, parameter_name
 from seachange.sql.type_holes import bind_types
 from seachange.sql.views import add_session_values, bind_view
@@ -55,7 +55,7 @@ def _without_padding(template: Template, port: TransactionPort, values: Sequence
     given = {number: values[number - 1] for _, number in template.compared}
     if not any(isinstance(value, str) and value.endswith(" ") for value in given.values()):
         return values
-    named = [r for r in template.tables if not r.given and not is_system(r.schema, r.name)]
+    named = [r for r in template.tables if not r.given and not is_told(r.schema, r.name)]
     found = [port.relation(r.schema, r.name) for r in named]
     others = without_padding(template.compared, [t for t in found if isinstance(t, Table)], given)
     return [others.get(number, value) for number, value in enumerate(values, 1)]
@@ -142,7 +142,7 @@ def _types(template: Template, port: TransactionPort, duck_types: Sequence[str])
     for reference in template.tables:
         if reference.source >= 0:
             table = (
-                None if is_system(reference.schema, reference.name) else port.relation(reference.schema, reference.name)
+                None if is_told(reference.schema, reference.name) else port.relation(reference.schema, reference.name)
             )
             if not isinstance(table, Table):
                 return [None] * len(duck_types)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from seachange.model.scan import Scan
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
+from seachange.sql.pgcatalog.scan import find_relation
 from seachange.storage.arrow import arrow_type
 
 SYSTEM_SCHEMA = "seachange"
@@ -107,6 +108,11 @@ SYSTEM_VIEWS: dict[str, dict[str, SqlType]] = {
 
 def is_system(schema: str | None, name: str) -> bool:
     return schema == SYSTEM_SCHEMA and name in SYSTEM_VIEWS
+
+
+def is_told(schema: str | None, name: str) -> bool:
+    """Whether a name means a relation that the engine makes up: one of these, or of the catalogs of PostgreSQL."""
+    return is_system(schema, name) or find_relation(schema, name) is not None
 
 
 def scan_system(name: str, rows: Sequence[tuple[Any, ...]], number: int) -> Scan:

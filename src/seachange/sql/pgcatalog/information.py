@@ -23,7 +23,9 @@ _BITS: Final[dict[Kind, int]] = {
     Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64, Kind.REAL: 24, Kind.DOUBLE: 53,
 }  # fmt: skip
 _WHOLE: Final = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
-_SECONDS: Final[dict[Kind, int]] = {Kind.INTERVAL: 6, Kind.DATE: 0, Kind.TIME: 6, Kind.TIMESTAMP: 6, Kind.TIMESTAMPTZ: 6}
+_SECONDS: Final[dict[Kind, int]] = {
+    Kind.DATE: 0, Kind.TIME: 6, Kind.TIMESTAMP: 6, Kind.TIMESTAMPTZ: 6, Kind.INTERVAL: 6,
+}  # fmt: skip
 # A text without a limit.
 _OCTETS_MAX: Final = 1073741824
 _OCTETS_A_CHARACTER: Final = 4
