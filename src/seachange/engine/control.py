@@ -10,6 +10,7 @@ from seachange.engine.sessionstate import SessionState, Status
 from seachange.engine.statements import prepare_one
 from seachange.model.relation import RelationName
 from seachange.model.statements import (
+    AcceptExtension,
     Begin,
     CloseCursor,
     Commit,
@@ -75,6 +76,9 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
             return Result("RESET")
         case ShowSetting():
             return _show(session, statement)
+        case AcceptExtension(tag, name):
+            session.notices.append(f'what extension "{name}" has is built in')
+            return Result(tag)
         case Discard():
             return _discard(session, statement)
         case PrepareStatement() | ExecutePrepared() | Deallocate():

@@ -518,6 +518,14 @@ class AlterTable:
     concurrently: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class AcceptExtension:
+    """CREATE, DROP or COMMENT ON EXTENSION of what is built in: nothing is to be done."""
+
+    tag: str
+    name: str
+
+
 SavepointStatement = Savepoint | ReleaseSavepoint | RollbackToSavepoint
 TransactionStatement = Begin | Commit | Rollback | SavepointStatement | SetTransaction | SetConstraints
 SettingStatement = SetSetting | ShowSetting | ResetSetting | Discard
@@ -525,5 +533,5 @@ PreparedStatement = PrepareStatement | ExecutePrepared | Deallocate
 CursorStatement = DeclareCursor | FetchCursor | CloseCursor
 TableStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
 DdlStatement = TableStatement | ObjectStatement
-SessionStatement = TransactionStatement | SettingStatement | PreparedStatement | CursorStatement
+SessionStatement = TransactionStatement | SettingStatement | PreparedStatement | CursorStatement | AcceptExtension
 Statement = SessionStatement | DdlStatement | CreateTableAs | CreateTemporary | Explain

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.statements import Statement
+from seachange.sql.ddl.extension import read_comment_extension, read_create_extension, read_drop_extension
 from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
 from seachange.sql.prepared import (
     read_close,
@@ -79,6 +80,9 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     (("move",), read_move),
     (("close",), read_close),
     (("explain",), read_explain),
+    (("create", "extension"), read_create_extension),
+    (("drop", "extension"), read_drop_extension),
+    (("comment", "on", "extension"), read_comment_extension),
     *DDL_READERS,
 )
 

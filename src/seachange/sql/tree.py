@@ -15,13 +15,15 @@ from seachange.sql.tokens import DIALECT, RawStatement
 INCOMPLETE = (AttributeError, LookupError, TypeError, ValueError)
 
 
+_UUID = "uuid_generate_v4"
+
 # The meta entry of an INSERT with OVERRIDING SYSTEM VALUE, or USER VALUE: which of them.
 OVERRIDING = "overriding"
 
 
 def parse_tree(raw: RawStatement) -> exp.Expr:
     tokens, overriding = _cut_overriding(_plain_arrays(list(raw.tokens)) if "[]" in raw.text else list(raw.tokens))
-    tree = _parse(raw, tokens)
+    tree = _built_in(_parse(raw, tokens))
     if overriding is not None:
         if not isinstance(tree, exp.Insert):
             raise errors.SyntaxProblem(detail='at or near "overriding"')
@@ -39,6 +41,14 @@ def _plain_arrays(tokens: list[Token]) -> list[Token]:
         if tokens[at + 1].token_type is TokenType.L_BRACKET and tokens[at + 2].token_type is TokenType.R_BRACKET:
             tokens[at] = _LISTED.get(token.text.lower(), token)
     return tokens
+
+
+def _built_in(tree: exp.Expr) -> exp.Expr:
+    """Functions of extensions that are the same as one of our own, in whichever schema these were put."""
+    for call in [c for c in tree.find_all(exp.Anonymous) if c.name.lower() == _UUID and not c.expressions]:
+        dot = call.parent
+        (dot if isinstance(dot, exp.Dot) else call).replace(exp.Uuid())
+    return tree
 
 
 def _cut_overriding(tokens: list[Token]) -> tuple[list[Token], str | None]:

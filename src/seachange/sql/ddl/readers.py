@@ -73,7 +73,7 @@ _REFUSED: dict[str, str] = {
     **dict.fromkeys(("operator", "cast", "conversion", "collation", "text"), "The built-in ones are all there are."),
     **dict.fromkeys(("foreign", "server", "publication", "subscription"), "Load the data with INSERT or COPY."),
     **dict.fromkeys(("temp", "temporary", "unlogged"), "Temporary tables are all there is of these."),
-    "extension": "There are no extensions: leave the statement out.",
+    "extension": "Leave the statement out.",
     "domain": "Use the type itself, with a CHECK on each column.",
     "policy": "Use views, and privileges on them.",
     "materialized": "Use a view, or a table that is filled by INSERT ... SELECT.",
