@@ -12,6 +12,7 @@ from seachange.engine.session import Session
 from seachange.model.jobs import JobStatus
 from seachange.planner.exclusion import Answer, ChangeKind, decide
 from seachange.runtime.faults import FAULTS
+from seachange.verify.consistency import check
 from tests.changer.changing import UNIQUE, ask, begin, indexes, judge, run
 from tests.support.workers import wait_until
 
@@ -129,6 +130,67 @@ def test_in_a_block_it_is_the_same(node: Node, session: Session, kind: ChangeKin
         run(node, job_id)
     assert ask(node, "select status from seachange.jobs") == [("succeeded",)]
     assert ask(node, "select count(*) from other where id = 1001") == [(1,)]
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("end", ["rollback", "commit"])
+def test_in_a_block_a_drop_does_not_end_a_job(node: Node, session: Session, end: str):
+    """Nobody could bring it back if the block is rolled back."""
+    job_id = begin(node, UNIQUE)
+    with statement(session, "begin", "drop table item", end) as ended:
+        waits(session, job_id)
+        assert not ended
+        run(node, job_id)
+    assert ended == [""]
+    assert ask(node, "select status from seachange.jobs") == [("succeeded",)]
+    if end == "rollback":
+        judge(node, job_id, JobStatus.SUCCEEDED)
+
+
+LABELS = ["comment on table item is 'things'", "comment on column item.code is 'a code'"]
+BLOCKS = [
+    "alter table item add column more int",
+    "alter table item drop column category",
+    "comment on table item is 'other'",
+    "truncate item",
+]
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("label", LABELS)
+def test_labels_are_given_beside_an_open_change(node: Node, session: Session, block: str, label: str):
+    """Nobody waits, and both are there in the end; of two comments on the same the later."""
+    session.execute("begin")
+    session.execute(block)
+    session.execute("insert into other values (1001, 'x')")
+    ask(node, "set lock_timeout = '50ms'; " + label)
+    session.execute("commit")
+    node.epoch.catch_up()
+    table = node.epoch.schemas.newest.by_name["public", "item"]
+    said = [comment.text for comment in table.access.comments]
+    wanted = {"'other'" if "is 'other'" in block else "", label.rpartition(" is ")[2]} - {""}
+    assert set(said) == ({"other"} if wanted == {"'other'", "'things'"} else {text.strip("'") for text in wanted})
+    assert ("more" in table.column_by_name) == ("more" in block)
+    assert ("category" in table.column_by_name) == ("category" not in block)
+    assert check(node) == []
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize(("change", "sqlstate"), [("add column more int", ""), ("drop column code", "40001")])
+def test_a_change_beside_labels_that_are_not_given_yet(
+    node: Node, session: Session, label: str, change: str, sqlstate: str
+):
+    """Only what they are about has to be there still."""
+    with statement(session, "begin", label, "insert into other values (1001, 'x')") as ended:
+        pass
+    assert ended == [""]
+    ask(node, f"set lock_timeout = '50ms'; alter table item {change}")
+    with statement(session, "commit") as ended:
+        pass
+    assert ended == [sqlstate if "column" in label else ""]
+    assert check(node) == []
 
 
 @ON_SQLITE

@@ -107,6 +107,26 @@ def test_what_stays_as_it_is_takes_the_change_back_in_the_end(node: Node):
 
 
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
+def test_while_it_rests_it_says_what_for(node: Node):
+    job_id = begin(node, UNIQUE)
+    fail_at("job.built", errors.DiskFull(file="a segment"), 2)
+    waited: list[str] = []
+
+    def pause(seconds: float) -> None:
+        if seconds:
+            waited.extend(text for (text,) in ask(node, "select waiting_for from seachange.jobs") if text)
+
+    conditions = Conditions(pause, Interrupts(), lambda job: None, 200)
+    with node.jobs.holding(job_id):
+        node.jobs.run(job_id, conditions)
+    judge(node, job_id, JobStatus.SUCCEEDED)
+    rests = [text for text in waited if text.startswith("attempt")]
+    assert [text.partition(",")[0] for text in rests] == ["attempt 2", "attempt 3"]
+    assert all("UTC, after an error: 53100: " in text for text in rests)
+    assert ask(node, "select waiting_for from seachange.jobs") == [(None,)]
+
+
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
 @pytest.mark.parametrize("point", ["job.drained", "job.unit", "job.validated"])
 def test_a_mistake_of_ours_takes_the_change_back_and_leaves_its_trace(node: Node, point: str):
     job_id = begin(node, UNIQUE)

@@ -4,12 +4,16 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import seachange
 from seachange.cli.main import main
+from seachange.engine.session import Session
+from tests.bench_cases.world import open_quiet
+from tests.changer.changing import begin
 from tests.cluster.sqlprocess import REPOSITORY, SqlProcess
 from tests.support.nodes import Place
 
@@ -45,6 +49,42 @@ def test_it_finishes_a_job_and_stops_cleanly(tmp_path: Path):
         # Nobody is left of the worker.
         cursor.execute("select count(*) from seachange.nodes where live")
         assert cursor.fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(("stage", "number"), [("drain", signal.SIGTERM), ("backfill", signal.SIGINT)])
+def test_it_stops_in_the_middle_of_a_job_and_leaves_the_rest_to_others(tmp_path: Path, stage: str, number: int):
+    limits = tmp_path / "seachange.toml"
+    if stage == "backfill":
+        limits.write_text('seachange.pipeline_bytes_per_second = "1kB"\n')
+    with closing(open_quiet(Place(tmp_path), "quiet")) as node, closing(Session(node)) as session:
+        node.parts.inline_rows_max = 0
+        session.execute("create table item (id int primary key, code text)")
+        for first in (1, 9_001):
+            rows = f"generate_series({first}, {first + 8_999}) g(i)"
+            session.execute(f"insert into item select i, 'c' || i from {rows}")
+        session.execute("begin")
+        if stage == "drain":
+            session.execute("insert into item values (0, 'open')")
+        with closing(open_quiet(Place(tmp_path), "gone")) as gone:
+            begin(gone, "set seachange.drain_timeout = '100s'", "alter table concurrently item add unique (code)")
+        with start(tmp_path) as worker:
+            assert worker.stdout is not None
+            while f", {stage}, " not in (line := worker.stdout.readline()):
+                assert line
+            worker.send_signal(number)
+            assert "stops" in worker.stdout.read()
+            assert worker.wait(30) == 0
+        session.execute("commit")
+        assert [tuple(row) for row in session.execute("select status, stage from seachange.jobs").rows] == [
+            ("running", stage)
+        ]
+    limits.unlink(missing_ok=True)
+    with start(tmp_path) as other:
+        assert other.stdout is not None
+        while "succeeded" not in (line := other.stdout.readline()):
+            assert line
+        other.terminate()
+        assert other.wait(30) == 0
 
 
 def test_it_says_how_it_is_used(capsys: pytest.CaptureFixture[str]):

@@ -61,8 +61,11 @@ class Drain:
 
 
 def describe_wait(holders: tuple[Holder, ...], until_us: int) -> str:
-    until = dt.datetime.fromtimestamp(until_us / 1_000_000, dt.UTC)
-    return f"{describe(holders)}, until {until:%Y-%m-%d %H:%M:%S} UTC at most"
+    return f"{describe(holders)}, until {show_moment(until_us)} at most"
+
+
+def show_moment(wall_us: int) -> str:
+    return f"{dt.datetime.fromtimestamp(wall_us / 1_000_000, dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def describe(holders: tuple[Holder, ...]) -> str:

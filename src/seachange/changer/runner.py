@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from seachange import errors
-from seachange.changer.drain import Drain, describe, describe_wait
+from seachange.changer.drain import Drain, describe, describe_wait, show_moment
 from seachange.changer.job import THIS_COMMIT, Failure, Job, StageDone, canceled, job_change, read_job, written
 from seachange.changer.ports import Changes, Holder, Lost, Pipeline, Stopped, Unconverted
 from seachange.changer.reactions import Reaction, backoff_s, reaction_to
@@ -36,6 +36,8 @@ from seachange.runtime.faults import reach
 LOOK_US = 1_000_000
 # How often a job that waits for space looks for it.
 SPACE_S = 1.0
+# What it is said to wait for then begins so.
+_SPACE = "space"
 # So often rows are looked at again of which one may have no value of the new type.
 LOOKS_MAX = 20
 
@@ -83,7 +85,7 @@ class Runner:
         """Makes the job this runner's own. One that was paused goes on, or goes back."""
         status = JobStatus.RUNNING if job.status in (JobStatus.PAUSED, JobStatus.PENDING) else job.status
         event = "resumed" if job.status is JobStatus.PAUSED else "taken up"
-        job = self._record(replace(job, status=status), event)
+        job = self._record(replace(job, status=status, waiting=""), event)
         reach("job.taken")
         return job
 
@@ -156,13 +158,17 @@ class Runner:
         if reaction is Reaction.RESTART:
             unfenced = job.progress.unfenced | set(job.descriptors)
             job = replace(job.begun_again(), at=None, progress=replace(job.progress, unfenced=unfenced))
-        job = self._record(job, f"tries again after an error: {problem.sqlstate}: {problem}\n{trace}".rstrip())
-        return self._rest_before(job, backoff_s(attempts))
+        rest_s = backoff_s(attempts)
+        after = f"after an error: {problem.sqlstate}: {problem}"
+        waiting = f"attempt {attempts + 1}, until {show_moment(self._clock.wall_us() + int(1e6 * rest_s))}, {after}"
+        job = self._record(replace(job, waiting=waiting), f"tries again {after}\n{trace}".rstrip())
+        # That it no longer rests is on record with the next step.
+        return replace(self._rest_before(job, rest_s), waiting="")
 
     def _wait(self, job: Job, problem: errors.Error) -> Job:
         """For space. It is told once: a record takes some itself."""
-        if not job.waiting:
-            waiting = f"space: {problem}"
+        if not job.waiting.startswith(_SPACE):
+            waiting = f"{_SPACE}: {problem}"
             job = self._record(replace(job, waiting=waiting), f"waits for {waiting}")
         return self._rest_before(job, SPACE_S)
 
@@ -328,7 +334,7 @@ class Runner:
 
     def _keep(self, job: Job, number: int, unit: UnitDone) -> Job:
         kept = replace(job, units=(*job.units, (number, unit)), rows_done=job.rows_done + unit.rows, waiting="")
-        job = self._record(kept, "has space again" if job.waiting else "")
+        job = self._record(kept, "has space again" if job.waiting.startswith(_SPACE) else "")
         self._told(job)
         reach("job.unit")
         self._heed(job)

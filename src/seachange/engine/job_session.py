@@ -28,6 +28,7 @@ from seachange.sql.result import Result, table_column
 
 NOTICE_US = 1_000_000
 _LOOK_SECONDS = 0.1
+_MAY_BE_ROLLED_BACK = "the transaction may be rolled back, and CANCEL JOB ends the job for good"
 
 
 class JobStatement:
@@ -91,12 +92,15 @@ class JobStatement:
         hint = f"Job {job_id} is past its point of no return and goes on; SHOW JOB {job_id} shows it."
         return errors.remembered(problem.sqlstate, str(problem), hint)
 
-    def stand_behind(self, jobs: Mapping[JobId, Exclusion]) -> None:
-        """Waits for changes that are under way, or has them taken back first where they would be in vain."""
+    def stand_behind(self, jobs: Mapping[JobId, Exclusion], in_block: bool = False) -> None:
+        """Waits for changes that are under way, or has them taken back first where they would be in vain. They are not
+        in vain if a block is rolled back."""
         begun_us = self._node.parts.clock.steady_us()
         for job_id, exclusion in jobs.items():
-            self._notice(f"waits for job {job_id}: {exclusion.reason}")
-            if exclusion.answer is Answer.CANCEL:
+            cancels = exclusion.answer is Answer.CANCEL and not in_block
+            reason = exclusion.reason if cancels or exclusion.answer is Answer.WAIT else _MAY_BE_ROLLED_BACK
+            self._notice(f"waits for job {job_id}: {reason}")
+            if cancels:
                 cancel_if_possible(self._node.parts.catalog, job_id)
                 self._node.jobs.wake()
             while (record := self._node.parts.catalog.job(job_id)) is not None and record.status not in FINISHED:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
 from seachange import errors
 from seachange.engine.schemas import Relation, Schema
+from seachange.model.access import merge_access
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId
 from seachange.model.log import DescriptorChange, GenerationChange
 from seachange.model.object_json import encode_descriptor
-from seachange.model.objects import Descriptor, Sequence, View, qualified_name
+from seachange.model.object_statements import ObjectKind
+from seachange.model.objects import Descriptor, Sequence, View, is_relabelled, qualified_name
 from seachange.model.states import State
 
 _Change = tuple[Descriptor | None, Descriptor | None]
@@ -55,6 +60,25 @@ class PendingSchema:
         known = self._changes.get(descriptor.id)
         self._journal.append((descriptor.id, known))
         self._changes[descriptor.id] = (known[0] if known else before, after)
+
+    def rebase(self, newest: Mapping[DescriptorId, Descriptor]) -> bool:
+        """Where others have published versions of what is changed here, and either they or this transaction give no
+        more than labels, the versions are made of what there is now. Whether that was all that stood against them."""
+        moved: dict[DescriptorId, _Change] = {}
+        for id_, (before, after) in self._changes.items():
+            now = newest.get(id_)
+            if before is None or (now is not None and now.version == before.version):
+                continue
+            if now is None or id_ in self._revived:
+                return False
+            rebased = _rebased(before, after, now)
+            if rebased is None and after is not None:
+                return False
+            if after is None and not is_relabelled(before, now):
+                return False
+            moved[id_] = (now, rebased)
+        self._changes |= moved
+        return bool(moved)
 
     def revive(self, dropped: Table, after: Table) -> None:
         if dropped.id not in self._changes:
@@ -124,6 +148,28 @@ class PendingSchema:
             if isinstance(after, Table):
                 created += [i.id for i in after.indexes if i.id not in known and i.state is State.PUBLIC]
         return tuple(GenerationChange(index_id, None, None, ()) for index_id in created)
+
+
+def _rebased(before: Descriptor, after: Descriptor | None, now: Descriptor) -> Descriptor | None:
+    if after is None:
+        return None
+    access = merge_access(before.access, after.access, now.access)
+    if access is None:
+        return None
+    if is_relabelled(before, now):
+        return replace(after, version=now.version + after.version - before.version, access=access)
+    parts = {comment.part for comment in access.comments}
+    if is_relabelled(before, after) and isinstance(now, Table) and parts <= {None, *_parts(now)}:
+        return replace(now, version=now.version + 1, access=access)
+    return None
+
+
+def _parts(table: Table) -> Iterator[tuple[ObjectKind, int]]:
+    """What of a table may have a comment of its own."""
+    yield from ((ObjectKind.COLUMN, column.id) for column in table.columns)
+    yield from ((ObjectKind.INDEX, index.id) for index in table.indexes)
+    yield from ((ObjectKind.CONSTRAINT, check.id) for check in table.checks)
+    yield from ((ObjectKind.CONSTRAINT, key.id) for key in table.foreign_keys)
 
 
 def descriptor_change(id_: DescriptorId, before: Descriptor | None, after: Descriptor | None) -> DescriptorChange:

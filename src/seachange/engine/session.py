@@ -231,7 +231,7 @@ class Session:
 
     def _wait_in_block(self, transaction: Transaction, busy: Busy) -> None:
         """Until other changes of the object are over; what they have done must be in the snapshot then."""
-        self._job_statement().stand_behind(busy.jobs)
+        self._job_statement().stand_behind(busy.jobs, in_block=True)
         head = transaction.epoch.catch_up()
         transaction.start_statement()
         if transaction.snapshot < head:

@@ -159,7 +159,7 @@ def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
     staged = [file.base for b in txn.buffer.indexes.values() for file in (*b.staged, *b.removed)]
     oldest = min([*draft.writes.values(), *txn.shares.values(), *staged, txn.snapshot])
     validated = oldest
-    sent_back, fenced = count(), count()
+    sent_back, fenced, relabelled = count(), count(), count()
     while True:
         # The last moment to hear of an interrupt: what is sent may be committed.
         txn.client.interrupts.check()
@@ -188,10 +188,18 @@ def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
                 raise published_conversion(txn) or refusal(outcome, txn)
             case Fenced() if next(fenced) < REFITS_MAX:
                 _adapt(txn, draft, *refit())
+            case Superseded() if txn.pending and next(relabelled) < REFITS_MAX and _rebase(txn):
+                pass
             case Locked(key=key, strength=strength) if txn.claims.waits:
                 txn.claims.wait_for(key, strength)
             case _:
                 raise refusal(outcome, txn)
+
+
+def _rebase(txn: TransactionState) -> bool:
+    """On what is committed now, if others have given no more than labels to what the transaction changes."""
+    schema = txn.epoch.schema(txn.epoch.catch_up())
+    return txn.pending.rebase({**schema.by_id, **schema.objects})
 
 
 def _adapt(txn: TransactionState, draft: _Draft, added: list[IndexId], removed: list[IndexId]) -> None:

@@ -34,7 +34,7 @@ from seachange.model.ids import IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId, JobStatus
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
-from seachange.model.objects import Descriptor, EnumType, View
+from seachange.model.objects import Descriptor, EnumType, View, is_relabelled
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.planner.plan import Change
 from seachange.planner.stages import Phase, Progress
@@ -87,6 +87,9 @@ class TransactionWrites(TransactionReads):
 
     def _declare(self, before: Descriptor | None, after: Descriptor | None) -> None:
         """What the change conflicts by: the table, and every name that a relation or type is given by it."""
+        if before is not None and after is not None and is_relabelled(before, after):
+            # Beside any other change, which is then made of what it finds.
+            return
         taken = _names(after) - _names(before)
         table = after or before
         keys = {name_hash(*name) for name in taken} | ({change_hash(table.id)} if table is not None else set())

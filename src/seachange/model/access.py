@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from seachange.model.object_statements import ObjectKind
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 DEFAULT_ROLE = "seachange"
 # Everybody.
@@ -42,3 +47,29 @@ class Access:
     owner: str = DEFAULT_ROLE
     privileges: tuple[RolePrivileges, ...] = ()
     comments: tuple[PartComment, ...] = ()
+
+
+def merge_access(before: Access, ours: Access, theirs: Access) -> Access | None:
+    """What others have said of an object meanwhile, with what was said of `before`; None if both are about the same
+    owner or the same role. Of two comments on one thing ours is the later."""
+    given = {p.role: p for p in before.privileges}, {p.role: p for p in ours.privileges}
+    said = {c.part: c for c in before.comments}, {c.part: c for c in ours.comments}
+    owner = _merge({None: before.owner}, {None: ours.owner}, {None: theirs.owner}, later_wins=False)
+    privileges = _merge(*given, {p.role: p for p in theirs.privileges}, later_wins=False)
+    comments = _merge(*said, {c.part: c for c in theirs.comments}, later_wins=True)
+    if owner is None or privileges is None or comments is None:
+        return None
+    return Access(owner[None], tuple(privileges.values()), tuple(comments.values()))
+
+
+def _merge(before: Mapping[K, V], ours: Mapping[K, V], theirs: Mapping[K, V], later_wins: bool) -> dict[K, V] | None:
+    merged = dict(theirs)
+    for key in dict.fromkeys((*before, *ours)):
+        if ours.get(key) == before.get(key):
+            continue
+        if theirs.get(key) != before.get(key) and not later_wins:
+            return None
+        merged.pop(key, None)
+        if key in ours:
+            merged[key] = ours[key]
+    return merged

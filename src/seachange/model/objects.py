@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seachange.model.access import Access
 from seachange.model.descriptor import Table
@@ -107,6 +107,11 @@ class PublishedDescriptor:
     id: DescriptorId
     version: int
     body: Descriptor | None
+
+
+def is_relabelled(before: Descriptor, after: Descriptor) -> bool:
+    """Whether a version differs from another by owner, privileges and comments alone, from which nothing is planned."""
+    return replace(after, version=before.version, access=before.access) == before
 
 
 def qualified_name(descriptor: Descriptor) -> str:

@@ -19,7 +19,7 @@ from seachange.model.descriptor import Table
 from seachange.model.elements import Element
 from seachange.model.ids import DescriptorId, TableId
 from seachange.model.object_statements import UndropTable
-from seachange.model.objects import Descriptor, EnumType, View
+from seachange.model.objects import Descriptor, EnumType, View, is_relabelled
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.ops import OpType
@@ -95,7 +95,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     changed = {id_ for stage in at_once for id_ in stage.publishes}
     for id_ in sorted(changed):
         _publish(known.get(id_), after.descriptors.get(id_), kept, port, duck)
-    _rely(changed, after, port)
+    _rely(changed, known, after, port)
     if needs_job or port.asks_for_job:
         rest = [stage.phase for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
         progress = progress_after(plan.graph, at_once)
@@ -136,12 +136,17 @@ def _fresh_ids(port: TransactionPort) -> Iterator[int]:
         yield from port.allocate_ids(_ID_BLOCK)
 
 
-def _rely(changed: Iterable[DescriptorId], after: Catalog, port: TransactionPort) -> None:
+def _rely(
+    changed: Iterable[DescriptorId], known: Mapping[DescriptorId, Descriptor], after: Catalog, port: TransactionPort
+) -> None:
     """What a new version refers to must still be there when it is published."""
     used: set[DescriptorId] = set()
     schemas = {other.name: other.id for other in after.descriptors.values() if isinstance(other, SchemaObject)}
     for id_ in changed:
         descriptor = after.descriptors.get(id_)
+        before = known.get(id_)
+        if before is not None and descriptor is not None and is_relabelled(before, descriptor):
+            continue
         if isinstance(descriptor, Table | SequenceObject | View | EnumType) and descriptor.schema in schemas:
             used.add(schemas[descriptor.schema])
         match descriptor:
