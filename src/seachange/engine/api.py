@@ -13,6 +13,7 @@ from weakref import WeakSet
 from seachange import errors
 from seachange.engine.copyfile import CopyFile, reading, writing
 from seachange.engine.dataframe_read import DataFrame, SparkSession, spark_table
+from seachange.engine.dataframe_write import insert_dataframe
 from seachange.engine.labels import labelled
 from seachange.engine.node import Node
 from seachange.engine.opening import acquire_node, release_node
@@ -25,6 +26,7 @@ from seachange.sql.copy_text import copy_format
 from seachange.sql.load import ArrowSource, load_arrow
 from seachange.sql.placeholders import Parameters, number_parameters
 from seachange.sql.result import Result, Row
+from seachange.sql.settings import PIPELINE_SETTINGS
 
 apilevel = "2.0"
 # Threads may share the module, but not connections.
@@ -159,6 +161,17 @@ class Connection:
             return spark_table(transaction, found, spark, own if own is not None else transaction.holds)
 
         return self.session.in_transaction(read)
+
+    def insert_dataframe(self, table: str, frame: DataFrame) -> int:
+        """Adds the rows of a Spark DataFrame, columns by name, written by Spark's executors; all of them or none, and
+        visible with the commit. Gives their number."""
+        schema, _, name = table.rpartition(".")
+        self.start()
+        settings = [pair for pair in self.session.settings.given() if pair[0] in PIPELINE_SETTINGS]
+        return self.session.in_transaction(
+            lambda transaction: insert_dataframe(transaction, transaction.table(schema or None, name), frame, settings),
+            repeatable=True,
+        )
 
     def copy_from(
         self,

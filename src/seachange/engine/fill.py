@@ -7,6 +7,7 @@ change writes when it is published, so that of the two at most one is committed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from seachange.engine.writeplan import WritePlan
 from seachange.model.descriptor import Column, Table
 from seachange.model.ids import ColumnId
 from seachange.storage.arrow import arrow_type
+from seachange.storage.duck import Duck
 from seachange.storage.keys import conversion_hash
 
 
@@ -40,10 +42,13 @@ def published_conversion(txn: TransactionState) -> errors.Error | None:
 
 
 class Filler:
-    def __init__(self, txn: TransactionState, plan: WritePlan, derivation: Derivation) -> None:
-        self._txn = txn
-        self._table = plan.table
+    """`record` is told of values that new rows lack."""
+
+    def __init__(self, derivation: Derivation, duck: Duck, record: Callable[[Failures], None]) -> None:
+        self._table = derivation.table
         self._derivation = derivation
+        self._duck = duck
+        self._record = record
 
     @property
     def _filled(self) -> list[Column]:
@@ -73,14 +78,18 @@ class Filler:
             for c in self._table.columns
         ]
         failed: Failures = {}
-        rows = self._derivation.derive(list(zip(*given, strict=True)), self._txn.parts.duck, failed)
+        rows = self._derivation.derive(list(zip(*given, strict=True)), self._duck, failed)
         if recorded:
-            record_failures(self._txn, self._table, failed)
+            self._record(failed)
         places = {c.id: place for place, c in enumerate(self._table.columns)}
         return {name(c.id): pa.array([r[places[c.id]] for r in rows], arrow_type(c.type)) for c in self._filled}
 
 
 def filler_of(txn: TransactionState, plan: WritePlan) -> Filler | None:
     """None where no column is computed."""
+    return filler_for(plan, txn.parts.duck, partial(record_failures, txn, plan.table))
+
+
+def filler_for(plan: WritePlan, duck: Duck, record: Callable[[Failures], None]) -> Filler | None:
     derivation = plan.derivation
-    return Filler(txn, plan, derivation) if derivation is not None and derivation.fills else None
+    return Filler(derivation, duck, record) if derivation is not None and derivation.fills else None

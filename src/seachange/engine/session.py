@@ -275,10 +275,13 @@ class Session:
             return nullcontext()
         return self.node.watchdog.watch(self, timeout_ms, growth_bytes_max)
 
-    def in_transaction(self, work: Callable[[Transaction], T]) -> T:
-        """Runs in the open transaction; an error makes it a failed one. Outside, in one of its own."""
+    def in_transaction(self, work: Callable[[Transaction], T], repeatable: bool = False) -> T:
+        """Runs in the open transaction; an error makes it a failed one. Outside, in one of its own, and again after a
+        conflict if the work is `repeatable`."""
         if self.status is Status.FAILED:
             raise errors.InFailedTransaction()
+        if self.status is Status.IDLE and repeatable:
+            return self._guarded(lambda: self._retrying(partial(_alone, work)))
         if self.status is Status.IDLE:
             return self._guarded(lambda: self._once(work))
         return self._guarded(lambda: self._in_block(work))
@@ -450,3 +453,9 @@ class Session:
             if self.status is Status.OPEN:
                 self._fail()
             raise
+
+
+def _alone(work: Callable[[Transaction], T], transaction: Transaction) -> T:
+    """In a transaction that is nothing else."""
+    transaction.stands_alone = True
+    return work(transaction)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -256,12 +256,16 @@ class TransactionWrites(TransactionReads):
     # Many rows.
 
     def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
+        return self.insert_bulk(table, lambda load, _: load.run(rows))
+
+    def insert_bulk(self, table: Table, write: Callable[[BulkInsert, WritePlan], int], checked: bool = False) -> int:
+        """`write` gives the number of rows; `checked`: it has seen to what each of them must fulfil by itself."""
         self.addressed.add(table.id)
         plan = self._write_plan(table)
         with self._in_bulk(table):
-            load = BulkInsert(self, plan, self.pending.is_new(table))
-            count = load.run(rows)
-            check_load(self, plan, load.segments, self._foreign_keys)
+            load = BulkInsert(self, plan)
+            count = write(load, plan)
+            check_load(self, plan, load.segments, self._foreign_keys, checked)
             return count
 
     def changes_in_bulk(self, table: Table, assigned: Sequence[Column] | None) -> bool:

@@ -20,6 +20,7 @@ class SparkHalf:
     crew: Any
     executor: Any
     frame_reads: Any
+    frame_writes: Any
 
 
 def load_spark() -> SparkHalf:

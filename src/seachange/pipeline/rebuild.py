@@ -92,14 +92,14 @@ def locate(
 ) -> errors.Error:
     """The error with the row that it is due to, found by halving the rows of the relation."""
     for item in computed:
-        position = _first_failing(sorter, source, item)
+        position = first_failing(sorter, source, item)
         if position is not None:
             place = name_row(sorter, f"(SELECT * FROM {source} WHERE rowid = {position})", table)  # noqa: S608 - a number
             return translate(problem).located(f'column "{item.column.name}" of the row with {place}')
     return translate(problem)
 
 
-def _first_failing(sorter: Sorter, source: str, item: Computed) -> int | None:
+def first_failing(sorter: Sorter, source: str, item: Computed) -> int | None:
     ((count,),) = sorter.ask(f"SELECT count(*) FROM {source}")  # noqa: S608 - the relation is ours
     low, high = 0, int(count)
     if not _fails(sorter, source, item, low, high):

@@ -10,6 +10,7 @@ from types import TracebackType
 import pyarrow as pa
 
 from seachange.model.descriptor import Column
+from seachange.model.ids import ColumnId
 from seachange.model.scan import Scan
 from seachange.model.segments import Segment
 from seachange.runtime.filesystem import FileSystem
@@ -120,6 +121,15 @@ class Sorter:
         self._register(existing)
         with sorting():
             row = self._duck.execute(sql, {**existing.parameters, "new_files": list(files)}).fetchone()
+        return None if row is None else tuple(row)
+
+    def first_repeated(self, files: Sequence[str], key: Sequence[ColumnId], nulls_distinct: bool) -> Key | None:
+        """A key that several rows of the files have."""
+        names = ", ".join(map(column_name, key))
+        present = " AND ".join(f"{column_name(c)} IS NOT NULL" for c in key) if nulls_distinct else "true"
+        sql = f"SELECT {names} FROM read_parquet($files) WHERE {present} GROUP BY ALL HAVING count(*) > 1 LIMIT 1"
+        with sorting():
+            row = self._duck.execute(sql, {"files": list(files)}).fetchone() if files else None
         return None if row is None else tuple(row)
 
     def _register(self, scan: Scan) -> None:

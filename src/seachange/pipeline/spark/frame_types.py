@@ -69,7 +69,8 @@ def read_type(type_: SqlType) -> str:
         raise errors.FeatureNotSupported(
             feature=f"a column of type {type_} in a DataFrame", instead="Leave it out by a view, or cast it to text."
         )
-    return name.format(precision=type_.precision, scale=type_.scale)
+    precision, scale = type_.digits
+    return name.format(precision=precision, scale=scale)
 
 
 def shown_type(type_: SqlType, spark: SparkSession) -> str:

@@ -1,0 +1,37 @@
+"""Folders that rows are put down in on their way into a table, seen by all machines that write them.
+
+**Invariant:** a folder's name begins with the epoch of its owner. It goes with its owner's work; what an owner who died
+has left behind is removed by whoever comes next.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from seachange.model.ids import Epoch
+from seachange.runtime.filesystem import named_errors
+
+_FOLDER = "spool"
+
+
+@contextmanager
+def spool_folder(data: Path, epoch: Epoch, token: bytes) -> Iterator[Path]:
+    """A name for a folder that does not exist yet."""
+    parent = data / _FOLDER
+    with named_errors("create", str(parent)):
+        parent.mkdir(parents=True, exist_ok=True)
+    folder = parent / f"{epoch}-{token.hex()}"
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep_spool(data: Path, live: Collection[Epoch]) -> None:
+    for folder in (data / _FOLDER).glob("*-*"):
+        epoch = folder.name.partition("-")[0]
+        if epoch.isdigit() and int(epoch) not in live:
+            shutil.rmtree(folder, ignore_errors=True)
