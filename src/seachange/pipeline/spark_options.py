@@ -17,6 +17,8 @@ _CONF = {
     # Progress bars on the terminal also make every job wait for their next tick.
     "spark.ui.showConsoleProgress": "false",
     "spark.python.daemon.module": "seachange.pipeline.spark.daemon",
+    # Over TCP the small messages of a task wait for each other's acknowledgement, 40 ms.
+    "spark.python.unix.domain.socket.enabled": "true",
     # A task that is cancelled is killed soon: what it wrote is garbage anyway.
     "spark.python.task.killTimeout": "200ms",
     # Kernels sort in DuckDB; nothing is cached or shuffled in the JVM.
