@@ -158,6 +158,9 @@ def assert_generation(world: World, target: Target, built: Built, rows: Sequence
         assert segment.key_max == codec.encode(entries[-1][:width])
         assert segment.index_id == target.index.id
         assert segment.layout_id == target.table.layout.id
+        # What was written to be merged says nothing of its order.
+        metadata = pq.read_metadata(world.store.warehouse.path(segment))
+        assert len(metadata.row_group(0).sorting_columns) == len(target.shape.key)
         assert [f.name for f in pq.read_schema(world.store.warehouse.path(segment))] == [
             column_name(c) for c, _ in target.shape.columns
         ]

@@ -41,11 +41,10 @@ def backfill(
     runs = work.read(source, tuple(targets))
     of_target = [[run for run in runs if run.index_id == target.index.id] for target in targets]
     pairs = list(zip(targets, of_target, strict=True))
-    merged = work.merge(pairs)
-    tallies = work.tally(list(zip(targets, merged, strict=True)))
-    for (target, rows), found in zip(pairs, tallies, strict=True):
-        _compare(target, total(rows), found)
-    return tuple(_built(target, segments) for target, segments in zip(targets, merged, strict=True))
+    made = work.merge(pairs)
+    for (target, rows), found in zip(pairs, made, strict=True):
+        _compare(target, total(rows), total(found))
+    return tuple(_built(target, found) for target, found in zip(targets, made, strict=True))
 
 
 def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | None:
@@ -75,7 +74,8 @@ class _Work:
         runs: list[Run] = []
         names: list[str] = []
         tasks: list[BuildRuns] = []
-        for unit in source.units(self.sizes.unit_rows):
+        units = source.units(self.sizes.unit_rows)
+        for unit in units:
             # Which indexes are built is part of the work, and so of its name.
             name = "-".join([unit.name, *(str(t.index.id) for t in targets)])
             found = kept_runs(self.kept.get(name), self.warehouse)
@@ -84,7 +84,8 @@ class _Work:
             else:
                 names.append(name)
                 settled = settle_defaults(source.table, unit.rows, self.settle)
-                tasks.append(BuildRuns(replace(source, table=settled, parts=unit.parts), unit, targets))
+                part = replace(source, table=settled, parts=unit.parts)
+                tasks.append(BuildRuns(part, unit, targets, len(units) == 1))
 
         def finished(number: int, made: Sequence[Run]) -> None:
             runs.extend(made)
@@ -93,30 +94,32 @@ class _Work:
         self.crew.run(tasks, finished)
         return runs
 
-    def merge(self, pairs: Sequence[tuple[Target, Sequence[Run]]]) -> list[list[Segment]]:
-        """The base segments of each target."""
-        segments: list[list[Segment]] = []
+    def merge(self, pairs: Sequence[tuple[Target, Sequence[Run]]]) -> list[list[Run]]:
+        """The base segments of each target, with what is in them, read back."""
+        made: list[list[Run]] = []
         places: list[int] = []
         tasks: list[MergeRange] = []
+        stay: list[tuple[Target, list[Segment]]] = []
         for place, (target, runs) in enumerate(pairs):
             kept, groups = plan_merge(runs)
-            segments.append(kept)
+            stay.append((target, kept))
+            made.append([])
             for part in self._ranges(target, groups):
                 found = kept_runs(self.kept.get(part.name(target)), self.warehouse)
                 if found is not None:
-                    segments[place] += [segment for run in found for segment in run.segments]
+                    made[place] += found
                 else:
                     places.append(place)
                     tasks.append(MergeRange(target, part))
 
-        def finished(number: int, made: Sequence[Segment]) -> None:
-            task = tasks[number]
-            segments[places[number]] += made
-            run = Run(task.target.index.id, Tally(sum(s.rows for s in made), 0), tuple(made))
-            self.report(_done(task.part.name(task.target), (run,), 0))
+        def finished(number: int, run: Run) -> None:
+            made[places[number]].append(run)
+            self.report(_done(tasks[number].part.name(tasks[number].target), (run,), 0))
 
         self.crew.run(tasks, finished)
-        return segments
+        for place, run in self._read_back(stay):
+            made[place].append(run)
+        return made
 
     def _ranges(self, target: Target, groups: Sequence[list[Segment]]) -> list[KeyRange]:
         rows_max = self.sizes.range_rows
@@ -128,18 +131,16 @@ class _Work:
             ranges += cut_ranges(group, samples, step, rows_max)
         return ranges
 
-    def tally(self, pairs: Sequence[tuple[Target, Sequence[Segment]]]) -> list[Tally]:
-        """Of each target, read back from the files."""
+    def _read_back(self, pairs: Sequence[tuple[Target, Sequence[Segment]]]) -> Iterator[tuple[int, Run]]:
+        """Base segments that are not merged, of each target by its place."""
         places: list[int] = []
         tasks: list[TallySegments] = []
         for place, (target, segments) in enumerate(pairs):
             for part in _parts(segments, self.sizes.unit_rows):
                 places.append(place)
                 tasks.append(TallySegments(target, tuple(part)))
-        totals = [Tally(0, 0) for _ in pairs]
-        for place, found in zip(places, run_all(self.crew, tasks), strict=True):
-            totals[place] += found
-        return totals
+        for place, task, found in zip(places, tasks, run_all(self.crew, tasks), strict=True):
+            yield place, Run(task.target.index.id, found, task.written)
 
 
 def _parts(segments: Sequence[Segment], rows_max: int) -> Iterator[list[Segment]]:
@@ -165,6 +166,6 @@ def _compare(target: Target, expected: Tally, found: Tally) -> None:
         )
 
 
-def _built(target: Target, segments: Sequence[Segment]) -> Built:
-    ordered = sorted(segments, key=lambda segment: segment.key_min)
+def _built(target: Target, runs: Sequence[Run]) -> Built:
+    ordered = sorted((segment for run in runs for segment in run.segments), key=lambda segment: segment.key_min)
     return Built(target.index.id, tuple(GenerationMember(segment) for segment in ordered))

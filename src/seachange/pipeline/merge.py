@@ -22,6 +22,7 @@ from seachange.pipeline.workshop import Workshop
 from seachange.storage.arrow import column_name
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
 from seachange.storage.segment_writer import SegmentShape
+from seachange.storage.sorter import Sorter
 
 RANGE_ROWS_MAX = 4 * SEGMENT_ROWS_MAX
 # One row in so many tells how keys are distributed.
@@ -40,7 +41,7 @@ class KeyRange:
 
     def name(self, target: Target) -> str:
         text = repr((target.index.id, [s.id for s in self.segments], self.low, self.high))
-        return f"merge-{xxhash.xxh3_64_hexdigest(text.encode())}"
+        return f"merged-{xxhash.xxh3_64_hexdigest(text.encode())}"
 
 
 def clusters(segments: Iterable[Segment]) -> list[list[Segment]]:
@@ -61,12 +62,13 @@ def sample_step(rows_max: int) -> int:
     return max(min(_SAMPLE_STEP, rows_max // 4), 1)
 
 
-def plan_merge(runs: Iterable[Run]) -> tuple[list[Segment], list[list[Segment]]]:
+def plan_merge(runs: Sequence[Run]) -> tuple[list[Segment], list[list[Segment]]]:
     """The segments that stay as they are, and the groups of those that are merged."""
     kept: list[Segment] = []
     groups: list[list[Segment]] = []
+    passing = {segment.id for run in runs if run.passing for segment in run.segments}
     for group in clusters(segment for run in runs for segment in run.segments):
-        if len(group) == 1:
+        if len(group) == 1 and group[0].id not in passing:
             kept += group
         else:
             groups.append(group)
@@ -115,7 +117,8 @@ def cut_points(samples: Iterable[tuple[Any, ...]], step: int, rows_max: int) -> 
     return [*ranges, (low, None, max(rows, 1))]
 
 
-def merge_range(target: Target, part: KeyRange, workshop: Workshop) -> list[Segment]:
+def merge_range(target: Target, part: KeyRange, workshop: Workshop) -> Run:
+    """With the tally of what was written, read back."""
     first = target.table.column_by_id[target.index.key[0]]
     name, type_ = column_name(first.id), first.type.duckdb
     parameters: dict[str, object] = {"files": workshop.warehouse.paths(part.segments)}
@@ -133,8 +136,8 @@ def merge_range(target: Target, part: KeyRange, workshop: Workshop) -> list[Segm
     sql = f"SELECT {names} FROM read_parquet($files){where}"  # noqa: S608 - named by id
     with workshop.sorter() as sorter:
         segments = sorter.sort_query(sql, parameters, _even(target, part.rows), target.distinct)
-    workshop.warehouse.remember(segments)
-    return segments
+        workshop.warehouse.remember(segments)
+        return Run(target.index.id, _read_back(sorter, target, segments, workshop), tuple(segments))
 
 
 def _parameter(value: Any) -> object:
@@ -156,9 +159,13 @@ def total(runs: Iterable[Run]) -> Tally:
 
 def tally_segments(target: Target, segments: Sequence[Segment], workshop: Workshop) -> Tally:
     """Read back from the files."""
+    with workshop.sorter() as sorter:
+        return _read_back(sorter, target, segments, workshop)
+
+
+def _read_back(sorter: Sorter, target: Target, segments: Sequence[Segment], workshop: Workshop) -> Tally:
     if not segments:
         return Tally(0, 0)
     names = ", ".join(column_name(c) for c, _ in target.shape.columns)
     sql = f"SELECT {names} FROM read_parquet($files)"  # noqa: S608 - named by id
-    with workshop.sorter() as sorter:
-        return tally_of(sorter, target, Scan(sql, {"files": workshop.warehouse.paths(segments)}))
+    return tally_of(sorter, target, Scan(sql, {"files": workshop.warehouse.paths(segments)}))

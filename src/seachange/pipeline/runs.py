@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -28,6 +28,8 @@ from seachange.storage.entries import columns_read, select_entries
 from seachange.storage.segment_writer import SegmentShape
 from seachange.storage.sorter import Sorter
 
+# What is merged is read by ranges of keys, a whole number of row groups.
+_PASSING_GROUP_ROWS = 20_480
 _STORED, _COMPUTED, _ROWS = "stored_rows", "computed_rows", "unit_rows"
 
 
@@ -75,24 +77,29 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a unit has made for one index: sorted segments, and the tally of the rows that they were made from."""
+    """What a unit has made for one index: sorted segments, and the tally of the rows that they were made from. What is
+    `passing` was written to be merged: there is no base segment among it."""
 
     index_id: IndexId
     tally: Tally
     segments: tuple[Segment, ...]
+    passing: bool = False
 
 
 def encode_runs(runs: Sequence[Run]) -> str:
     return json.dumps(
-        [[r.index_id, r.tally.entries, str(r.tally.hashes), [_encode_segment(s) for s in r.segments]] for r in runs],
+        [
+            [r.index_id, r.tally.entries, str(r.tally.hashes), [_encode_segment(s) for s in r.segments], r.passing]
+            for r in runs
+        ],
         separators=(",", ":"),
     )
 
 
 def decode_runs(text: str) -> tuple[Run, ...]:
     return tuple(
-        Run(IndexId(index_id), Tally(entries, int(hashes)), tuple(map(_decode_segment, segments)))
-        for index_id, entries, hashes, segments in json.loads(text)
+        Run(IndexId(index_id), Tally(entries, int(hashes)), tuple(map(_decode_segment, segments)), *passing)
+        for index_id, entries, hashes, segments, *passing in json.loads(text)
     )
 
 
@@ -122,20 +129,25 @@ def tally_of(sorter: Sorter, target: Target, scan: Scan) -> Tally:
     return Tally(int(entries), int(hashes or 0))
 
 
-def build_runs(source: Source, unit: Unit, targets: Sequence[Target], workshop: Workshop) -> list[Run]:
+def build_runs(
+    source: Source, unit: Unit, targets: Sequence[Target], workshop: Workshop, is_only: bool = True
+) -> list[Run]:
+    """`is_only`: there is no other unit, and so nothing to merge."""
     with workshop.sorter() as sorter:
         _hold_rows(sorter, source, unit, targets, workshop)
-        runs = [_build_run(sorter, target) for target in targets]
+        # Rows are written anew in the order of their source as a rule: then they are not merged either.
+        runs = [_build_run(sorter, target, not is_only and not target.is_primary) for target in targets]
     for run in runs:
         workshop.warehouse.remember(run.segments)
     return runs
 
 
-def _build_run(sorter: Sorter, target: Target) -> Run:
+def _build_run(sorter: Sorter, target: Target, passing: bool) -> Run:
     entries = select_entries(target.table, target.index, _ROWS, filled=True)
     tally = tally_of(sorter, target, Scan(entries))
-    segments = sorter.sort_query(entries, {}, target.shape, target.distinct) if tally.entries else []
-    return Run(target.index.id, tally, tuple(segments))
+    shape = replace(target.shape, passing=passing, row_group_rows=_PASSING_GROUP_ROWS) if passing else target.shape
+    segments = sorter.sort_query(entries, {}, shape, target.distinct) if tally.entries else []
+    return Run(target.index.id, tally, tuple(segments), passing)
 
 
 def _hold_rows(sorter: Sorter, source: Source, unit: Unit, targets: Sequence[Target], workshop: Workshop) -> None:

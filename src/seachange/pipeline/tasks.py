@@ -40,11 +40,12 @@ def work_bytes(source: Source, targets: Sequence[Target]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BuildRuns:
-    """`source` has no parts but the unit's."""
+    """`source` has no parts but the unit's; `is_only`: there are no others."""
 
     source: Source
     unit: Unit
     targets: tuple[Target, ...]
+    is_only: bool
 
     @property
     def title(self) -> str:
@@ -65,7 +66,7 @@ class BuildRuns:
         return sum(entry_bytes(self.source, target) for target in self.targets)
 
     def run(self, workshop: Workshop) -> list[Run]:
-        return build_runs(self.source, self.unit, self.targets, workshop)
+        return build_runs(self.source, self.unit, self.targets, workshop, self.is_only)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class MergeRange:
     def write_bytes(self) -> int:
         return self.read_bytes
 
-    def run(self, workshop: Workshop) -> list[Segment]:
+    def run(self, workshop: Workshop) -> Run:
         # Whoever wrote the runs has read them back, and what comes of them is compared with the rows in the end.
         workshop.warehouse.remember(self.part.segments)
         return merge_range(self.target, self.part, workshop)

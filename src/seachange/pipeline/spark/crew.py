@@ -26,6 +26,7 @@ from seachange.pipeline.source import UNIT_ROWS_MAX
 from seachange.pipeline.spark.executor import VERSIONS, Again, Assignment, Failed, Finished, Outcome, Site, Trace
 from seachange.pipeline.spark.host import Application
 from seachange.pipeline.workshop import Workshop
+from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
 
 T = TypeVar("T")
 
@@ -66,7 +67,8 @@ class SparkCrew:
     def sizes(self, rows: int) -> Sizes:
         if self.fixed is not None:
             return self.fixed
-        wanted = max(rows // _TASKS, _TASK_ROWS_MIN)
+        # Whole segments: a unit has none in part.
+        wanted = -(-max(rows // _TASKS, _TASK_ROWS_MIN) // SEGMENT_ROWS_MAX) * SEGMENT_ROWS_MAX
         return Sizes(min(wanted, UNIT_ROWS_MAX), min(wanted, RANGE_ROWS_MAX))
 
     def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None]) -> None:
@@ -74,8 +76,11 @@ class SparkCrew:
             return
         self.tell(f"has {_tasks(len(tasks))} for Spark application {self.application}: {tasks[0].title}")
         hands = self.hands
-        with self.application.group() as group, ThreadPoolExecutor(hands, "spark-task") as pool:
-            shift = _Shift(self, hands, pool, group, tasks, done)
+        # One waits at Spark's while all slots are taken: a slot has its next task at once. Where fewer cores are to be
+        # used than there are, nothing may wait there, or it would be run.
+        sent_max = hands + 1 if hands == self.application.slots else hands
+        with self.application.group() as group, ThreadPoolExecutor(sent_max, "spark-task") as pool:
+            shift = _Shift(self, sent_max, pool, group, tasks, done)
             try:
                 shift.work()
             except BaseException:
@@ -89,7 +94,7 @@ class _Shift:
     """The tasks of one run. Everything but the wait for Spark happens in the caller's thread."""
 
     crew: SparkCrew
-    hands: int
+    sent_max: int
     pool: ThreadPoolExecutor
     group: str
     tasks: Sequence[Task[Any]]
@@ -111,7 +116,7 @@ class _Shift:
     def _fill(self, left: deque[int]) -> None:
         """Sends as much as there are hands and room for. Those that are under way are not ended for want of room."""
         manners = self.crew.workshop.manners
-        while left and len(self.sent) < self.hands:
+        while left and len(self.sent) < self.sent_max:
             task = self.tasks[left[0]]
             # Those that are at work have yet to write what they write.
             beside = sum(self.tasks[sent.place].write_bytes for sent in self.sent.values()) if task.write_bytes else 0
@@ -122,7 +127,8 @@ class _Shift:
 
     def _send(self, place: int, count: int, number: int) -> None:
         reserve = self.crew.workshop.reserve
-        ids = tuple(tuple(reserve(count)) if count else () for _ in range(_ATTEMPTS))
+        reserved = tuple(reserve(count * _ATTEMPTS)) if count else ()
+        ids = tuple(reserved[start * count : (start + 1) * count] for start in range(_ATTEMPTS))
         assignment = Assignment(self.tasks[place], self.crew.site, ids)
         payload = pickle.dumps((VERSIONS, cloudpickle.dumps(assignment)))
         call = self.crew.application.call
