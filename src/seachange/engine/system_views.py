@@ -100,9 +100,11 @@ def _job_stages(source: _Source) -> Iterator[Row]:
 
 
 def _leases(source: _Source) -> Iterator[Row]:
-    """Who may still commit with which version: open transactions, and for each node its mark."""
+    """Who may still commit with which version: open transactions, and for each node its mark. A version that the
+    catalog no longer accepts is held by nobody; whoever planned with it is made to fit the newest when it commits."""
     parts, epoch = source
     newest = epoch.schemas.newest.by_id
+    lowest = parts.catalog.min_versions()
     for node in parts.catalog.nodes():
         if not node.live:
             continue
@@ -111,6 +113,8 @@ def _leases(source: _Source) -> Iterator[Row]:
             since = _moment(lease.since_us) if lease.since_us else None
             for id_, table in newest.items():
                 version = held[id_].version if id_ in held else None
+                if version is not None and version < lowest.get(id_, 0):
+                    continue
                 place = (table.schema, table.name, version, table.version)
                 yield (node.name, node.epoch, lease.session or None, lease.snapshot, since, *place)
 
