@@ -5,6 +5,9 @@ ARGS ?=
 # How many processes share the tests; 0: none but pytest itself, as a debugger needs it.
 PROCESSES ?= logical
 
+# Hundreds of processes that tests start would otherwise compile the package anew, half a second each.
+export PYTHONDONTWRITEBYTECODE =
+
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
