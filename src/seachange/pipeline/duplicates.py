@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from seachange.model.descriptor import Column
 from seachange.model.scan import Scan
 from seachange.pipeline.crew import Crew
+from seachange.pipeline.reading import ReadsSource
 from seachange.pipeline.source import Source, size_of
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.arrow import column_name
@@ -67,37 +68,23 @@ def _slices(chain: Sequence[FileSlice], rows_max: int) -> Iterator[list[FileSlic
 
 
 @dataclass(frozen=True, slots=True)
-class CompareNeighbours:
+class CompareNeighbours(ReadsSource):
     """The files of `source` follow each other by their keys; the last row of `before` comes before them."""
 
-    source: Source
     before: FileSlice | None
 
     @property
     def title(self) -> str:
         return f"compare {self.source.rows} neighbours in {self.source.index.name}"
 
-    @property
-    def segments(self) -> int:
-        return 0
-
-    @property
-    def read_bytes(self) -> int:
-        return self.source.size_bytes
-
-    @property
-    def write_bytes(self) -> int:
-        return 0
-
     def run(self, workshop: Workshop) -> Found | None:
         return _in_chain(self.source, self.before, workshop)
 
 
 @dataclass(frozen=True, slots=True)
-class CompareAcross:
+class CompareAcross(ReadsSource):
     """The rows of `source` lie across the chain."""
 
-    source: Source
     chain: SnapshotParts
 
     @property
@@ -105,16 +92,8 @@ class CompareAcross:
         return f"compare {self.source.rows} entries of {self.source.index.name} with all others"
 
     @property
-    def segments(self) -> int:
-        return 0
-
-    @property
     def read_bytes(self) -> int:
         return self.source.size_bytes + size_of(self.chain)
-
-    @property
-    def write_bytes(self) -> int:
-        return 0
 
     def run(self, workshop: Workshop) -> Found | None:
         return _across(self.source, self.chain, self.source.parts, workshop)

@@ -8,6 +8,7 @@ from typing import Any
 
 from seachange.model.segments import Segment
 from seachange.pipeline.merge import KeyRange, merge_range, sample_keys, tally_segments
+from seachange.pipeline.reading import WritesNothing
 from seachange.pipeline.runs import Run, Tally, Target, build_runs
 from seachange.pipeline.source import Source, Unit
 from seachange.pipeline.workshop import Workshop
@@ -70,7 +71,7 @@ class BuildRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class SampleKeys:
+class SampleKeys(WritesNothing):
     target: Target
     group: tuple[Segment, ...]
     step: int
@@ -80,16 +81,8 @@ class SampleKeys:
         return f"look at the keys of {self.target.index.name}"
 
     @property
-    def segments(self) -> int:
-        return 0
-
-    @property
     def read_bytes(self) -> int:
         return sum(segment.size_bytes for segment in self.group)
-
-    @property
-    def write_bytes(self) -> int:
-        return 0
 
     def run(self, workshop: Workshop) -> list[tuple[Any, ...]]:
         return sample_keys(self.target, self.group, self.step, workshop)
@@ -125,7 +118,7 @@ class MergeRange:
 
 
 @dataclass(frozen=True, slots=True)
-class TallySegments:
+class TallySegments(WritesNothing):
     target: Target
     written: tuple[Segment, ...]
 
@@ -134,16 +127,8 @@ class TallySegments:
         return f"count {sum(s.rows for s in self.written)} entries of {self.target.index.name}"
 
     @property
-    def segments(self) -> int:
-        return 0
-
-    @property
     def read_bytes(self) -> int:
         return sum(segment.size_bytes for segment in self.written)
-
-    @property
-    def write_bytes(self) -> int:
-        return 0
 
     def run(self, workshop: Workshop) -> Tally:
         return tally_segments(self.target, self.written, workshop)

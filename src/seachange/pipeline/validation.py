@@ -22,6 +22,7 @@ from seachange.model.work import Violation
 from seachange.pipeline.crew import Crew
 from seachange.pipeline.duplicates import find_duplicates
 from seachange.pipeline.naming import SHOWN_MAX, naming_columns, show_key, show_keys
+from seachange.pipeline.reading import ReadsSource
 from seachange.pipeline.source import Source, Sources, Unit, seen_through
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.arrow import column_name
@@ -155,28 +156,15 @@ def _violation(sqlstate: str, message: str, source: Source, broken: Broken) -> V
 
 
 @dataclass(frozen=True, slots=True)
-class FindBroken:
+class FindBroken(ReadsSource):
     """Rows that a condition over some columns holds for."""
 
-    source: Source
     columns: tuple[ColumnId, ...]
     condition: str
 
     @property
     def title(self) -> str:
         return f"check {self.source.rows} rows of {self.source.table.name}"
-
-    @property
-    def segments(self) -> int:
-        return 0
-
-    @property
-    def read_bytes(self) -> int:
-        return self.source.size_bytes
-
-    @property
-    def write_bytes(self) -> int:
-        return 0
 
     def run(self, workshop: Workshop) -> Broken:
         table = self.source.table
@@ -240,10 +228,9 @@ def _has_no_nulls(source: Source, file: FileSlice, column: Column, warehouse: Wa
 
 
 @dataclass(frozen=True, slots=True)
-class FindOrphans:
+class FindOrphans(ReadsSource):
     """Rows that refer to a key which the parent's index does not have."""
 
-    source: Source
     columns: tuple[Column, ...]
     parent: Source
 
@@ -252,16 +239,8 @@ class FindOrphans:
         return f"look for the parents of {self.source.rows} rows of {self.source.table.name}"
 
     @property
-    def segments(self) -> int:
-        return 0
-
-    @property
     def read_bytes(self) -> int:
         return self.source.size_bytes + self.parent.size_bytes
-
-    @property
-    def write_bytes(self) -> int:
-        return 0
 
     def run(self, workshop: Workshop) -> Broken:
         others = [self.parent.table.column_by_id[c] for c in self.parent.index.key]
