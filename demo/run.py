@@ -1,8 +1,9 @@
 """The demonstration: two processes keep writing while the table that they write changes shape.
 
 Transfers between accounts keep the sum of all balances; every transfer leaves a line in a ledger, in the same
-transaction. While they run, the main process adds, renames, widens and drops columns and folds the deltas. At the end
-the sum, the ledger and every index must be right, and no transaction may have failed because of a schema change.
+transaction. While they run, the main process adds, renames, widens and drops columns, has Spark build an index, and
+folds the deltas. At the end the sum, the ledger and every index must be right, and no transaction may have failed
+because of a schema change.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import select
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +35,8 @@ CHANGES = (
     "alter table accounts drop column remark",
     "alter table ledger add column channel text default 'transfer'",
 )
+RUNNING = "select stage, progress, rows_done, rows_total from seachange.jobs where status = 'running'"
+INDEX = "create index accounts_by_owner on accounts (owner)"
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ def run(data: Path, scale: Scale, seed: int) -> int:
     load(db, scale.accounts)
     writers = [start_writer(data, seed + n, scale.accounts) for n in range(2)]
     say("two processes transfer money between random accounts")
-    change_shape(db, scale)
+    change_shape(db, data, scale)
     counts = [stop_writer(writer) for writer in writers]
     good = report(db, data, scale, counts)
     db.close()
@@ -86,7 +92,7 @@ def load(db: seachange.Connection, accounts: int) -> None:
     say(f"{accounts:,} rows loaded in {time.perf_counter() - started:.1f} s")
 
 
-def change_shape(db: seachange.Connection, scale: Scale) -> None:
+def change_shape(db: seachange.Connection, data: Path, scale: Scale) -> None:
     cursor = db.cursor()
     for statement in CHANGES:
         time.sleep(scale.seconds_between_changes)
@@ -94,10 +100,57 @@ def change_shape(db: seachange.Connection, scale: Scale) -> None:
         cursor.execute(statement)
         say(f"{(time.perf_counter() - started) * 1_000:7.1f} ms  {statement}")
     time.sleep(scale.seconds_between_changes)
+    build_index(db, data)
+    time.sleep(scale.seconds_between_changes)
     started = time.perf_counter()
     db.compact("accounts")
     say(f"{(time.perf_counter() - started) * 1_000:7.1f} ms  (compaction of accounts)")
     time.sleep(scale.seconds_between_changes)
+
+
+def build_index(db: seachange.Connection, data: Path) -> None:
+    """On Spark, which starts now; a second session watches the job."""
+    cursor = db.cursor()
+    cursor.execute("set seachange.local_rows = 0")
+    started = time.perf_counter()
+    try:
+        with watching(data):
+            cursor.execute(INDEX)
+    except seachange.NotSupportedError as problem:
+        # Without Java it is built in-process.
+        say(str(problem))
+        cursor.execute("reset seachange.local_rows")
+        cursor.execute(INDEX)
+    say(f"{(time.perf_counter() - started) * 1_000:7.1f} ms  {INDEX}")
+    for (event,) in answer(cursor, "select event from seachange.events where event like '%Spark application%'"):
+        say(f"            {event}")
+
+
+@contextmanager
+def watching(data: Path) -> Iterator[None]:
+    """Prints what a job is at, when that has changed."""
+    done = threading.Event()
+    thread = threading.Thread(target=watch, args=(data, done))
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def watch(data: Path, done: threading.Event) -> None:
+    other = seachange.connect(data=str(data))
+    other.autocommit = True
+    cursor = other.cursor()
+    shown = ""
+    while not done.wait(0.5):
+        for stage, progress, rows, total in answer(cursor, RUNNING):
+            text = f"            {stage}: {rows:,} of {total:,} rows, {progress:.0%}"
+            if text != shown:
+                say(text)
+            shown = text
+    other.close()
 
 
 # The writers: this very script, in processes of their own.

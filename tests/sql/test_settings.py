@@ -4,6 +4,7 @@ import datetime as dt
 
 import pytest
 
+from seachange import errors
 from seachange.errors import InvalidSetting, UndefinedObject
 from seachange.sql.settings import SETTINGS, SessionSettings, parse_as_of, parse_duration_ms
 
@@ -89,3 +90,11 @@ def test_as_of():
     assert parse_as_of("") is None
     assert parse_as_of("12") == 12
     assert parse_as_of("2024-02-09 01:00+01") == dt.datetime(2024, 2, 9, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize("name", ["seachange.spark.remote", "seachange.spark.master"])
+def test_spark_connect_is_refused_with_what_to_use_instead(name):
+    with pytest.raises(errors.SparkUnavailable) as refused:
+        SessionSettings().set(name, "sc://host:15002")
+    assert refused.value.sqlstate == "0A000"
+    assert "seachange.spark.master" in (refused.value.hint or "")

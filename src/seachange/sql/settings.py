@@ -112,6 +112,20 @@ def _check_path(value: str) -> str:
     return value
 
 
+def _check_master(value: str) -> str:
+    return _check_remote(value) if value.startswith("sc://") else value
+
+
+def _check_remote(value: str) -> str:
+    """Spark Connect can run functions over rows of DataFrames, but not tasks, each with a result that is taken once."""
+    if not value.strip():
+        return ""
+    raise errors.SparkUnavailable(
+        detail=f"{value} is a server of Spark Connect, which has no RDDs, by which tasks are sent",
+        remedy="Name the master of the cluster by seachange.spark.master: spark://host:7077, yarn, k8s://... .",
+    )
+
+
 def _check_memory(value: str) -> str:
     if not _SPARK_MEMORY.fullmatch(value):
         raise ValueError(value)
@@ -205,7 +219,8 @@ SETTINGS: dict[str, Setting] = {
             _check_count,
             "About how many rows are read before the work on them is kept; 0 goes by the work.",
         ),
-        Setting("seachange.spark.master", "", _any_text, "Where Spark runs; empty for this machine, local[*]."),
+        Setting("seachange.spark.master", "", _check_master, "Where Spark runs; empty for this machine, local[*]."),
+        Setting("seachange.spark.remote", "", _check_remote, "A server of Spark Connect: refused, see the pipeline."),
         Setting("seachange.spark.driver_memory", "1g", _check_memory, "The memory of Spark's driver."),
         Setting("seachange.spark.executor_memory", "1g", _check_memory, "The memory of each of Spark's executors."),
         Setting("seachange.spark.executor_cores", "", _check_rows, "The cores of each executor; empty for all."),
