@@ -19,6 +19,7 @@ from seachange.errors import (
     ProgrammingError,
     Warning,  # noqa: A004 - the name is PEP 249's
 )
+from seachange.model.interval import Interval
 
 __version__ = version("seachange")
 
@@ -31,6 +32,7 @@ __all__ = [
     "IntegrityError",
     "InterfaceError",
     "InternalError",
+    "Interval",
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",

@@ -53,6 +53,9 @@ def test_jsonb_is_normalised_and_json_is_not(run):
     assert run("select b - 'a', b->'a'->1, b->>'z', b ? 'z' from t where id = 1") == [
         ('{"z": null, "bb": 2}', "2", None, True)
     ]
+    run("update t set b = (b || $1) - 'x' where id = 2", {"y": 1, "x": 2})
+    assert run("select b from t where id = 2") == [('{"y": 1}',)]
+    run("update t set b = $1 where id = 2", {"x": Decimal("1.10")})
     assert run("select id from t where b @> '{\"x\": 1.1}'") == [(2,)]
     assert run("select id from t where b @> $1", {"x": 1.1}) == [(2,)]
     assert run("select b #>> '{a,0}', b #> '{a}', b ?| array['q','a'], b ?& '{q,a}' from t where id = 3") == [

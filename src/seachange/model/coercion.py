@@ -170,10 +170,11 @@ def _numeric(type_: SqlType) -> Coercer:
 
     def convert(value: Any) -> Decimal:
         number = value if isinstance(value, Decimal) else _to_decimal(type_, value)
-        if not number.is_finite() or abs(number) >= limit:
+        # abs() would round to 28 digits.
+        if not number.is_finite() or number.copy_abs() >= limit:
             raise _out_of_range(type_, value)
         rounded = _quantize(number, step)
-        if abs(rounded) >= limit:
+        if rounded.copy_abs() >= limit:
             raise _out_of_range(type_, value)
         return rounded if rounded else step - step
 

@@ -13,6 +13,7 @@ from seachange.model.coercion import coerce
 from seachange.model.descriptor import Column, Table
 from seachange.sql.assignment import check_assignments
 from seachange.sql.duck import DuckQuery, DuckSession
+from seachange.sql.json_operators import as_assigned
 from seachange.sql.operands import Argument, DefaultValue, Given, Operand, read_operand
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
@@ -71,7 +72,7 @@ class BulkRows:
     @cached_property
     def _sources(self) -> list[tuple[Column, Operand | exp.Expr]]:
         """Constants need not be computed for each row."""
-        return [(column, read_operand(node) or node) for column, node in self._assignments or ()]
+        return [(column, read_operand(node) or as_assigned(column, node)) for column, node in self._assignments or ()]
 
     @cached_property
     def _template(self) -> Template:

@@ -13,14 +13,17 @@ from seachange import errors
 from seachange.model.coercion import coercer
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
+from seachange.model.timezone import session_zone
+from seachange.model.types import from_duckdb
 from seachange.sql.copy_text import CopyFormat, Fields, format_record, read_records
+from seachange.sql.copy_values import Shown, shown
 from seachange.sql.default_text import is_drawn
 from seachange.sql.dml import compile_select
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.duck_errors import translate_error
 from seachange.sql.parse import TreeStatement
 from seachange.sql.port import TransactionPort
-from seachange.sql.query import bind_query, check_parameter_count, result_names
+from seachange.sql.query import bind_query, check_parameter_count, column_types, result_names
 from seachange.sql.result import Row
 from seachange.sql.target import find_column, is_computed
 from seachange.storage.arrow import arrow_type
@@ -133,10 +136,15 @@ def copy_out(
     if format_.header:
         file.write(format_record(result_names(template, names), format_))
     count = 0
-    with duck.batches(_as_text(query, types), _BATCH_ROWS) as reader:
+    places = [f"c{i}" for i in range(len(types))]
+    own = [
+        of_column or from_duckdb(type_)
+        for of_column, type_ in zip(column_types(template, port, types), types, strict=True)
+    ]
+    columns = [shown(place, type_, session_zone()) for place, type_ in zip(places, own, strict=True)]
+    with duck.batches(_as_text(query, columns, places), _BATCH_ROWS) as reader:
         for batch in _reading(reader):
-            records = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-            file.writelines(format_record(record, format_) for record in records)
+            file.writelines(format_record(record, format_) for record in _records(batch, columns))
             count += batch.num_rows
     return count
 
@@ -152,16 +160,14 @@ def _reading(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _as_text(query: DuckQuery, types: Sequence[str]) -> DuckQuery:
-    names = [f"c{i}" for i in range(len(types))]
-    shown = ", ".join(_shown(name, type_) for name, type_ in zip(names, types, strict=True))
-    return replace(query, sql=f"SELECT {shown} FROM ({query.sql}) AS shown({', '.join(names)})")  # noqa: S608 - generated
+def _as_text(query: DuckQuery, columns: Sequence[Shown], names: Sequence[str]) -> DuckQuery:
+    texts = ", ".join(column.sql for column in columns)
+    return replace(query, sql=f"SELECT {texts} FROM ({query.sql}) AS shown({', '.join(names)})")  # noqa: S608 - generated
 
 
-def _shown(name: str, type_: str) -> str:
-    """As PostgreSQL shows a value of the type."""
-    if type_ == "BOOLEAN":
-        return f"CASE WHEN {name} THEN 't' WHEN NOT {name} THEN 'f' END"
-    if type_ == "BLOB":
-        return f"'\\x' || lower(hex({name}))"
-    return f"CAST({name} AS VARCHAR)"
+def _records(batch: pa.RecordBatch, columns: Sequence[Shown]) -> Iterator[tuple[str | None, ...]]:
+    values = [array.to_pylist() for array in batch.columns]
+    for place, column in enumerate(columns):
+        if column.show is not None:
+            values[place] = [column.show(value) for value in values[place]]
+    return zip(*values, strict=True)

@@ -11,6 +11,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.array_text import parse_array
 from seachange.model.coercion import coerce
+from seachange.model.descriptor import Column
 from seachange.model.json_text import parse_json
 from seachange.model.types import Kind, SqlType
 from seachange.storage.duck_functions import PREFIX
@@ -42,6 +43,20 @@ def translate_json(tree: exp.Expr) -> exp.Expr:
             else:
                 node.replace(translated)
     return tree
+
+
+def as_assigned(column: Column, node: exp.Expr) -> exp.Expr:
+    """What a column is assigned: of a document, an operator whose operands do not tell what they are is one of
+    documents."""
+    if column.type.kind is not Kind.JSONB or not isinstance(node, exp.DPipe | exp.Sub | exp.Paren):
+        return node
+    told = node.copy()
+    first = as_assigned(column, told.this.copy())
+    if isinstance(node, exp.Paren):
+        told.set("this", first)
+        return told
+    told.set("this", exp.cast(first, exp.DataType.build("JSONB", dialect="postgres")))
+    return told
 
 
 def _translate(node: exp.Expr) -> exp.Expr | None:

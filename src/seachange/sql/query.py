@@ -130,12 +130,12 @@ def run_query(template: Template, port: TransactionPort, duck: DuckSession, valu
     check_parameter_count(template, values)
     found = duck.rows(bind_query(template, port, values))
     names = result_names(template, found.names)
-    types = _types(template, port, found.types)
+    types = column_types(template, port, found.types)
     columns = tuple(duck_column(*each) for each in zip(names, found.types, types, strict=True))
     return Result(f"SELECT {len(found.rows)}", columns, found.rows, len(found.rows))
 
 
-def _types(template: Template, port: TransactionPort, duck_types: Sequence[str]) -> Sequence[SqlType | None]:
+def column_types(template: Template, port: TransactionPort, duck_types: Sequence[str]) -> Sequence[SqlType | None]:
     if template.outputs is None:
         return [None] * len(duck_types)
     tables: dict[int, Table] = {}

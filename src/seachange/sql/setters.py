@@ -13,6 +13,7 @@ from seachange.model.coercion import INTEGER_BITS, Coercer, coercer
 from seachange.model.descriptor import Column, Table
 from seachange.model.types import BIGINT, Kind
 from seachange.sql.default_text import is_drawn
+from seachange.sql.json_operators import as_assigned
 from seachange.sql.keys import plain_column
 from seachange.sql.operands import Argument, DefaultValue, Given, Operand, read_operand
 from seachange.sql.result import Row
@@ -88,7 +89,7 @@ def compile_computed(column: Column, node: exp.Expr, computed: list[exp.Expr]) -
     if operand is not None:
         return _set_operand(with_default(column, operand), coerce)
     position = len(computed)
-    computed.append(node.copy())
+    computed.append(as_assigned(column, node).copy())
     return lambda _old, _values, row: coerce(row[position])
 
 
