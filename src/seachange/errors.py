@@ -331,6 +331,21 @@ class DivisionByZero(DataError):
     message = "division by zero"
 
 
+class InvalidArgumentOfPower(DataError):
+    sqlstate = "2201F"
+    message = "{detail}"
+
+
+class InvalidArgumentOfLogarithm(DataError):
+    sqlstate = "2201E"
+    message = "{detail}"
+
+
+class InvalidRegularExpression(DataError):
+    sqlstate = "2201B"
+    message = "invalid regular expression: {detail}"
+
+
 class InvalidParameterValue(DataError):
     sqlstate = "22023"
     message = "{detail}"

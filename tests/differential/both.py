@@ -4,7 +4,7 @@ import datetime as dt
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +15,7 @@ import psycopg
 import seachange
 from seachange.engine.api import Connection
 from seachange.errors import Error
+from seachange.model.interval import Interval
 from tests.support.postgres import LocalPostgres
 
 ROLE = "seachange"
@@ -97,6 +98,9 @@ def plain(value: Any) -> Any:
             return " ".join(value.split())
         case dict():
             return tuple((key, plain(item)) for key, item in value.items())
+        case Interval():
+            years, months = divmod(value.months, 12)
+            return (years * 365 + months * 30 + value.days) * 86400 + value.microseconds / 1e6
         case list() | tuple():
             return tuple(plain(item) for item in value)
         case dt.timedelta():
@@ -111,3 +115,28 @@ def comparable(answer: Answer) -> list[str] | str:
     if answer.rows is None:
         return f"error {answer.sqlstate}"
     return sorted(repr(plain(row)) for row in answer.rows)
+
+
+def valued(value: Any) -> Any:
+    """A value such that the same is equal, whatever type of number it has."""
+    match value:
+        case bool():
+            return value
+        case int():
+            return plain(float(value))
+        case list():
+            return tuple(valued(item) for item in value)
+        case str() if value[:1] in ("[", "{"):
+            with suppress(ValueError):
+                return valued(json.loads(value))
+            return value
+        case dict():
+            return tuple((key, valued(item)) for key, item in value.items())
+        case _:
+            return plain(value) if not isinstance(value, str) else value
+
+
+def values(answer: Answer) -> list[str] | str:
+    if answer.rows is None:
+        return f"error {answer.sqlstate}"
+    return sorted(repr(tuple(valued(value) for value in row)) for row in answer.rows)

@@ -59,7 +59,7 @@ def test_tables(text, tables):
         ("select x::numeric from t", 'SELECT CAST("x" AS DECIMAL(38, 18)) FROM (<t>) AS "t"'),
         ("select x::varchar(3) from t", 'SELECT LEFT(CAST("x" AS TEXT), 3) FROM (<t>) AS "t"'),
         (r"select '\xAB'::bytea", "SELECT UNHEX('AB')"),
-        ("select a from t order by a desc", 'SELECT "a" FROM (<t>) AS "t" ORDER BY "a" DESC NULLS FIRST'),
+        ("select a from t order by a desc", 'SELECT "a" FROM (<t>) AS "t" ORDER BY "a" DESC'),
     ],
 )
 def test_text(text, sql):

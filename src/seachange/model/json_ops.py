@@ -157,3 +157,30 @@ def _container(document: str) -> Any:
     if not isinstance(value, dict | list):
         raise errors.InvalidParameterValue(detail="cannot delete from scalar")
     return value
+
+
+def type_name(text: str) -> str:
+    """
+    >>> type_name("[1]"), type_name('"x"'), type_name("1.5"), type_name("null")
+    ('array', 'string', 'number', 'null')
+    """
+    match parse_json(text):
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "number"
+
+
+def array_length(text: str) -> int:
+    found = parse_json(text)
+    if not isinstance(found, list):
+        raise errors.InvalidParameterValue(detail="cannot get array length of a non-array")
+    return len(found)

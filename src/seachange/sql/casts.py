@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -112,8 +113,34 @@ def _array(cast: exp.Cast) -> exp.Expr:
     return exp.cast(exp.Array(expressions=[translate_casts(exp.Paren(this=v)).this for v in values]), cast.to.copy())
 
 
+_WHOLE: Final = re.compile(r"\s*[+-]?[0-9]+(?:_[0-9]+)*\s*")
+
+
+def _integer(cast: exp.Cast) -> exp.Expr:
+    """DuckDB reads fractions and exponents, and rounds."""
+    text = _literal(cast)
+    if text is not None and not _WHOLE.fullmatch(text):
+        raise errors.InvalidTextRepresentation(type=cast.to.sql("postgres").lower(), value=text)
+    return cast
+
+
+def _boolean(cast: exp.Cast) -> exp.Expr:
+    """Beginnings of words are enough."""
+    text = _literal(cast)
+    if text is None:
+        return cast
+    word = text.strip().lower()
+    if word in ("1", "on") or (word and ("true".startswith(word) or "yes".startswith(word))):
+        return exp.true()
+    if word in ("0", "of", "off") or (word and ("false".startswith(word) or "no".startswith(word))):
+        return exp.false()
+    raise errors.InvalidTextRepresentation(type="boolean", value=text)
+
+
 _TRANSLATIONS: Final[tuple[tuple[tuple[exp.DType, ...], Callable[[exp.Cast], exp.Expr]], ...]] = (
     ((_DType.DECIMAL,), _numeric),
+    ((_DType.SMALLINT, _DType.INT, _DType.BIGINT), _integer),
+    ((_DType.BOOLEAN,), _boolean),
     ((_DType.VARBINARY,), _bytea),
     ((_DType.VARCHAR,), _varchar),
     ((_DType.CHAR, _DType.BPCHAR), _char),

@@ -12,12 +12,27 @@ from seachange import errors
 # In the message of every guard against values that are too large.
 LIMIT_PHRASE: Final = "exceeds the limit of"
 
+# In the messages of guards against arguments that a function has no value for.
+ARGUMENT_PHRASES: Final[dict[str, str]] = {
+    "sqrt": "cannot take square root of a negative number",
+    "ln": "cannot take logarithm of zero or a negative number",
+    "power": "zero raised to a negative power is undefined",
+    "arc": "input is out of range",
+}
+
 # A class of duckdb ("" is any), a pattern searched in the message, and the error; the first match wins.
 _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("", r"\.parquet", errors.SegmentDamaged),
     ("InterruptException", "", errors.QueryCanceled),
     ("INTERRUPTException", "", errors.QueryCanceled),
     ("", LIMIT_PHRASE, errors.ProgramLimitExceeded),
+    ("", ARGUMENT_PHRASES["sqrt"], errors.InvalidArgumentOfPower),
+    ("", ARGUMENT_PHRASES["power"], errors.InvalidArgumentOfPower),
+    ("", ARGUMENT_PHRASES["ln"], errors.InvalidArgumentOfLogarithm),
+    ("", ARGUMENT_PHRASES["arc"], errors.NumericValueOutOfRange),
+    ("", r"DatetimeFieldOverflow: |Date out of range: ", errors.DatetimeFieldOverflow),
+    ("", r"InvalidDatetimeFormat: ", errors.InvalidDatetimeFormat),
+    ("", r"extract specifier .* not recognized", errors.InvalidParameterValue),
     ("OutOfMemoryException", "", errors.OutOfMemory),
     ("", r"[Dd]ivision by zero", errors.DivisionByZero),
     ("ConversionException", r"(date|timestamp|time) field value out of range", errors.DatetimeFieldOverflow),

@@ -51,6 +51,12 @@ _JSON: Final = """
     json_extract json_extract_scalar jsonb_extract jsonb_extract_scalar json_array_length json_typeof
     array_contained_by array_overlaps
 """
+_MAPPED: Final = """
+    array_concat array_fill array_lower array_ndims array_positions array_replace every j_s_o_n_array_agg
+    json_build_array jsonb_agg jsonb_array_length jsonb_build_array jsonb_extract_path_text jsonb_typeof
+    num_nonnulls num_nulls pg_to_char pg_to_date pg_to_timestamp regexp_match regexp_split_to_array to_json to_jsonb
+    trim_array
+"""
 _OTHER: Final = """
     current_catalog current_database current_schema current_user current_version session_user typeof pg_typeof
     uuid gen_random_uuid
@@ -64,7 +70,7 @@ _JSON_OPERATORS: Final = """
 
 FUNCTIONS: Final[frozenset[str]] = frozenset(
     " ".join(
-        (_JSON_OPERATORS, _OPERATORS, _AGGREGATES, _WINDOWS, _NUMBERS, _TEXT, _TIMES, _LISTS, _JSON, _OTHER)
+        (_JSON_OPERATORS, _OPERATORS, _AGGREGATES, _WINDOWS, _NUMBERS, _TEXT, _TIMES, _LISTS, _JSON, _MAPPED, _OTHER)
     ).split()
 )
 

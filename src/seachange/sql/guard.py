@@ -82,9 +82,6 @@ def _check_node(node: exp.Expr) -> None:
         raise errors.SyntaxProblem(detail=f'at or near "{node.sql()}"')
     if isinstance(node, exp.SessionParameter | exp.Pseudocolumn):
         raise errors.SyntaxProblem(detail=f'at or near "{node.sql()}"')
-    if isinstance(node, exp.SimilarTo):
-        # DuckDB takes the pattern for a regular expression.
-        raise errors.FeatureNotSupported(feature="SIMILAR TO", instead="Use ~ with a regular expression.")
     if isinstance(node, exp.Table | exp.Lateral):
         _check_source(node)
     if isinstance(node, exp.Identifier) and not node.name:

@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from seachange import errors
 from seachange.sql.amplify import bound_sizes
 from seachange.sql.casts import translate_casts
 from seachange.sql.formatting import translate_formats
+from seachange.sql.function_map import map_functions
 from seachange.sql.guard import check_text, check_tree
 from seachange.sql.json_operators import translate_json
 from seachange.sql.links import LINKS, PLACE, Link, note_links
@@ -52,6 +54,13 @@ _SESSION_VALUES: dict[type[exp.Expr], str] = {
 _CONSTANTS: dict[type[exp.Expr], str] = {
     exp.CurrentVersion: "PostgreSQL 15.0 (Seachange)",
 }
+
+
+class _DuckDB(DuckDB):
+    # As our DuckDB is told to sort: an order that says otherwise is written out.
+    NULL_ORDERING = "nulls_are_large"
+
+
 # The meta entry by which DML marks its target: it is scanned with its hidden columns.
 WITH_HIDDEN = "with_hidden"
 # The meta entry of a reference that is no table of the catalog, but rows that the statement hands over when it runs.
@@ -184,6 +193,7 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     _plain_strings,
     name_function_columns,
     translate_catalog_calls,
+    map_functions,
     translate_quantifiers,
     expand_rows,
     translate_casts,
@@ -247,7 +257,7 @@ def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
 
 def _generate(tree: exp.Expr) -> str:
     try:
-        return tree.sql("duckdb", identify=True, comments=False, unsupported_level=ErrorLevel.RAISE)
+        return tree.sql(_DuckDB, identify=True, comments=False, unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as error:
         raise errors.FeatureNotSupported(feature=str(error).splitlines()[0], instead="") from None
     except INCOMPLETE:

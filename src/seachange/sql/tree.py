@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from sqlglot import exp
@@ -22,7 +23,7 @@ OVERRIDING = "overriding"
 
 
 def parse_tree(raw: RawStatement) -> exp.Expr:
-    tokens, overriding = _cut_overriding(_plain_arrays(list(raw.tokens)) if "[]" in raw.text else list(raw.tokens))
+    tokens, overriding = _cut_overriding(_plain_tokens(raw))
     tree = _built_in(_parse(raw, tokens))
     if overriding is not None:
         if not isinstance(tree, exp.Insert):
@@ -34,13 +35,46 @@ def parse_tree(raw: RawStatement) -> exp.Expr:
 # Types of which sqlglot knows no lists, and what lists of them are here.
 _LISTED = {name: Token(TokenType.TEXT, "text") for name in ("regtype", "regclass", "regproc", "name")}
 _LISTED["oid"] = Token(TokenType.BIGINT, "bigint")
+# Functions whose patterns sqlglot would put as strftime's, which has not all of them: it does not know these names.
+_PATTERNED = {name: Token(TokenType.VAR, f"pg_{name}") for name in ("to_char", "to_date", "to_timestamp")}
+_TYPED_CAST = re.compile(r"'\s*::")
+_PATTERNED_CALL = re.compile(r"\bto_(?:char|date|timestamp)\b", re.IGNORECASE)
+_TYPES_OF_CONSTANTS = frozenset({"date", "time", "timestamp", "timestamptz", "interval"})
+_OPEN, _CLOSE = Token(TokenType.L_PAREN, "("), Token(TokenType.R_PAREN, ")")
 
 
-def _plain_arrays(tokens: list[Token]) -> list[Token]:
+def _plain_tokens(raw: RawStatement) -> list[Token]:
+    tokens = list(raw.tokens)
+    if "[]" in raw.text:
+        _plain_arrays(tokens)
+    if _PATTERNED_CALL.search(raw.text):
+        for at, (token, following) in enumerate(pairwise(raw.tokens)):
+            if following.token_type is TokenType.L_PAREN and token.token_type is not TokenType.STRING:
+                tokens[at] = _PATTERNED.get(token.text.lower(), token)
+    return _enclose_constants(tokens) if _TYPED_CAST.search(raw.text) else tokens
+
+
+def _plain_arrays(tokens: list[Token]) -> None:
     for at, token in enumerate(tokens[:-2]):
         if tokens[at + 1].token_type is TokenType.L_BRACKET and tokens[at + 2].token_type is TokenType.R_BRACKET:
             tokens[at] = _LISTED.get(token.text.lower(), token)
-    return tokens
+
+
+def _enclose_constants(tokens: list[Token]) -> list[Token]:
+    """date '2024-01-01'::text is a date as text: sqlglot takes it for a text as a date."""
+    found: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        here = tokens[at : at + 3]
+        kinds = [token.token_type for token in here[1:]]
+        is_constant = kinds == [TokenType.STRING, TokenType.DCOLON] and here[0].text.lower() in _TYPES_OF_CONSTANTS
+        if is_constant and (not found or found[-1].token_type not in (TokenType.DCOLON, TokenType.DOT)):
+            found += [_OPEN, here[0], here[1], _CLOSE]
+            at += 2
+            continue
+        found.append(tokens[at])
+        at += 1
+    return found
 
 
 def _built_in(tree: exp.Expr) -> exp.Expr:

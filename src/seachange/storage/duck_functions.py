@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import duckdb
@@ -13,6 +14,7 @@ from duckdb.func import FunctionNullHandling
 
 from seachange.model import json_ops
 from seachange.model.json_text import normalize_json, parse_json
+from seachange.model.patterns import capitalise, read_moment, write_moment, write_number
 
 # What their names begin with, and no other name in generated text.
 PREFIX: Final = "seachange_"
@@ -41,8 +43,35 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("json_without", json_ops.without_key, (_TEXT, _TEXT), _TEXT),
     ("json_without_all", json_ops.without_keys, (_TEXT, _TEXTS), _TEXT),
     ("json_without_element", json_ops.without_element, (_TEXT, _NUMBER), _TEXT),
+    ("initcap", capitalise, (_TEXT,), _TEXT),
+    ("write_moment", write_moment, ("TIMESTAMP", _TEXT), _TEXT),
+    ("write_number", write_number, (_TEXT, _TEXT), _TEXT),
+    ("read_moment", read_moment, (_TEXT, _TEXT), "TIMESTAMP"),
+    ("json_typeof", json_ops.type_name, (_TEXT,), _TEXT),
+    ("json_length", json_ops.array_length, (_TEXT,), _NUMBER),
     ("json_without_path", json_ops.without_path, (_TEXT, _TEXTS), _TEXT),
 )
+# Functions that depend on the types of their arguments, or put together what DuckDB has: their definitions, and what
+# of the above they call.
+_MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    PREFIX + "to_char": (
+        f"(x TIMESTAMP, f) AS {PREFIX}write_moment(x, f),"
+        f"(x DATE, f) AS {PREFIX}write_moment(CAST(x AS TIMESTAMP), f),"
+        f"(x TIMESTAMP WITH TIME ZONE, f) AS {PREFIX}write_moment(CAST(x AS TIMESTAMP), f),"
+        f"(x, f) AS {PREFIX}write_number(CAST(x AS VARCHAR), f)",
+        (PREFIX + "write_moment", PREFIX + "write_number"),
+    ),
+    PREFIX + "without_null": ("(l, n) AS list_transform(l, lambda item: nullif(item, n))", ()),
+    PREFIX + "positions": (
+        "(l, v) AS list_filter(generate_series(1, len(l)), lambda i: l[i] IS NOT DISTINCT FROM v)",
+        (),
+    ),
+    PREFIX + "replaced": (
+        "(l, v, w) AS list_transform(l, lambda item: CASE WHEN item IS NOT DISTINCT FROM v THEN w ELSE item END)",
+        (),
+    ),
+    PREFIX + "filled": ("(v, n) AS list_transform(generate_series(1, n), lambda i: v)", ()),
+}
 _BY_NAME: Final = {PREFIX + name: (run, given, result) for name, run, given, result in _FUNCTIONS}
 
 
@@ -51,10 +80,21 @@ def know_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
     if PREFIX not in sql and PREFIX.upper() not in sql:
         return False
     called = sql.lower()
+    for macro, (definition, uses) in _MACROS.items():
+        if macro + "(" in called:
+            for used in uses:
+                _make_known(connection, used, *_BY_NAME[used])
+            _define(connection, macro, definition)
     for name, (run, given, result) in _BY_NAME.items():
         if name + "(" in called:
             _make_known(connection, name, run, given, result)
     return True
+
+
+def _define(connection: duckdb.DuckDBPyConnection, name: str, definition: str) -> None:
+    # Two sessions that define it at the same time get in each other's way: one of them has done it.
+    with suppress(duckdb.CatalogException, duckdb.TransactionException):
+        connection.execute(f"CREATE MACRO IF NOT EXISTS {name} {definition}").fetchall()
 
 
 def _make_known(
