@@ -4,6 +4,7 @@ from contextlib import ExitStack, closing
 
 import pytest
 
+from seachange import errors
 from seachange.engine.node import Node
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
@@ -99,3 +100,32 @@ def test_a_row_without_a_value_fails_the_change(started: Node):
     assert "(id)=(7)" in job.failure.message
     assert ask(started, "select category from item where id = 7") == [(0,)]
     assert check(started) == []
+
+
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
+@pytest.mark.parametrize(
+    ("options", "drawn", "following"),
+    [
+        ("minvalue 1 maxvalue 7", [1, 2, 3, 4, 5, 6, 7], 4),
+        ("minvalue -3 maxvalue 4 increment -2 start 2", [-2, 0, 2, 4], 2),
+        ("minvalue 1 maxvalue 499", list(range(1, 500)), 2),
+        ("minvalue 1 maxvalue 500", list(range(1, 501)), 1),
+    ],
+)
+def test_a_sequence_that_starts_over(node: Node, options: str, drawn: list[int], following: int):
+    """It stands where it would if the rows had drawn from it one by one."""
+    ask(node, f"create sequence q {options} cycle")
+    ask(node, "alter table item add column s int default nextval('q')")
+    assert sorted({s for (s,) in ask(node, "select s from item")}) == drawn
+    counts = [n for (n,) in ask(node, "select count(*) from item group by s")]
+    assert max(counts) - min(counts) <= 1
+    assert ask(node, "select nextval('q')") == [(following,)]
+    assert check(node) == []
+
+
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
+def test_a_sequence_that_ends_too_early(node: Node):
+    ask(node, "create sequence q maxvalue 499")
+    with pytest.raises(errors.Error) as caught:
+        ask(node, "alter table item add column s int default nextval('q')")
+    assert caught.value.sqlstate == "2200H"

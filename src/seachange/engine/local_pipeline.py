@@ -44,10 +44,14 @@ def _numbered(parts: NodeParts, epoch: EpochState, sequence_id: DescriptorId, ro
     sequence = epoch.schemas.newest.objects.get(sequence_id)
     if not isinstance(sequence, Sequence):
         raise errors.UndefinedObject(kind="sequence", name=str(sequence_id))
-    block = parts.catalog.draw_sequence(sequence.id, sequence.run, limits_of(sequence), max(rows, 1))
-    if block.count < rows:
-        raise errors.FeatureNotSupported(
-            feature=f"values of sequence {sequence.name}, which starts over, for {rows} rows",
-            instead="Add the column without a default, fill it, then set the default.",
-        )
-    return f"{block.first} + {block.increment} * rowid"
+    limits = limits_of(sequence)
+    block = parts.catalog.draw_sequence(sequence.id, sequence.run, limits, max(rows, 1))
+    value = f"{block.first} + {block.increment} * rowid"
+    if block.count >= rows:
+        return value
+    # It starts over, maybe more than once, and stands at the end where the last row has left it. One that does not
+    # has no values left, and says so.
+    after = (rows - block.count - 1) % limits.period + 1
+    again = parts.catalog.draw_sequence(sequence.id, sequence.run, limits, after)
+    place = f"(rowid - {block.count} + {(again.first - limits.lowest) // limits.increment}) % {limits.period}"
+    return f"CASE WHEN rowid < {block.count} THEN {value} ELSE {limits.lowest} + {limits.increment} * ({place}) END"

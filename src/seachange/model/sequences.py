@@ -27,6 +27,16 @@ class SequenceLimits:
     maximum: int
     cycle: bool
 
+    @property
+    def lowest(self) -> int:
+        """Where it starts over; the highest, if it goes down."""
+        return self.minimum if self.increment > 0 else self.maximum
+
+    @property
+    def period(self) -> int:
+        """How many values there are from there on."""
+        return (self.maximum - self.minimum) // abs(self.increment) + 1
+
 
 @dataclass(frozen=True, slots=True)
 class SequenceState:

@@ -70,6 +70,13 @@ CASES = (
         repair=_REMOVE,
     ),
     Case(
+        "convert the primary key",
+        "alter table t alter id type text",
+        """- column id integer not null
+           + column id text not null""",
+        setup=("create unique index i on t (a)", "create index j on t (b) include (id)"),
+    ),
+    Case(
         "convert and index at once",
         "alter table t alter b type int using substr(b, 2)::int, add constraint u unique (b)",
         _BECOMES + "\n+ unique index u (b) constraint",

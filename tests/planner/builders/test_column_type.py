@@ -2,6 +2,7 @@
 
 import pytest
 
+from seachange.model.ops import OpType
 from tests.planner.builders.world import World, changes
 
 T = "create table t (id int primary key, a int unique, b text)"
@@ -21,9 +22,28 @@ def test_a_conversion_rebuilds_what_holds_the_values():
     assert table.secondary[0].key == (table.column_by_name["a"].id,) == table.checks[0].columns
 
 
+@pytest.mark.parametrize("using", ["", " using id::text", " using cast(id as text)", " using id"])
+def test_a_primary_key_whose_values_stay_distinct(using: str):
+    """Nothing has to be proven: neither two keys become one, nor has one no value."""
+    world = World(T, "create index i on t (b)")
+    before = world.find("t")
+    plan = world.run("alter table t alter column id type text" + using)
+    assert not any(stage.type is OpType.VALIDATION for stage in plan.stages)
+    table = world.find("t")
+    assert table.primary.key == (table.column_by_name["id"].id,) != before.primary.key
+    assert table.column_by_name["id"].type.kind == "text"
+    assert not table.column_by_name["id"].nullable
+    assert not {index.id for index in before.indexes} & {index.id for index in table.indexes}
+
+
+@pytest.mark.parametrize("type_", ["smallint", "varchar(3)"])
+def test_a_primary_key_of_which_two_values_may_become_one(type_: str):
+    assert World(T).code(f"alter table t alter column id type {type_}") == "0A000"
+
+
 @pytest.mark.parametrize("created", [True, False])
 def test_the_primary_key_of_a_table_without_rows(created):
-    statement = "alter table t alter column id type text using id::text"
+    statement = "alter table t alter column id type text using id::text || 'x'"
     world = World(f"{T}; create index i on t (b); {statement}") if created else World(T, "create index i on t (b)")
     if not created:
         assert world.code(statement) == "0A000"

@@ -55,9 +55,14 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     if new.enum:
         conversion = _as_stored(draft, new, conversion)
     _refuse_added(draft, table_id, conversion)
-    replace_column(draft, table_id, column_id, new, conversion)
+    is_cast = action.using is None or (action.using.pieces in _AS_TEXT and action.using.columns == (action.name,))
+    distinct = is_cast and old.type.kind in _DISTINCT_AS_TEXT and new == TEXT
+    replace_column(draft, table_id, column_id, new, conversion, distinct)
 
 
+# Every value of these has one text, and no other has the same: keys stay distinct, and none is lost.
+_AS_TEXT = (("(", ")"), ("(CAST(", " AS TEXT))"))
+_DISTINCT_AS_TEXT = frozenset({Kind.BOOLEAN, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.DATE, Kind.UUID})
 # Arrays of these are made value by value, which the rewriting of a table does not.
 _REWRITTEN_ELEMENTS = frozenset({Kind.JSON, Kind.JSONB, Kind.CHAR, Kind.NAME, Kind.VARCHAR, *MOMENTS})
 
@@ -185,16 +190,17 @@ def _recast_default(draft: Draft, table_id: TableId, column_id: ColumnId, old: S
 
 
 def replace_column(
-    draft: Draft, table_id: TableId, old_id: ColumnId, type_: SqlType, conversion: Expression
+    draft: Draft, table_id: TableId, old_id: ColumnId, type_: SqlType, conversion: Expression, distinct: bool = False
 ) -> ColumnId:
-    """Another column in the place of one, its values computed from the old row; whatever used the old one uses it."""
+    """Another column in the place of one, its values computed from the old row; whatever used the old one uses it.
+    `distinct`: different values stay different, and each has one."""
     place = {"table_id": table_id, "column_id": old_id}
     name = draft.column_name(table_id, old_id)
     old_type = draft.column_type(table_id, old_id).type
     new_id = draft.take_column_id(table_id)
     moved = _parts_of(draft, table_id, old_id)
     # Refuses what cannot be moved, before anything is changed.
-    _users(draft, table_id, old_id)
+    _users(draft, table_id, old_id, distinct)
     if draft.has_no_rows(table_id):
         # Nobody who writes beside this commit knows of it.
         draft.add(elements.Column(table_id, new_id, in_place_of=old_id, origin=conversion))
@@ -204,13 +210,16 @@ def replace_column(
     draft.add(elements.ColumnName(table_id, new_id, name))
     draft.add(elements.ColumnType(table_id, new_id, type_))
     for part in moved:
-        draft.add(replace(part, column_id=new_id))
+        following = replace(part, column_id=new_id)
+        draft.add(following)
+        if distinct and isinstance(following, elements.ColumnNotNull):
+            draft.implied[following] = f"every value of column {name} has one of type {type_}"
     _recast_default(draft, table_id, new_id, old_type, type_)
     for owner in draft.select(elements.SequenceOwner, **place):
         draft.replace(owner, replace(owner, column_id=new_id))
     rebuild_primary(draft, table_id, new_id)
     # Looked up anew: foreign keys of the table to itself refer to the new primary index by now.
-    for user in _users(draft, table_id, old_id):
+    for user in _users(draft, table_id, old_id, distinct):
         _move_user(draft, user, old_id, new_id)
     for view in draft.select(elements.ViewQuery, column_uses=(table_id, old_id)):
         uses = tuple((table_id, new_id) if use == (table_id, old_id) else use for use in view.column_uses)
@@ -232,13 +241,16 @@ def _parts_of(
     ]
 
 
-def _users(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[elements.AnyIndex | elements.Constraint]:
+def _users(
+    draft: Draft, table_id: TableId, column_id: ColumnId, distinct: bool
+) -> list[elements.AnyIndex | elements.Constraint]:
     draft.load_all()
     primary = draft.primary(table_id)
     in_key = column_id in primary.key
-    if in_key and not draft.has_no_rows(table_id):
+    if in_key and not distinct and not draft.has_no_rows(table_id):
         raise errors.FeatureNotSupported(
-            feature=f"changing the type of primary key column {draft.column_name(table_id, column_id)}",
+            feature=f"changing the type of primary key column {draft.column_name(table_id, column_id)} so that two "
+            "keys might become one",
             instead="Add a column of the new type, fill it, then ALTER PRIMARY KEY USING COLUMNS.",
         )
     return [
