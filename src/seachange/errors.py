@@ -296,6 +296,11 @@ class CharacterNotInRepertoire(DataError):
     message = "a text value cannot contain the character with code 0"
 
 
+class InvalidBinaryRepresentation(DataError):
+    sqlstate = "22P03"
+    message = "incorrect binary data format for type {type}"
+
+
 class UntranslatableCharacter(DataError):
     sqlstate = "22P05"
     message = "\\u0000 cannot be converted to text"

@@ -94,6 +94,10 @@ def test_intervals_keep_months_days_and_time_apart(run):
     assert run("select '2020-01-31'::timestamp + $1", Interval(1)) == [(dt.datetime(2020, 2, 29),)]
     assert run("update t set i = i + interval '1 day' where id = 1 returning i") == [(Interval(1, 1, 0),)]
     assert code_of(run, "insert into t values (5, '1 fortnight')") == "22007"
+    run("create table s (x text)")
+    run("insert into s select i from t where id = 2")
+    assert run("select x from s") == [("1 year -2 days +03:00:00.000001",)]
+    assert code_of(run, "alter table t alter i type text") == "0A000"
 
 
 def test_arrays(run):
@@ -135,6 +139,8 @@ def test_a_numeric_without_digits_has_no_zeros_at_its_end(run):
     assert [str(n) for (n,) in run("select n from t order by id")] == ["1.5", "12345678901234567890"]
     assert str(run("select m from t where id = 1")[0][0]) == "1.50"
     assert code_of(run, "insert into t values (3, 1e20)") == "22003"
+    assert code_of(run, "insert into t values (3, 1e-19)") == "22003"
+    assert code_of(run, "select 1e400::float8") == "22003"
     assert code_of(run, "select 'infinity'::timestamp") == "0A000"
 
 

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import seachange
+from seachange.model.binary_form import decode_binary, encode_binary
 from seachange.model.coercion import coerce
 from seachange.model.interval import Interval
 from seachange.model.json_text import normalize_json
@@ -118,6 +119,20 @@ def expect(db, query: str, rows: list[tuple[int, tuple[Any, ...]]]) -> None:
             assert same(got, value), f"{type_}: {value!r} became {got!r}"
 
 
+def binary_fields(data: bytes) -> list[bytes | None]:
+    """Of COPY in binary format: a header of 19 bytes; for each row the number of fields, and these with lengths."""
+    fields: list[bytes | None] = []
+    position = 19
+    while (width := int.from_bytes(data[position : position + 2], signed=True)) >= 0:
+        position += 2
+        for _ in range(width):
+            length = int.from_bytes(data[position : position + 4], signed=True)
+            position += 4
+            fields.append(None if length < 0 else data[position : position + length])
+            position += max(length, 0)
+    return fields
+
+
 def arrow_of(rows: list[tuple[int, tuple[Any, ...]]]) -> pa.Table:
     arrays = [pa.array([id_ for id_, _ in rows], pa.int64())]
     for i, type_ in enumerate(TYPES):
@@ -215,6 +230,12 @@ def test_shown_as_by_postgresql(db, postgres_url, rows):
         db.copy_to("select * from t order by id", file, format="text")
         with other.cursor().copy("copy (select * from t order by id) to stdout") as copy:
             expected = b"".join(bytes(part) for part in copy).decode()
+        query = f"copy (select {', '.join(NAMES)} from t order by id) to stdout (format binary)"
+        with other.cursor().copy(query) as copy:
+            fields_of = binary_fields(b"".join(bytes(part) for part in copy))
+        for type_, data, value in zip(TYPES * len(rows), fields_of, [v for row in rows for v in row], strict=True):
+            assert data == (None if value is None else encode_binary(type_, value)), type_
+            assert data is None or same(decode_binary(type_, data), value), type_
     records = zip(file.getvalue().split("\n"), expected.split("\n"), strict=True)
     fields = [pair for got, wanted in records for pair in zip(got.split("\t")[1:], wanted.split("\t")[1:], strict=True)]
     differing = [(str(t), *pair) for t, pair in zip(TYPES * len(rows), fields, strict=True) if pair[0] != pair[1]]

@@ -17,6 +17,7 @@ from seachange.engine.interrupts import Interrupts
 from seachange.model.constraint import Check, column_reference
 from seachange.model.descriptor import Table
 from seachange.model.scan import Scan
+from seachange.model.shown import show_held
 from seachange.model.states import REFUSING
 from seachange.sql.check_closure import Evaluate, Undecided, compile_check_expression
 from seachange.sql.duck import DuckQuery, DuckSession
@@ -90,6 +91,8 @@ def compile_checks(table: Table) -> RowChecks | None:
 
 
 def violation(table: Table, check: Check, row: Row) -> errors.CheckViolation:
-    shown = [value for value, column in zip(row, table.columns, strict=False) if column in table.visible_columns]
-    text = ", ".join("null" if value is None else str(value) for value in shown)
+    shown = [
+        show_held(c.type, value) for value, c in zip(row, table.columns, strict=False) if c in table.visible_columns
+    ]
+    text = ", ".join("null" if value is None else value for value in shown)
     return errors.CheckViolation(relation=table.name, constraint=check.name, row=text)

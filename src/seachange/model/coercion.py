@@ -174,6 +174,9 @@ def _numeric(type_: SqlType) -> Coercer:
         if not number.is_finite() or number.copy_abs() >= limit:
             raise _out_of_range(type_, value)
         rounded = _quantize(number, step)
+        if not type_.precision and rounded != number:
+            # Nobody asked for so many digits and no more.
+            raise _out_of_range(type_, value)
         if rounded.copy_abs() >= limit:
             raise _out_of_range(type_, value)
         return rounded if rounded else step - step

@@ -71,6 +71,12 @@ def show_text(type_: SqlType, value: Any) -> str | None:
     return _TEXTS.get(type_.kind, str)(value)
 
 
+def show_held(type_: SqlType, value: Any, zone: str = UTC) -> str | None:
+    """The same of a value as rows hold it."""
+    show = shower(type_, zone)
+    return show_text(type_, value if show is None else show(value))
+
+
 def show_float(value: float, digits: int = 17) -> str:
     """The shortest text that reads as the same value; the exponent has two digits."""
     if math.isnan(value):

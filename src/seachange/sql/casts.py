@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Final
@@ -86,6 +87,14 @@ def _moment(cast: exp.Cast) -> exp.Expr:
     return cast
 
 
+def _float(cast: exp.Cast) -> exp.Expr:
+    """DuckDB takes what is too large for infinity."""
+    value = cast.this
+    if isinstance(value, exp.Literal) and not value.is_string and math.isinf(float(value.name)):
+        raise errors.NumericValueOutOfRange(type="double precision", value=value.name)
+    return cast
+
+
 def _interval(cast: exp.Cast) -> exp.Expr:
     text = _literal(cast)
     return cast if text is None else _interval_of(text)
@@ -146,6 +155,7 @@ _TRANSLATIONS: Final[tuple[tuple[tuple[exp.DType, ...], Callable[[exp.Cast], exp
     ((_DType.CHAR, _DType.BPCHAR), _char),
     ((_DType.NAME,), _name),
     (_MOMENTS, _moment),
+    ((_DType.DOUBLE, _DType.FLOAT), _float),
     ((_DType.INTERVAL,), _interval),
     ((_DType.ARRAY,), _array),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from seachange.model.shown import show_text, shower
+from seachange.model.shown import show_held
 from seachange.model.types import Kind, SqlType
 from seachange.storage.arrow import write_stored
 
@@ -29,10 +29,7 @@ def shown(name: str, type_: SqlType | None, zone: str) -> Shown:
 
 
 def _shower(type_: SqlType, zone: str) -> Callable[[Any], str | None]:
-    to_client = shower(type_, zone)
-    if to_client is None:
-        return lambda value: show_text(type_, value)
-    return lambda value: None if value is None else show_text(type_, to_client(value))
+    return lambda value: None if value is None else show_held(type_, value, zone)
 
 
 def _shown_by_duckdb(name: str, type_: SqlType) -> str:

@@ -19,7 +19,8 @@ from seachange.sql.default_text import is_drawn
 from seachange.sql.duck import ZONED
 from seachange.sql.duck_errors import translate_error
 from seachange.sql.port import TransactionPort
-from seachange.storage.arrow import arrow_type, write_stored
+from seachange.storage.arrow import arrow_type, interval_text, write_stored
+from seachange.storage.duck_functions import PREFIX
 from seachange.storage.projection import literal
 
 # Up to here rows go through the transaction's buffer, above straight into segments.
@@ -126,6 +127,9 @@ def convert_given(column: Column, value: exp.Expr, duck_type: str) -> exp.Expr:
         value = exp.Anonymous(
             this="regexp_replace", expressions=[text, exp.Literal.string(r"\.0$"), exp.Literal.string("")]
         )
+    if column.type.kind in (Kind.TEXT, Kind.VARCHAR) and duck_type == "INTERVAL":
+        shown = interval_text(value.sql("duckdb"))
+        value = exp.Anonymous(this=f"{PREFIX}interval_text", expressions=[exp.Var(this=shown)])
     converted = convert_stored(column, value)
     return _checked_length(converted, column) if column.type.length else converted
 

@@ -13,6 +13,7 @@ import duckdb
 from duckdb.func import FunctionNullHandling
 
 from seachange.model import json_ops
+from seachange.model.interval import read_canonical
 from seachange.model.json_text import normalize_json, parse_json
 from seachange.model.patterns import capitalise, read_moment, write_moment, write_number
 
@@ -22,6 +23,10 @@ PREFIX: Final = "seachange_"
 _TEXT, _TEXTS, _NUMBER, _TRUTH = "VARCHAR", "VARCHAR[]", "BIGINT", "BOOLEAN"
 
 
+def show_interval(canonical: str) -> str:
+    return str(read_canonical(canonical))
+
+
 def check_json(text: str) -> str:
     parse_json(text)
     return text
@@ -29,6 +34,7 @@ def check_json(text: str) -> str:
 
 # Name, function, types of its arguments, and of its result. NULL for an argument gives NULL.
 _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ...]] = (
+    ("interval_text", show_interval, (_TEXT,), _TEXT),
     ("jsonb", normalize_json, (_TEXT,), _TEXT),
     ("json", check_json, (_TEXT,), _TEXT),
     ("json_field", json_ops.get_field, (_TEXT, _TEXT), _TEXT),

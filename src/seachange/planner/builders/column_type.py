@@ -122,7 +122,8 @@ def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: 
     if action.using is None and not assignable(old, new):
         detail = f'column "{name}" cannot be cast automatically to type {new}: say how with USING'
         raise errors.DatatypeMismatch(detail=detail)
-    if _holds(new, _REWRITTEN_ELEMENTS):
+    shown_otherwise = old.kind in (Kind.INTERVAL, Kind.ARRAY) and new.kind is not old.kind
+    if _holds(new, _REWRITTEN_ELEMENTS) or (action.using is None and shown_otherwise):
         raise errors.FeatureNotSupported(
             feature=f'changing column "{name}" to type {new}', instead="Add a column and fill it by UPDATE."
         )
