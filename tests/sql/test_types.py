@@ -32,7 +32,8 @@ def test_char_is_padded_and_compares_without(run):
     run("create table t (c char(3) primary key, d char(2)[])")
     run("insert into t values ('a', '{x}'), ('b  ', null), ('c', '{}')")
     assert run("select c from t order by c") == [("a  ",), ("b  ",), ("c  ",)]
-    assert run("select c || 'x', length(c) from t where c = 'b'") == [("bx", 1)]
+    assert run("select c || 'x', length(c) from t where c = 'b '") == [("bx", 1)]
+    assert run("select c || 'x' from t where c in ('q ', 'b  ')") == [("bx",)]
     assert run("select c || 'x' from t where c = $1 and d is null", "b  ") == [("bx",)]
     assert run("select c || 'x' from t where c in ($1, $2) or d is null", "c  ", "z") == [("bx",), ("cx",)]
     assert run("select c, d from t where c = $1", "a  ") == [("a  ", ["x "])]

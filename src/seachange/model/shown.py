@@ -19,6 +19,7 @@ from seachange.model.types import Kind, SqlType
 Shower = Callable[[Any], Any]
 
 _WIDE = Context(prec=100)
+_SINGLE_BITS = 24
 _SINGLE = struct.Struct("<f")
 _HELD_OTHERWISE = frozenset({Kind.CHAR, Kind.INTERVAL, Kind.TIMESTAMPTZ})
 
@@ -83,7 +84,7 @@ def show_float(value: float, digits: int = 17) -> str:
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    text = repr(value) if digits == 17 else _shortest_single(value)
+    text = _shortest_double(value) if digits == 17 else _shortest_single(value)
     mantissa, _, exponent = text.partition("e")
     number = int(exponent) if exponent else _exponent(mantissa)
     if -5 < number < (15 if digits == 17 else 6):
@@ -99,12 +100,34 @@ def _exponent(mantissa: str) -> int:
     return Decimal(mantissa).adjusted() if Decimal(mantissa) else 0
 
 
+def _shortest_double(value: float) -> str:
+    text = repr(value)
+    if not _is_halfway(text, value, math.ulp(value)):
+        return text
+    longer = f"{value:.15e}"
+    return longer if float(longer) == value and not _is_halfway(longer, value, math.ulp(value)) else f"{value:.16e}"
+
+
 def _shortest_single(value: float) -> str:
+    spacing = 2.0 ** (math.frexp(value)[1] - _SINGLE_BITS)
     for digits in range(1, 10):
         text = f"{value:.{digits}g}"
-        if _SINGLE.unpack(_SINGLE.pack(float(text)))[0] == value:
+        if _reads_as(text, value) and not _is_halfway(text, value, spacing):
             return repr(float(text))
     return repr(value)
+
+
+def _reads_as(text: str, value: float) -> bool:
+    try:
+        return bool(_SINGLE.unpack(_SINGLE.pack(float(text)))[0] == value)
+    except OverflowError:
+        return False
+
+
+def _is_halfway(text: str, value: float, spacing: float) -> bool:
+    """Whether the text is as near to the next value: it reads as this one, but PostgreSQL shows another digit. Only
+    where values are further apart than one can a short text be that."""
+    return spacing > 1 and abs(Decimal(text) - Decimal(value)) * 2 == Decimal(spacing)
 
 
 def _show_moment(value: dt.datetime) -> str:

@@ -29,7 +29,7 @@ DEMANDS = "demands"
 _TABLE_ARGS = frozenset({"this", "db", "catalog", "alias"})
 _TEXTS = frozenset({Kind.TEXT, Kind.VARCHAR})
 # Kinds of columns with which a string compares as the one value that it reads as, whoever reads it.
-_READ_ALIKE = _TEXTS | {Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT}
+_READ_ALIKE = _TEXTS | {Kind.CHAR, Kind.NAME, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT}
 _PREFIX_PATTERN = re.compile(r"([^%_\\]+)[%_].*", re.DOTALL)
 
 

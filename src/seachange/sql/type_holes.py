@@ -18,7 +18,7 @@ from seachange.model.enums import labels_of
 from seachange.model.ids import DescriptorId
 from seachange.model.objects import EnumType
 from seachange.model.relation import RelationName
-from seachange.model.types import TEXT, SqlType
+from seachange.model.types import TEXT, Kind, SqlType
 from seachange.sql.guard import user_type
 from seachange.sql.port import TransactionPort
 from seachange.sql.scope import is_cte_reference
@@ -40,6 +40,8 @@ class Compared:
 
     column: str
     tables: tuple[tuple[str | None, str], ...]
+    # A literal with spaces at its end, which do not count if the column is a char.
+    spaced: bool = False
 
 
 TypeHole = UserCast | Compared
@@ -61,7 +63,7 @@ def cut_types(tree: exp.Expr) -> tuple[TypeHole, ...]:
         for column, constant in list(_comparisons(tree)):
             own = [table for alias, table in sources if alias == column.table]
             tables = tuple(dict.fromkeys(own or (table for _, table in sources)))
-            mark = _mark(holes, Compared(column.name, tables))
+            mark = _mark(holes, Compared(column.name, tables, _is_spaced(constant)))
             constant.replace(exp.Var(this=constant.sql("duckdb") + mark))
     return tuple(holes)
 
@@ -87,6 +89,10 @@ def _comparisons(tree: exp.Expr) -> Iterator[tuple[exp.Column, exp.Expr]]:
             yield from ((node.this, other) for other in others if _is_constant(other))
 
 
+def _is_spaced(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and node.is_string and node.name.endswith(" ")
+
+
 def _is_constant(node: exp.Expr) -> bool:
     return isinstance(node, exp.Parameter) or (isinstance(node, exp.Literal) and node.is_string)
 
@@ -97,7 +103,7 @@ def fill_types(parts: Sequence[str], types: Sequence[str]) -> str:
 
 def bind_types(holes: Sequence[TypeHole], port: TransactionPort, find: FindTable | None = None) -> list[str] | None:
     """The texts for holes; None where none of them matters."""
-    if not holes or not (port.has_enums or any(isinstance(hole, UserCast) for hole in holes)):
+    if not holes or not (port.has_enums or any(isinstance(hole, UserCast) or hole.spaced for hole in holes)):
         return None
     known = find or port.relation
     return [_cast_type(hole, port) if isinstance(hole, UserCast) else _compared(hole, port, known) for hole in holes]
@@ -118,11 +124,15 @@ def find_enum(name: RelationName, port: TransactionPort) -> EnumType:
 def _compared(hole: Compared, port: TransactionPort, find: FindTable) -> str:
     """Nothing where it is not certain that the column is of one enum type: DuckDB then compares texts."""
     enums: set[int] = set()
+    kinds: set[Kind] = set()
     for schema, name in hole.tables:
         table = _find(schema, name, find)
         column = table.column_by_name.get(hole.column) if table is not None else None
         if column is not None:
             enums.add(column.type.enum)
+            kinds.add(column.type.kind)
+    if hole.spaced and kinds == {Kind.CHAR}:
+        return ".rtrim(' ')"
     type_ = port.object_by_id(DescriptorId(enums.pop())) if len(enums) == 1 else None
     return f"::{labels_of(type_).duckdb}" if isinstance(type_, EnumType) else ""
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
@@ -20,6 +21,7 @@ from seachange.model.patterns import capitalise, read_moment, write_moment, writ
 # What their names begin with, and no other name in generated text.
 PREFIX: Final = "seachange_"
 
+_LOCK = threading.Lock()
 _TEXT, _TEXTS, _NUMBER, _TRUTH = "VARCHAR", "VARCHAR[]", "BIGINT", "BOOLEAN"
 
 
@@ -106,7 +108,9 @@ def _define(connection: duckdb.DuckDBPyConnection, name: str, definition: str) -
 def _make_known(
     connection: duckdb.DuckDBPyConnection, name: str, run: Callable[..., Any], given: tuple[str, ...], result: str
 ) -> None:
-    try:
+    # Two at a time would be a conflict in DuckDB's catalog.
+    with _LOCK, suppress(duckdb.NotImplementedException, duckdb.CatalogException):
+        # Unless it is known already.
         connection.create_function(
             name,
             _strict(run, len(given)),
@@ -114,9 +118,6 @@ def _make_known(
             result,
             null_handling=FunctionNullHandling.SPECIAL,
         )
-    except (duckdb.NotImplementedException, duckdb.CatalogException):
-        # It is known already.
-        return
 
 
 def _strict(run: Callable[..., Any], arguments: int) -> Callable[..., Any]:
