@@ -70,11 +70,11 @@ class Source:
         """Some columns, by their ids."""
         return plan_columns(self.table, self.index, columns, parts, warehouse, prefix)
 
-    def units(self, rows_max: int = UNIT_ROWS_MAX) -> list[Unit]:
+    def units(self, rows_max: int = UNIT_ROWS_MAX, bytes_max: int = UNIT_BYTES_MAX) -> list[Unit]:
         """Groups of files, and one unit for the rows in the catalog."""
         units = [
             Unit(self._name(str(f.segment.id) for f in group), SnapshotParts(tuple(group), ()))
-            for group in _grouped(self.parts.files, rows_max)
+            for group in _grouped(self.parts.files, rows_max, bytes_max)
         ]
         if self.parts.inline:
             units.append(Unit(self._name(["inline"]), SnapshotParts((), self.parts.inline)))
@@ -87,7 +87,7 @@ class Source:
         return f"{self.generation_id}-{xxhash.xxh3_64_hexdigest(text.encode())}"
 
 
-def _grouped(files: Iterable[FileSlice], rows_max: int) -> Iterator[list[FileSlice]]:
+def _grouped(files: Iterable[FileSlice], rows_max: int, bytes_max: int) -> Iterator[list[FileSlice]]:
     """Neighbours by key together, so that runs in the order of the source overlap little."""
     group: list[FileSlice] = []
     rows = size = 0
@@ -95,7 +95,7 @@ def _grouped(files: Iterable[FileSlice], rows_max: int) -> Iterator[list[FileSli
         live = file.segment.rows - len(file.superseded)
         if not live:
             continue
-        if group and (rows + live > rows_max or size + file.segment.size_bytes > UNIT_BYTES_MAX):
+        if group and (rows + live > rows_max or size + file.segment.size_bytes > bytes_max):
             yield group
             group, rows, size = [], 0, 0
         group.append(file)

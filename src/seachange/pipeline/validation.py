@@ -23,7 +23,7 @@ from seachange.pipeline.crew import Crew
 from seachange.pipeline.duplicates import find_duplicates
 from seachange.pipeline.naming import SHOWN_MAX, naming_columns, show_key, show_keys
 from seachange.pipeline.reading import ReadsSource
-from seachange.pipeline.source import Source, Sources, Unit, seen_through
+from seachange.pipeline.source import UNIT_BYTES_MAX, Source, Sources, Unit, seen_through
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.arrow import column_name
 from seachange.storage.image import FileSlice, SnapshotParts
@@ -33,6 +33,7 @@ from seachange.storage.segment_reader import reading
 from seachange.storage.warehouse import Warehouse
 
 Progress = Callable[[int], None]
+_UNITS_AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,11 @@ def broken_rows(
 
 
 def _units(source: Source, crew: Crew) -> list[Source]:
-    return [replace(source, parts=unit.parts) for unit in source.units(crew.sizes(source.rows).unit_rows)]
+    """Nothing of a look is kept, and one that has all cores is over soon: where tasks are done one after the other,
+    few are cheaper than many."""
+    times = _UNITS_AT_ONCE if crew.hands == 1 else 1
+    units = source.units(crew.sizes(source.rows).unit_rows * times, UNIT_BYTES_MAX * times)
+    return [replace(source, parts=unit.parts) for unit in units]
 
 
 def _count_and_show(found: str, scan: Scan, workshop: Workshop) -> Broken:
