@@ -128,7 +128,7 @@ class _Work:
         large = [group for group in groups if not is_small(group, rows_max)]
         sampled = run_all(self.crew, [SampleKeys(target, tuple(group), step) for group in large])
         for group, samples in zip(large, sampled, strict=True):
-            ranges += cut_ranges(group, samples, step, rows_max)
+            ranges += cut_ranges(target, group, samples, step, rows_max)
         return ranges
 
     def _read_back(self, pairs: Sequence[tuple[Target, Sequence[Segment]]]) -> Iterator[tuple[int, Run]]:

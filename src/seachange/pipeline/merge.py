@@ -17,14 +17,17 @@ import xxhash
 
 from seachange.model.scan import Scan
 from seachange.model.segments import Segment
+from seachange.model.types import Kind
 from seachange.pipeline.runs import Run, Tally, Target, tally_of
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.arrow import column_name
+from seachange.storage.keys import AFTER, KeyCodec
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
 from seachange.storage.segment_writer import SegmentShape
 from seachange.storage.sorter import Sorter
 
 RANGE_ROWS_MAX = 4 * SEGMENT_ROWS_MAX
+_ENCODED_AS_GIVEN = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.TEXT, Kind.VARCHAR})
 # One row in so many tells how keys are distributed.
 _SAMPLE_STEP = 4_096
 
@@ -95,9 +98,25 @@ def sample_keys(target: Target, group: Sequence[Segment], step: int, workshop: W
 
 
 def cut_ranges(
-    group: Sequence[Segment], samples: Iterable[tuple[Any, ...]], step: int, rows_max: int
+    target: Target, group: Sequence[Segment], samples: Iterable[tuple[Any, ...]], step: int, rows_max: int
 ) -> list[KeyRange]:
-    return [KeyRange(tuple(group), low, high, rows) for low, high, rows in cut_points(samples, step, rows_max)]
+    """Each with the segments that have keys in it: without that, to open all for each of many ranges would grow with
+    the square of the rows."""
+    cuts = cut_points(samples, step, rows_max)
+    return [KeyRange(tuple(within(target, group, low, high)), low, high, rows) for low, high, rows in cuts]
+
+
+def within(target: Target, group: Sequence[Segment], low: Any, high: Any) -> list[Segment]:
+    """Segments that may have keys of the range, by their own least and greatest keys."""
+    first = target.table.column_by_id[target.index.key[0]].type
+    # As DuckDB gives others to Python, they are not what keys are encoded from.
+    if first.kind not in _ENCODED_AS_GIVEN:
+        return list(group)
+    codec = KeyCodec([first])
+    lowest = b"" if low is None else codec.encode((low,))
+    after = AFTER if high is None else codec.encode((high,))
+    # The form of a first value is a prefix of the keys that have it, and sorts before them.
+    return [segment for segment in group if segment.key_max >= lowest and segment.key_min < after]
 
 
 def cut_points(samples: Iterable[tuple[Any, ...]], step: int, rows_max: int) -> list[tuple[Any, Any, int]]:
