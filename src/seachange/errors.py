@@ -266,6 +266,11 @@ class NotAssignable(DatatypeMismatch):
     hint_text = "You will need to rewrite or cast the expression."
 
 
+class InvalidAuthorization(OperationalError):
+    sqlstate = "28000"
+    message = "{detail}"
+
+
 class InsufficientPrivilege(ProgrammingError):
     sqlstate = "42501"
     message = "{detail}"

@@ -50,7 +50,9 @@ def connect(
     (the default, inside the folder) or postgresql://..."""
     node = acquire_node(Path(data), catalog)
     try:
-        return Connection(node, user, database, autocommit)
+        connection = Connection(node, user, database, autocommit)
+        connection.session.check_login()
+        return connection
     except BaseException:
         release_node(node)
         raise

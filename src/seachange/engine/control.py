@@ -160,6 +160,8 @@ def _set(session: SessionState, statement: SetSetting) -> None:
     if local and session.status is Status.IDLE:
         session.notices.append("SET LOCAL can only be used in transaction blocks")
         return
+    if statement.name in ("role", "session_authorization") and statement.value is not None:
+        session.check_role(statement.value, of_session=statement.name == "session_authorization")
     session.settings.set(statement.name, statement.value, local)
 
 

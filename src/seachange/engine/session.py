@@ -24,6 +24,8 @@ from seachange.engine.sessionfacts import SessionFacts
 from seachange.engine.sessionstate import Status
 from seachange.engine.statements import NamedStatements, OpenCursors, prepare_one
 from seachange.engine.transaction import Transaction
+from seachange.model.access import DEFAULT_ROLE
+from seachange.model.actor import ROOT, Actor, actor_of, find_roles, role_exists
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
@@ -87,6 +89,40 @@ class Session:
         with suppress(errors.Error):
             for name in self.client.temporary.names(self.node.epoch.schemas.newest.by_id.values()):
                 self.execute(f"drop table if exists {OWN_SCHEMA}.{quote(name)} cascade")
+
+    def check_login(self) -> None:
+        """Whether there is a role of the user's name that may have a session."""
+        if self.user == DEFAULT_ROLE:
+            return
+        self.node.epoch.catch_up()
+        role = find_roles(self.node.epoch.schemas.newest.objects.values()).get(self.user)
+        if role is None or not role.login:
+            detail = f'role "{self.user}" does not exist' if role is None else f'role "{self.user}" may not log in'
+            raise errors.InvalidAuthorization(detail=detail)
+
+    def check_role(self, name: str, of_session: bool) -> None:
+        if self._transaction is not None:
+            roles = find_roles(self._transaction.objects())
+        else:
+            self.node.epoch.catch_up()
+            roles = find_roles(self.node.epoch.schemas.newest.objects.values())
+        if name in ("none", "default"):
+            return
+        if not role_exists(name, roles):
+            raise errors.UndefinedObject(kind="role", name=name)
+        own = actor_of(self.user if of_session else self._session_user(), roles)
+        if not own.superuser and (of_session or name not in own.roles):
+            detail = f'permission denied to set {"session authorization" if of_session else "role"} "{name}"'
+            raise errors.InsufficientPrivilege(detail=detail)
+
+    def _session_user(self) -> str:
+        name = self.settings.get("session_authorization")
+        return self.user if name == "default" else name
+
+    def _actor(self, transaction: Transaction) -> Actor:
+        role = self.settings.get("role")
+        name = self._session_user() if role == "none" else role
+        return ROOT if name == DEFAULT_ROLE else actor_of(name, find_roles(transaction.objects()))
 
     def interrupt(self) -> None:
         """Cancels the running statement; may be called from another thread."""
@@ -240,6 +276,7 @@ class Session:
 
     def _tell(self, transaction: Transaction) -> None:
         transaction.search_path = self._path()
+        transaction.actor = self._actor(transaction)
         transaction.session = self._facts
         self._duck.ask(transaction.known)
 
@@ -292,6 +329,7 @@ class Session:
                 self._transaction = self._begin()
             else:
                 self._transaction.start_statement()
+                self._transaction.actor = self._actor(self._transaction)
             return work(self._transaction)
         except BaseException:
             self._fail()
@@ -355,6 +393,7 @@ class Session:
         seq = None if as_of is None else Seq(as_of)
         transaction = self.node.begin(self._isolation(), seq, self.client, may_write and not self.read_only)
         transaction.search_path = self._path()
+        transaction.actor = self._actor(transaction)
         transaction.session = self._facts
         # A session waits, and runs a statement again.
         transaction.claims.waits = True

@@ -47,6 +47,9 @@ class SessionState(Protocol):
 
     def drop_temporary(self) -> None: ...
 
+    def check_role(self, name: str, of_session: bool) -> None:
+        """Whether the session may go on as another role."""
+
     def savepoint(self, name: str) -> None: ...
 
     def release(self, name: str) -> None: ...

@@ -33,6 +33,8 @@ class Transaction(TransactionWrites):
         return system_rows(view, self.parts, self.epoch)
 
     def request_job(self, job_id: JobId, request: JobRequest) -> None:
+        if not self.actor.superuser:
+            raise errors.InsufficientPrivilege(detail="permission denied: only superusers change jobs")
         ask_job(self.parts.catalog, job_id, request)
 
     @property

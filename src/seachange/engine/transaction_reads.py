@@ -211,10 +211,14 @@ class TransactionReads(TransactionSchema):
         return found
 
     def next_values(self, name: RelationName, count: int) -> list[int]:
-        return self._take_values(self._sequence(name), count)
+        sequence = self._sequence(name)
+        self.check_access(sequence, "USAGE", "UPDATE")
+        return self._take_values(sequence, count)
 
     def current_value(self, name: RelationName) -> int:
-        return self.client.drawn.current(self._sequence(name))
+        sequence = self._sequence(name)
+        self.check_access(sequence, "USAGE", "SELECT")
+        return self.client.drawn.current(sequence)
 
     def last_value(self) -> int:
         last = self.client.drawn.last
@@ -227,6 +231,7 @@ class TransactionReads(TransactionSchema):
         if self.read_only:
             raise errors.ReadOnlyTransaction(command="setval()")
         sequence = self._sequence(name)
+        self.check_access(sequence, "UPDATE")
         self.parts.sequences.set(sequence, value, called)
         if called:
             self.client.drawn.by_sequence[sequence.id] = value

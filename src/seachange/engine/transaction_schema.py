@@ -22,6 +22,7 @@ from seachange.engine.readset import ReadSet
 from seachange.engine.registry import Holds, Writer
 from seachange.engine.schemas import Relation
 from seachange.engine.sessionfacts import SessionFacts
+from seachange.model.actor import ROOT, actor_of, find_roles
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
@@ -30,10 +31,11 @@ from seachange.model.objects import DEFAULT_SCHEMA, Descriptor, EnumType
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
 from seachange.model.statements import OnCommit
-from seachange.model.temporary import OWN_SCHEMA, schema_of_session
+from seachange.model.temporary import OWN_SCHEMA, is_temporary, schema_of_session
+from seachange.sql.access import denied, may_use_schema
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
 from seachange.sql.port import SessionView
-from seachange.sql.template import SESSION_SCHEMA
+from seachange.sql.template import SESSION_ROLE, SESSION_SCHEMA
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -63,6 +65,8 @@ class TransactionSchema:
         self.session: SessionView = SessionFacts()
         # Where names without a schema are looked for.
         self.search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
+        # On whose behalf it runs.
+        self.actor = ROOT
         # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.
         self.used: dict[DescriptorId, int] = {}
         # Objects that what it publishes refers to: they must not be gone by then.
@@ -143,7 +147,7 @@ class TransactionSchema:
 
     def known(self) -> dict[str, Any]:
         """What functions tell of the transaction in this statement."""
-        return {**self.moments, SESSION_SCHEMA: self.current_schema}
+        return {**self.moments, SESSION_SCHEMA: self.current_schema, SESSION_ROLE: self.actor.user}
 
     @property
     def moments(self) -> dict[str, int]:
@@ -152,6 +156,30 @@ class TransactionSchema:
 
     def each(self, items: Iterable[T]) -> Iterator[T]:
         return self.client.interrupts.each(items)
+
+    # Roles.
+
+    @contextmanager
+    def acting_as(self, role: str) -> Iterator[None]:
+        if self.actor.superuser and role == self.actor.user:
+            yield
+            return
+        before, self.actor = self.actor, actor_of(role, find_roles(self.objects()))
+        try:
+            yield
+        finally:
+            self.actor = before
+
+    def check_access(self, descriptor: Relation, *privileges: str) -> None:
+        if self.actor.superuser:
+            return
+        if not any(self.actor.holds(descriptor.access, privilege) for privilege in privileges):
+            raise denied(descriptor)
+        if not is_temporary(descriptor.schema) and not may_use_schema(descriptor.schema, self.objects(), self.actor):
+            raise errors.InsufficientPrivilege(detail=f"permission denied for schema {descriptor.schema}")
+
+    def salt(self, count: int) -> bytes:
+        return self.parts.entropy.token(count)
 
     # Tables.
 

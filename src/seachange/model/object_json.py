@@ -9,11 +9,34 @@ from seachange.model.codec import Codec
 from seachange.model.descriptor import Table
 from seachange.model.descriptor_json import decode_table, encode_table
 from seachange.model.object_statements import ObjectKind
-from seachange.model.objects import Database, Descriptor, EnumType, Schema, Sequence, Value, View
+from seachange.model.objects import (
+    Database,
+    DefaultPrivileges,
+    Descriptor,
+    EnumType,
+    Role,
+    Schema,
+    Sequence,
+    Value,
+    View,
+)
 from seachange.model.types import Kind, SqlType
 
 _OBJECTS = Codec(
-    Database, Schema, Sequence, EnumType, Value, View, SqlType, Kind, Access, PartComment, RolePrivileges, ObjectKind
+    Database,
+    Schema,
+    Sequence,
+    EnumType,
+    Value,
+    View,
+    SqlType,
+    Kind,
+    Access,
+    PartComment,
+    RolePrivileges,
+    ObjectKind,
+    Role,
+    DefaultPrivileges,
 )
 # How the text of an object begins.
 _OBJECT = '{"="'

@@ -167,6 +167,88 @@ class AlterSequence:
     if_exists: bool = False
 
 
+# Roles. They are no business of the planner: a change of one is a new version of its descriptor, and nothing else.
+
+
+@dataclass(frozen=True, slots=True)
+class RoleOptions:
+    """None: as it is. `password` is a text in clear, or a verifier; `no_password` takes it away."""
+
+    login: bool | None = None
+    superuser: bool | None = None
+    create_database: bool | None = None
+    create_role: bool | None = None
+    inherit: bool | None = None
+    password: str | None = None
+    no_password: bool = False
+    # Roles that it becomes a member of, and roles that become members of it.
+    member_of: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRole:
+    name: str
+    options: RoleOptions
+
+
+@dataclass(frozen=True, slots=True)
+class AlterRole:
+    name: str
+    options: RoleOptions
+
+
+@dataclass(frozen=True, slots=True)
+class RenameRole:
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropRoles:
+    names: tuple[str, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GrantRoles:
+    """Membership: the `members` have the privileges of the `roles`, or have them no longer."""
+
+    roles: tuple[str, ...]
+    members: tuple[str, ...]
+    admin: bool = False
+    revoke: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDefaultPrivileges:
+    """ALTER DEFAULT PRIVILEGES; without `creators` those of the current role, without `schemas` in all of them."""
+
+    creators: tuple[str, ...]
+    schemas: tuple[str, ...]
+    privileges: tuple[str, ...]
+    kind: ObjectKind
+    roles: tuple[str, ...]
+    revoke: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignOwned:
+    owners: tuple[str, ...]
+    new_owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropOwned:
+    owners: tuple[str, ...]
+    cascade: bool = False
+
+
+RoleStatement = (
+    CreateRole | AlterRole | RenameRole | DropRoles | GrantRoles | ChangeDefaultPrivileges | ReassignOwned | DropOwned
+)
+
+
 # Enum types.
 
 

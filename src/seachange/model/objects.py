@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from seachange.model.access import Access
 from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId, DescriptorId, TableId
+from seachange.model.object_statements import ObjectKind
 from seachange.model.types import SqlType
 
 DEFAULT_DATABASE = "seachange"
@@ -97,7 +98,37 @@ class View:
     types: tuple[SqlType, ...] = ()
 
 
-Descriptor = Table | Database | Schema | Sequence | EnumType | View
+@dataclass(frozen=True, slots=True)
+class DefaultPrivileges:
+    """What other roles may do with objects of a kind that the role will create, in one schema or in all (empty)."""
+
+    kind: ObjectKind
+    schema: str
+    role: str
+    privileges: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """`password` is a SCRAM-SHA-256 verifier as PostgreSQL keeps it; `member_of` are the roles whose privileges it
+    has, `admin_of` those of them that it may give to others."""
+
+    id: DescriptorId
+    version: int
+    name: str
+    login: bool = False
+    superuser: bool = False
+    create_database: bool = False
+    create_role: bool = False
+    inherit: bool = True
+    password: str | None = None
+    member_of: tuple[str, ...] = ()
+    admin_of: tuple[str, ...] = ()
+    defaults: tuple[DefaultPrivileges, ...] = ()
+    access: Access = Access()  # noqa: RUF009 - a value
+
+
+Descriptor = Table | Database | Schema | Sequence | EnumType | View | Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +151,8 @@ def qualified_name(descriptor: Descriptor) -> str:
     match descriptor:
         case Database():
             return f"database:{descriptor.name}"
+        case Role():
+            return f"role:{descriptor.name}"
         case Schema():
             return f"schema:{descriptor.database}.{descriptor.name}"
         case EnumType():

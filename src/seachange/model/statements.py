@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from seachange.model.constraint import Action
 from seachange.model.isolation import Isolation
-from seachange.model.object_statements import ObjectStatement, SequenceOptions
+from seachange.model.object_statements import ObjectStatement, RoleStatement, SequenceOptions
 from seachange.model.relation import RelationName
 from seachange.model.types import SqlType
 
@@ -534,4 +534,4 @@ CursorStatement = DeclareCursor | FetchCursor | CloseCursor
 TableStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
 DdlStatement = TableStatement | ObjectStatement
 SessionStatement = TransactionStatement | SettingStatement | PreparedStatement | CursorStatement | AcceptExtension
-Statement = SessionStatement | DdlStatement | CreateTableAs | CreateTemporary | Explain
+Statement = SessionStatement | DdlStatement | CreateTableAs | CreateTemporary | RoleStatement | Explain

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from seachange import errors
 from seachange.model import elements, objects
 from seachange.model.descriptor import Table
 from seachange.model.elements import Element
@@ -33,6 +34,8 @@ def namespace_of(descriptor: Descriptor) -> elements.Namespace:
             return elements.Namespace(descriptor.id, ObjectKind.DATABASE, "", "", descriptor.name)
         case objects.Schema():
             return elements.Namespace(descriptor.id, ObjectKind.SCHEMA, descriptor.database, "", descriptor.name)
+        case objects.Role():
+            raise errors.Bug(detail=f"role {descriptor.name} has no place among what is planned")
         case _:
             kind = _KINDS[type(descriptor)]
             return elements.Namespace(descriptor.id, kind, descriptor.database, descriptor.schema, descriptor.name)
@@ -43,6 +46,9 @@ def decompose(descriptor: Descriptor) -> Parts:
     match descriptor:
         case Table():
             return decompose_table(descriptor)
+        case objects.Role():
+            # Raises.
+            namespace_of(descriptor)
         case objects.Database(id=id_):
             own = [elements.Database(id_)]
         case objects.Schema(id=id_):

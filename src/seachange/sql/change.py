@@ -45,6 +45,7 @@ class Delete:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
+        port.check_access(self._table, "DELETE")
         if self._returning is None and port.changes_in_bulk(self._table, None):
             found = self._finder.run_few(port, duck, values)
             if found is None:
@@ -97,6 +98,7 @@ class Update:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
+        port.check_access(self._table, "UPDATE")
         if self._returning is None and not self._drawn and port.changes_in_bulk(self._table, self._bulk.columns):
             found = self._finder.run_few(port, duck, values)
             if found is None:

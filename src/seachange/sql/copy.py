@@ -45,6 +45,7 @@ class CopyIn:
         self._failure: errors.Error | None = None
 
     def run(self, file: TextIO) -> int:
+        self._port.check_access(self._table, "INSERT")
         rows = self._rows(file)
         first = list(islice(rows, ROWS_MAX + 1))
         if len(first) <= ROWS_MAX:

@@ -6,16 +6,17 @@ A text is parsed once per process; its plan is kept with it and compiled again w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from seachange import errors
 from seachange.model.coercion import check_characters
+from seachange.model.object_statements import RoleStatement
 from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement, Explain
 from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import session_zone
 from seachange.sql.create_as import run_create_as
-from seachange.sql.ddl.tags import command_tag
+from seachange.sql.ddl.tags import command_tag, role_tag
 from seachange.sql.dml import compile_plan
 from seachange.sql.duck import DuckSession
 from seachange.sql.explain import run_explain
@@ -24,6 +25,7 @@ from seachange.sql.parse import Parsed, TreeStatement, parse_script, parse_texts
 from seachange.sql.plan import Plan
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result
+from seachange.sql.roles import run_role
 from seachange.sql.schema_change import run_ddl
 from seachange.sql.sequence_calls import find_calls
 from seachange.sql.temporary import localize
@@ -61,6 +63,8 @@ def _command(parsed: Parsed) -> str:
         # It is run: in a transaction that may not write, it is refused as such.
         (explained, *_) = parse_script(parsed.query)
         return _command(explained)
+    if isinstance(parsed, RoleStatement):
+        return role_tag(parsed)
     if isinstance(parsed, CreateTemporary):
         return _command(parsed.create)
     if isinstance(parsed, CreateTableAs):
@@ -95,6 +99,9 @@ def run_statement(
             return _run_tree(prepared, prepared.parsed, port, duck, values)
         if isinstance(prepared.parsed, Explain):
             return run_explain(prepared.parsed, port, duck, values)
+        if isinstance(prepared.parsed, RoleStatement):
+            run = partial(run_ddl, text=prepared.text, port=port, duck=duck, notices=notices)
+            return run_role(prepared.parsed, port, run, notices)
         if isinstance(prepared.parsed, CreateTemporary):
             name = prepared.parsed.create.table.name
             port.begin_temporary()

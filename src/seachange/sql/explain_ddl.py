@@ -12,7 +12,7 @@ from itertools import count
 from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.model.ids import TableId
-from seachange.model.objects import Descriptor
+from seachange.model.objects import Descriptor, Role
 from seachange.model.statements import Begin, Commit, DdlExplanation, DdlStatement
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.explain.form import explain_plan
@@ -33,7 +33,7 @@ _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: DuckSession) -> list[str]:
     statements = [expanded for statement in _read(text) for expanded in expand_likes(statement, port)]
     tables = port.tables()
-    known = {descriptor.id: descriptor for descriptor in (*tables, *port.objects())}
+    known = {descriptor.id: descriptor for descriptor in (*tables, *port.objects()) if not isinstance(descriptor, Role)}
     catalog = Catalog(known, _Sizes(tables, port), port.dropped_tables(), port.search_path)
     release = release_of(port.release)
     plan = plan_statements(catalog, statements, _made_up_ids(known.values()), release=release)

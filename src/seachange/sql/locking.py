@@ -90,6 +90,9 @@ class LockingSelect:
         return all(is_same_table(port, locked.target, locked.table) for locked in self._locked)
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
+        for locked in self._locked:
+            port.check_access(locked.table, "SELECT")
+            port.check_access(locked.table, "UPDATE")
         check_argument_count(self._expected, values)
         limit, offset = _count(self._limit, values), _count(self._offset, values) or 0
         wanted = None if limit is None else limit + offset

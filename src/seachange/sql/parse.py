@@ -89,7 +89,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
 # First words of statements that PostgreSQL or DuckDB know and that are refused here, with what works instead.
 _REFUSED: dict[str, str] = {
     **dict.fromkeys(("analyze", "checkpoint", "cluster", "lock", "merge", "reindex", "security", "vacuum"), ""),
-    **dict.fromkeys(("listen", "notify", "unlisten", "refresh", "reassign"), ""),
+    **dict.fromkeys(("listen", "notify", "unlisten", "refresh"), ""),
     **dict.fromkeys(("call", "do"), "There are no procedures: send the statements themselves."),
     **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),
     **dict.fromkeys(("describe", "summarize"), "EXPLAIN works."),

@@ -7,10 +7,12 @@ included), already converted to the columns' types.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from seachange.model.actor import Actor
 from seachange.model.condition import Condition
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, TableId
@@ -107,6 +109,19 @@ class TransactionPort(Protocol):
 
     def relation(self, schema: str | None, name: str) -> Table | SequenceObject | View:
         """The same of any kind."""
+
+    @property
+    def actor(self) -> Actor:
+        """On whose behalf the statement runs."""
+
+    def acting_as(self, role: str) -> AbstractContextManager[None]:
+        """What is done within is done on behalf of another role."""
+
+    def check_access(self, descriptor: Table | View | SequenceObject, *privileges: str) -> None:
+        """42501 unless the role has one of the privileges on the object, and may use its schema."""
+
+    def salt(self, count: int) -> bytes:
+        """Random bytes."""
 
     def tables(self) -> tuple[Table, ...]: ...
 

@@ -85,6 +85,7 @@ def scan_tables(
         elif reference not in scans:
             table = port.relation(reference.schema, reference.name)
             if isinstance(table, SequenceObject):
+                port.check_access(table, "SELECT")
                 scans[reference] = _scan_sequence(table, port, len(scans))
                 continue
             if isinstance(table, View):
@@ -93,6 +94,7 @@ def scan_tables(
                 if views is not None:
                     views.append(query)
                 continue
+            port.check_access(table, *(("UPDATE", "DELETE", "SELECT") if reference.hidden else ("SELECT",)))
             conditions = bind_demands(reference.demands, table, values) if reference.demands else ()
             linked = follow_links(reference.links, table, known)
             scan = port.scan(table, reference.hidden, reference.columns, reference.sought, (*conditions, *linked))

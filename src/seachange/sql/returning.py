@@ -98,6 +98,7 @@ class Returning:
         known: Known | None = None,
     ) -> Result:
         """`rows` are the changed rows, new ones of an UPDATE."""
+        port.check_access(self._table, "SELECT")
         known = known or Known()
         types: Sequence[str] = ()
         computed: Sequence[Row] = ()

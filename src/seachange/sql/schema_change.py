@@ -19,7 +19,7 @@ from seachange.model.descriptor import Table
 from seachange.model.elements import Element
 from seachange.model.ids import DescriptorId, TableId
 from seachange.model.object_statements import UndropTable
-from seachange.model.objects import Descriptor, EnumType, View, is_relabelled
+from seachange.model.objects import Descriptor, EnumType, Role, View, is_relabelled
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.ops import OpType
@@ -28,6 +28,7 @@ from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.stages import Phase, progress_after
+from seachange.sql.access import check_named_roles, check_owner, check_plan, give_to_creator
 from seachange.sql.busy import check_change, check_named, check_relied
 from seachange.sql.ddl.check import verify_checks
 from seachange.sql.ddl.computed import evaluate_stable, verify_computed
@@ -66,11 +67,17 @@ class _Sizes(Mapping[TableId, TableSize]):
 
 def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
     tables = {table.id: table for table in port.tables()}
-    known: dict[DescriptorId, Descriptor] = {**tables, **{other.id: other for other in port.objects()}}
+    known: dict[DescriptorId, Descriptor] = {
+        **tables,
+        **{other.id: other for other in port.objects() if not isinstance(other, Role)},
+    }
     # Looked for only by the statement that brings them back.
     kept = port.dropped_tables() if isinstance(statement, UndropTable) else ()
     catalog = Catalog(known, _Sizes(port, tables), kept, port.search_path)
+    check_named_roles(statement, port)
+    check_owner(statement, port)
     plan = _plan(statement, catalog, port)
+    check_plan(statement, plan, known, port)
     at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     needs_job = any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
     _refuse_unfit(plan)
@@ -180,6 +187,8 @@ def _publish(
         after = settle_indexes(before, after, duck)
     if isinstance(after, View):
         after = settle_view(before if isinstance(before, View) else None, after, port, duck)
+    if before is None and after is not None:
+        after = give_to_creator(after, port)
     port.publish(before, after)
 
 

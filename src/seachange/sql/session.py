@@ -29,7 +29,7 @@ _SPELLINGS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("transaction", "isolation", "level"), "transaction_isolation"),
     (("names",), "client_encoding"),
 )
-_WITHOUT_EQUALS = ("timezone", "client_encoding")
+_WITHOUT_EQUALS = ("timezone", "client_encoding", "role")
 
 
 def read_begin(reader: Reader) -> Begin:
@@ -108,6 +108,8 @@ def read_set(reader: Reader) -> SetSetting | SetTransaction | SetConstraints:
         return _read_constraints(reader)
     if reader.take("session", "characteristics", "as", "transaction"):
         return SetTransaction(*_read_modes(reader), session=True)
+    if reader.take("session", "authorization"):
+        return SetSetting("session_authorization", _read_value(reader))
     scope = reader.take_any("session", "local")
     if reader.take("transaction"):
         return SetTransaction(*_read_modes(reader))
@@ -183,6 +185,6 @@ def read_reset(reader: Reader) -> ResetSetting:
     if reader.take("all"):
         reader.expect_end()
         return ResetSetting(None)
-    name = _read_name(reader)
+    name = "session_authorization" if reader.take("session", "authorization") else _read_name(reader)
     reader.expect_end()
     return ResetSetting(name)

@@ -235,6 +235,8 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "seachange.spark.options", "", _check_options, "Other settings of Spark: name=value, separated by spaces."
         ),
+        Setting("role", "none", _any_text, "The role on whose behalf statements run; none: that of the session."),
+        Setting("session_authorization", "default", _any_text, "The role of the session; default: that it began with."),
         Setting("search_path", DEFAULT_PATH, _check_path, "The schemas in which names are looked for, in order."),
         Setting("statement_timeout", "0", _check_duration, "How long a statement may take; 0 for ever."),
         Setting("timezone", UTC, check_zone, "The time zone of the session, by its name or in hours east."),

@@ -42,8 +42,10 @@ def _select_values(tree: exp.Values) -> exp.Select:
 
 
 def bind_view(view: View, port: TransactionPort) -> DuckQuery:
-    """The rows of a view, under the names of its columns."""
-    query = _bind(view, port)
+    """The rows of a view, under the names of its columns. What it reads, its owner reads."""
+    port.check_access(view, "SELECT")
+    with port.acting_as(view.access.owner):
+        query = _bind(view, port)
     if not view.columns:
         return query
     names = ", ".join(quote(name) for name in view.columns)
@@ -79,6 +81,7 @@ def _bind_source(view: View, reference: TableReference, port: TransactionPort) -
     id_ = ids[reference.schema, reference.name]
     table = port.table_by_id(id_)
     if table is not None:
+        port.check_access(table, "SELECT")
         scan = _scan(view, table, port)
         return DuckQuery(scan.sql, scan.parameters, scan.relations)
     inner = port.object_by_id(id_)

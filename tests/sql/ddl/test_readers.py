@@ -16,8 +16,6 @@ from tests.sql.ddl.parsing import code
         ("create extension if not exists x", "0A000"),
         ("create operator + (leftarg = int)", "0A000"),
         ("create domain d as int", "0A000"),
-        ("create role r", "0A000"),
-        ("alter default privileges grant select on tables to r", "0A000"),
         ("do $$ begin end $$", "0A000"),
         ("call p()", "0A000"),
         ("create oops", "42601"),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from seachange import errors
 from seachange.model import elements
+from seachange.model.access import PUBLIC_ROLE
 from seachange.model.ids import DescriptorId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
@@ -85,7 +86,10 @@ def find_space(draft: Draft, kind: ObjectKind, name: str) -> Found | None:
     """A schema or database. The one that is always there gets its descriptor now."""
     found = draft.directory.find_space(kind, name)
     if found is None and name == ALWAYS[kind]:
-        add_space(draft, kind, name)
+        id_ = add_space(draft, kind, name)
+        if kind is ObjectKind.SCHEMA:
+            # What everybody may do with it from the start, and can be revoked.
+            draft.add(elements.Privileges(id_, PUBLIC_ROLE, ("USAGE",)))
         found = draft.directory.find_space(kind, name)
     if found is not None:
         draft.load(found.id)

@@ -45,19 +45,27 @@ def read_revoke(reader: Reader) -> Grant:
 
 
 def _read_objects(reader: Reader) -> tuple[tuple[str, ...], ObjectKind, tuple[RelationName, ...], bool]:
-    if reader.take("all"):
-        reader.take("privileges")
-        privileges: tuple[str, ...] = ALL
-    else:
-        privileges = read_list(reader, _read_privilege)
+    privileges = read_privileges(reader)
     if not reader.take("on"):
-        raise _refuse_membership(reader)
+        raise reader.problem()
     _check_words(privileges)
     kind, names, all_in_schema = _read_names(reader)
+    check_privileges(privileges, kind)
+    return tuple(dict.fromkeys(privileges)), kind, names, all_in_schema
+
+
+def read_privileges(reader: Reader) -> tuple[str, ...]:
+    if reader.take("all"):
+        reader.take("privileges")
+        return ALL
+    return read_list(reader, _read_privilege)
+
+
+def check_privileges(privileges: tuple[str, ...], kind: ObjectKind) -> None:
+    _check_words(privileges)
     for privilege in privileges:
         if privileges != ALL and privilege not in PRIVILEGES[kind]:
             raise errors.InvalidGrant(privilege=privilege, kind=kind)
-    return tuple(dict.fromkeys(privileges)), kind, names, all_in_schema
 
 
 def _read_privilege(reader: Reader) -> str:
@@ -67,14 +75,6 @@ def _read_privilege(reader: Reader) -> str:
             feature="a privilege on columns", instead="Grant it on the table, or on a view of these columns."
         )
     return _SPELLINGS.get(word, word)
-
-
-def _refuse_membership(reader: Reader) -> errors.Error:
-    if reader.at("to") or reader.at("from"):
-        return errors.FeatureNotSupported(
-            feature="membership in a role", instead="Grant the privileges to each role: GRANT ... ON ... TO ..."
-        )
-    return reader.problem()
 
 
 def _check_words(privileges: tuple[str, ...]) -> None:

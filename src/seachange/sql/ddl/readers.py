@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from seachange import errors
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_statements import Grant, GrantRoles, ObjectKind, RoleStatement
 from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement
 from seachange.sql.ddl.alter_table import read_alter_table
 from seachange.sql.ddl.comment import read_comment
@@ -14,6 +14,17 @@ from seachange.sql.ddl.enum_type import read_alter_type, read_create_type
 from seachange.sql.ddl.index import read_alter_index, read_create_index, read_create_unique_index, read_drop_index
 from seachange.sql.ddl.object import read_drop_objects
 from seachange.sql.ddl.privilege import read_grant, read_revoke
+from seachange.sql.ddl.role import (
+    grants_membership,
+    read_alter_role,
+    read_create_role,
+    read_default_privileges,
+    read_drop_owned,
+    read_drop_role,
+    read_grant_roles,
+    read_reassign,
+    read_revoke_roles,
+)
 from seachange.sql.ddl.schema import read_alter_database, read_alter_schema, read_create_database, read_create_schema
 from seachange.sql.ddl.sequence import read_alter_sequence, read_create_sequence
 from seachange.sql.ddl.table import (
@@ -26,9 +37,20 @@ from seachange.sql.ddl.table import (
 from seachange.sql.ddl.view import read_alter_view, read_create_view, read_replace_view
 from seachange.sql.tokens import Reader
 
+
+def _read_grant(reader: Reader) -> Grant | GrantRoles:
+    return read_grant_roles(reader) if grants_membership(reader) else read_grant(reader)
+
+
+def _read_revoke(reader: Reader) -> Grant | GrantRoles:
+    return read_revoke_roles(reader) if grants_membership(reader) else read_revoke(reader)
+
+
 _TEMPORARY = tuple((*scope, word) for scope in ((), ("local",), ("global",)) for word in ("temp", "temporary"))
 
-DDL_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], DdlStatement | CreateTableAs | CreateTemporary]], ...] = (
+DDL_READERS: tuple[
+    tuple[tuple[str, ...], Callable[[Reader], DdlStatement | CreateTableAs | CreateTemporary | RoleStatement]], ...
+] = (
     (("create", "table"), read_create_table),
     # Nothing is lost in a crash, which is more than it asks for.
     (("create", "unlogged", "table"), read_create_table),
@@ -58,8 +80,20 @@ DDL_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], DdlStatement | Crea
     (("alter", "database"), read_alter_database),
     (("drop", "database"), partial(read_drop_objects, kind=ObjectKind.DATABASE)),
     (("comment",), read_comment),
-    (("grant",), read_grant),
-    (("revoke",), read_revoke),
+    (("grant",), _read_grant),
+    (("revoke",), _read_revoke),
+    *(
+        ((verb, word), read)
+        for word in ("role", "user", "group")
+        for verb, read in (
+            ("create", partial(read_create_role, login=word == "user")),
+            ("alter", read_alter_role),
+            ("drop", read_drop_role),
+        )
+    ),
+    (("alter", "default", "privileges"), read_default_privileges),
+    (("reassign",), read_reassign),
+    (("drop", "owned"), read_drop_owned),
 )
 
 _VERBS = ("create", "alter", "drop")
@@ -81,7 +115,7 @@ _REFUSED: dict[str, str] = {
     "tablespace": "All data is in the database's folder.",
     "access": "There are no access methods to choose from.",
     "statistics": "Statistics are kept without being asked for.",
-    **dict.fromkeys(("role", "user", "group", "default", "owned"), "Use the role that owns the database."),
+    "user": "There are no user mappings.",
     **dict.fromkeys(("large", "system"), "Leave the statement out."),
 }
 

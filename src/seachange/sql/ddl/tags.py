@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from seachange.model.object_statements import (
     AddEnumValue,
+    AlterRole,
     AlterSequence,
+    ChangeDefaultPrivileges,
     ChangeOwner,
     CommentOn,
     CreateDatabase,
     CreateEnum,
+    CreateRole,
     CreateSchema,
     CreateSequence,
     CreateView,
     DropEnumValue,
     DropObjects,
+    DropOwned,
+    DropRoles,
     Grant,
+    GrantRoles,
     MoveObject,
+    ReassignOwned,
     RenameEnumValue,
     RenameObject,
+    RenameRole,
+    RoleStatement,
     TruncateTables,
     UndropTable,
 )
@@ -42,6 +51,21 @@ _TAGS: dict[type, str] = {
     CreateView: "CREATE VIEW",
     CommentOn: "COMMENT",
 }
+_ROLE_TAGS: dict[type, str] = {
+    CreateRole: "CREATE ROLE",
+    AlterRole: "ALTER ROLE",
+    RenameRole: "ALTER ROLE",
+    DropRoles: "DROP ROLE",
+    ChangeDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
+    ReassignOwned: "REASSIGN OWNED",
+    DropOwned: "DROP OWNED",
+}
+
+
+def role_tag(statement: RoleStatement) -> str:
+    if isinstance(statement, GrantRoles):
+        return "REVOKE ROLE" if statement.revoke else "GRANT ROLE"
+    return _ROLE_TAGS[type(statement)]
 
 
 def command_tag(statement: DdlStatement) -> str:

@@ -1,0 +1,191 @@
+"""Who may change what: privileges and ownership of the objects that a planned change is about.
+
+What a statement reads and writes is checked where it does so (`TransactionPort.check_access`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from seachange import errors
+from seachange.model import elements
+from seachange.model.access import DEFAULT_ROLE, PRIVILEGES, PUBLIC_ROLE, Access, RolePrivileges
+from seachange.model.actor import Actor, actor_of, find_roles, role_exists
+from seachange.model.descriptor import Table
+from seachange.model.elements import Element, descriptor_of
+from seachange.model.ids import DescriptorId
+from seachange.model.object_statements import (
+    ChangeOwner,
+    CreateDatabase,
+    CreateSchema,
+    Grant,
+    ObjectKind,
+    TruncateTables,
+)
+from seachange.model.objects import Database, Descriptor, EnumType, Role, Schema, Sequence, View
+from seachange.model.statements import AlterTable, CreateIndex, DdlStatement, DropTable
+from seachange.model.temporary import is_temporary
+from seachange.planner.plan import Plan
+from seachange.sql.port import TransactionPort
+
+_KINDS: dict[type[Descriptor], ObjectKind] = {
+    Table: ObjectKind.TABLE,
+    View: ObjectKind.VIEW,
+    Sequence: ObjectKind.SEQUENCE,
+    EnumType: ObjectKind.TYPE,
+    Schema: ObjectKind.SCHEMA,
+    Database: ObjectKind.DATABASE,
+}
+# What a view is granted is called as with a table.
+_GRANTED_AS = {ObjectKind.VIEW: ObjectKind.TABLE}
+
+
+def describe(descriptor: Descriptor) -> str:
+    return f"{_KINDS[type(descriptor)].value if not isinstance(descriptor, Role) else 'role'} {descriptor.name}"
+
+
+def kind_of(descriptor: Descriptor) -> ObjectKind:
+    return _KINDS[type(descriptor)]
+
+
+def denied(descriptor: Descriptor) -> errors.Error:
+    return errors.InsufficientPrivilege(detail=f"permission denied for {describe(descriptor)}")
+
+
+def check_roles(names: Iterable[str], port: TransactionPort) -> None:
+    """Roles that a statement names must be there."""
+    roles = find_roles(port.objects())
+    for name in names:
+        if name != PUBLIC_ROLE and not role_exists(name, roles):
+            raise errors.UndefinedObject(kind="role", name=name)
+
+
+def check_named_roles(statement: DdlStatement, port: TransactionPort) -> None:
+    match statement:
+        case Grant(roles=roles):
+            check_roles(roles, port)
+        case ChangeOwner(role=role):
+            check_roles([role], port)
+        case CreateSchema(owner=owner) | CreateDatabase(owner=owner) if owner is not None:
+            check_roles([owner], port)
+        case _:
+            pass
+
+
+def check_owner(statement: DdlStatement, port: TransactionPort) -> None:
+    """Whoever may not change a table learns nothing of what stands against the change."""
+    if port.actor.superuser:
+        return
+    match statement:
+        case AlterTable(table=table) | CreateIndex(table=table):
+            names = [table]
+        case DropTable(tables=tables):
+            names = list(tables)
+        case _:
+            return
+    for name in names:
+        try:
+            found = port.relation(name.schema, name.name)
+        except errors.UndefinedTable:
+            continue
+        if not port.actor.owns(found.access):
+            raise errors.InsufficientPrivilege(detail=f"must be owner of {describe(found)}")
+
+
+def check_plan(
+    statement: DdlStatement, plan: Plan, known: Mapping[DescriptorId, Descriptor], port: TransactionPort
+) -> None:
+    """Whether the role may have all of it done."""
+    actor = port.actor
+    if actor.superuser:
+        return
+    if isinstance(statement, CreateDatabase) and not actor.create_database:
+        raise errors.InsufficientPrivilege(detail="permission denied to create database")
+    touched: dict[DescriptorId, list[Element]] = {}
+    for target in plan.change.targets:
+        touched.setdefault(descriptor_of(target.element), []).append(target.element)
+    for id_, parts in touched.items():
+        before = known.get(id_)
+        if before is None:
+            _check_creation(parts, statement, known, actor)
+        else:
+            _check_touched(before, parts, statement, actor)
+    if isinstance(statement, ChangeOwner) and statement.role not in actor.roles:
+        raise errors.InsufficientPrivilege(detail=f'must be able to SET ROLE "{statement.role}"')
+
+
+def _check_touched(before: Descriptor, parts: list[Element], statement: DdlStatement, actor: Actor) -> None:
+    if isinstance(statement, TruncateTables) and isinstance(before, Table):
+        if not actor.holds(before.access, "TRUNCATE"):
+            raise denied(before)
+    elif isinstance(statement, Grant):
+        kind = kind_of(before)
+        wanted = PRIVILEGES[_GRANTED_AS.get(kind, kind)] if statement.privileges == ("ALL",) else statement.privileges
+        if not all(actor.may_grant(before.access, privilege) for privilege in wanted):
+            raise denied(before)
+    elif all(isinstance(part, elements.ForeignKeyParent) for part in parts):
+        if not actor.holds(before.access, "REFERENCES"):
+            raise denied(before)
+    elif not actor.owns(before.access):
+        raise errors.InsufficientPrivilege(detail=f"must be owner of {describe(before)}")
+
+
+def _check_creation(
+    parts: list[Element], statement: DdlStatement, known: Mapping[DescriptorId, Descriptor], actor: Actor
+) -> None:
+    entry = next((part for part in parts if isinstance(part, elements.Namespace)), None)
+    if entry is None or entry.kind is ObjectKind.DATABASE:
+        return
+    if entry.kind is ObjectKind.SCHEMA:
+        # The one that is always there gets a descriptor when there is something to say of it.
+        database = next((d for d in known.values() if isinstance(d, Database) and d.name == entry.database), None)
+        is_creation = isinstance(statement, CreateSchema)
+        if not is_creation or database is None or not actor.holds(database.access, "CREATE"):
+            what = f"database {entry.database}" if is_creation else f"schema {entry.name}"
+            raise errors.InsufficientPrivilege(detail=f"permission denied for {what}")
+        return
+    if is_temporary(entry.schema):
+        return
+    schema = find_schema(entry.schema, known.values())
+    if schema is None or not actor.holds(schema.access, "CREATE"):
+        raise errors.InsufficientPrivilege(detail=f"permission denied for schema {entry.schema}")
+
+
+def find_schema(name: str, objects: Iterable[Descriptor]) -> Schema | None:
+    return next((found for found in objects if isinstance(found, Schema) and found.name == name), None)
+
+
+def may_use_schema(name: str, objects: Iterable[Descriptor], actor: Actor) -> bool:
+    """One without a descriptor is always there, and everybody may use it."""
+    schema = find_schema(name, objects)
+    return schema is None or actor.holds(schema.access, "USAGE")
+
+
+def give_to_creator(created: Descriptor, port: TransactionPort) -> Descriptor:
+    """A new object belongs to the role that creates it, and has the privileges that this grants by default."""
+    actor = port.actor
+    access = created.access
+    owner = actor.user if access.owner == DEFAULT_ROLE else access.owner
+    granted = _default_privileges(created, owner, port)
+    if owner == access.owner and not granted:
+        return created
+    return replace(created, access=Access(owner, (*access.privileges, *granted), access.comments))
+
+
+def _default_privileges(created: Descriptor, owner: str, port: TransactionPort) -> tuple[RolePrivileges, ...]:
+    creator = find_roles(port.objects()).get(owner)
+    if creator is None or isinstance(created, Role):
+        return ()
+    kind = _GRANTED_AS.get(kind_of(created), kind_of(created))
+    schema = "" if isinstance(created, Schema | Database) else created.schema
+    held: dict[str, list[str]] = {}
+    for default in creator.defaults:
+        if default.kind is kind and default.schema in ("", schema):
+            held.setdefault(default.role, []).extend(default.privileges)
+    order = PRIVILEGES[kind]
+    return tuple(RolePrivileges(role, tuple(p for p in order if p in names)) for role, names in held.items())
+
+
+def actor_named(name: str, port: TransactionPort) -> Actor:
+    return actor_of(name, find_roles(port.objects()))

@@ -1,0 +1,167 @@
+"""CREATE, ALTER and DROP ROLE, membership, default privileges, and what roles own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seachange import errors
+from seachange.model.access import PUBLIC_ROLE
+from seachange.model.object_statements import (
+    AlterRole,
+    ChangeDefaultPrivileges,
+    CreateRole,
+    DropOwned,
+    DropRoles,
+    GrantRoles,
+    ObjectKind,
+    ReassignOwned,
+    RenameRole,
+    RoleOptions,
+)
+from seachange.sql.ddl.names import read_list
+from seachange.sql.ddl.object import read_role, take_cascade
+from seachange.sql.ddl.privilege import check_privileges, read_privileges
+from seachange.sql.tokens import Reader
+
+# Words that say whether a role may do something.
+_FLAGS: dict[str, tuple[str, bool]] = {
+    word: (name, wanted)
+    for name, yes in (
+        ("login", "login"),
+        ("superuser", "superuser"),
+        ("create_database", "createdb"),
+        ("create_role", "createrole"),
+        ("inherit", "inherit"),
+    )
+    for word, wanted in ((yes, True), (f"no{yes}", False))
+}
+# What says nothing here.
+_IGNORED = frozenset({"replication", "noreplication", "bypassrls", "nobypassrls", "encrypted"})
+_DEFAULT_KINDS: dict[str, ObjectKind] = {
+    "tables": ObjectKind.TABLE,
+    "sequences": ObjectKind.SEQUENCE,
+    "types": ObjectKind.TYPE,
+    "schemas": ObjectKind.SCHEMA,
+}
+
+
+def read_create_role(reader: Reader, login: bool = False) -> CreateRole:
+    name = _read_new_name(reader)
+    reader.take("with")
+    return CreateRole(name, _read_options(reader, {"login": True} if login else {}))
+
+
+def _read_new_name(reader: Reader) -> str:
+    name = read_role(reader)
+    if name in (PUBLIC_ROLE, "none") or name.startswith("pg_"):
+        raise errors.ReservedName(name=name, detail="it is reserved")
+    return name
+
+
+def read_alter_role(reader: Reader) -> AlterRole | RenameRole:
+    name = read_role(reader)
+    if reader.take("rename", "to"):
+        return RenameRole(name, _read_new_name(reader))
+    if reader.at("set") or reader.at("reset") or reader.at("in", "database"):
+        raise errors.FeatureNotSupported(
+            feature="settings of a role", instead="Set them in the session, or for all in seachange.toml."
+        )
+    reader.take("with")
+    return AlterRole(name, _read_options(reader, {}))
+
+
+def _read_options(reader: Reader, found: dict[str, Any]) -> RoleOptions:
+    while not reader.at_end:
+        word = reader.plain()
+        if word in _FLAGS:
+            reader.next()
+            name, wanted = _FLAGS[word]
+            found[name] = wanted
+        elif word in _IGNORED:
+            reader.next()
+        elif reader.take("password"):
+            if reader.take("null"):
+                found["no_password"] = True
+            else:
+                found["password"] = reader.string()
+        elif reader.take("in", "role") or reader.take("in", "group"):
+            found["member_of"] = read_list(reader, read_role)
+        elif reader.take("role") or reader.take("user"):
+            found["members"] = read_list(reader, read_role)
+        elif reader.take("connection", "limit"):
+            reader.take_symbol("-")
+            reader.integer()
+        elif reader.at("valid", "until") or reader.at("admin"):
+            raise errors.FeatureNotSupported(feature=f"{word.upper()} of a role", instead="Leave it out.")
+        else:
+            raise reader.problem()
+    return RoleOptions(**found)
+
+
+def read_drop_role(reader: Reader) -> DropRoles:
+    if_exists = reader.take("if", "exists")
+    return DropRoles(read_list(reader, read_role), if_exists)
+
+
+def grants_membership(reader: Reader) -> bool:
+    """Whether what follows names roles, not privileges on objects."""
+    ahead = 0
+    while (word := reader.peek(ahead)) is not None:
+        if word.text in ("on", "to", "from"):
+            return word.text != "on"
+        ahead += 1
+    return False
+
+
+def read_grant_roles(reader: Reader) -> GrantRoles:
+    roles = read_list(reader, read_role)
+    reader.expect("to")
+    members = read_list(reader, read_role)
+    admin = reader.take("with", "admin", "option")
+    return GrantRoles(roles, members, admin)
+
+
+def read_revoke_roles(reader: Reader) -> GrantRoles:
+    admin = reader.take("admin", "option", "for")
+    roles = read_list(reader, read_role)
+    reader.expect("from")
+    members = read_list(reader, read_role)
+    take_cascade(reader)
+    return GrantRoles(roles, members, admin, revoke=True)
+
+
+def read_default_privileges(reader: Reader) -> ChangeDefaultPrivileges:
+    creators: tuple[str, ...] = ()
+    if reader.take("for", "role") or reader.take("for", "user"):
+        creators = read_list(reader, read_role)
+    schemas: tuple[str, ...] = ()
+    if reader.take("in", "schema"):
+        schemas = read_list(reader, Reader.name)
+    verb = reader.take_any("grant", "revoke")
+    if verb is None:
+        raise reader.problem()
+    privileges = read_privileges(reader)
+    reader.expect("on")
+    plural = reader.take_any(*_DEFAULT_KINDS)
+    if plural is None:
+        raise errors.FeatureNotSupported(
+            feature=f"default privileges on {reader.plain()}", instead="There are no such objects: leave it out."
+        )
+    kind = _DEFAULT_KINDS[plural]
+    check_privileges(privileges, kind)
+    reader.expect("to" if verb == "grant" else "from")
+    roles = read_list(reader, read_role)
+    take_cascade(reader)
+    return ChangeDefaultPrivileges(creators, schemas, privileges, kind, roles, verb == "revoke")
+
+
+def read_reassign(reader: Reader) -> ReassignOwned:
+    reader.expect("owned", "by")
+    owners = read_list(reader, read_role)
+    reader.expect("to")
+    return ReassignOwned(owners, read_role(reader))
+
+
+def read_drop_owned(reader: Reader) -> DropOwned:
+    reader.expect("by")
+    return DropOwned(read_list(reader, read_role), take_cascade(reader))
