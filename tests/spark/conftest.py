@@ -24,6 +24,7 @@ def spark_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def running(spark_log: Path) -> Iterator[Application]:
     """Started once; databases of these tests ask for one like it, and get this one while it is in use."""
     with HOST.using(SparkOptions(MASTER, log=spark_log), lambda: None) as application:
+        assert isinstance(application, Application)
         yield application
     HOST.stop()
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,20 +11,13 @@ import pytest
 from pyspark import cloudpickle
 
 from seachange import errors
-from seachange.engine.interrupts import Interrupts
-from seachange.model.ids import SegmentId
 from seachange.pipeline.manners import Manners
-from seachange.pipeline.spark.crew import SparkCrew
-from seachange.pipeline.spark.executor import Site
 from seachange.pipeline.spark.host import HOST, Application
 from seachange.pipeline.spark_options import SparkOptions
-from seachange.pipeline.workshop import Workshop
 from seachange.runtime.filesystem import LocalFileSystem
-from seachange.sql.duck_errors import translate_error
-from seachange.storage.spill import SortLimits
 from tests.spark import flaky
+from tests.spark.bench import Bench
 from tests.spark.flaky import Troubled
-from tests.storage.samples import Store
 from tests.support.workers import wait_until
 
 
@@ -33,45 +26,6 @@ def sent_along() -> Iterator[None]:
     cloudpickle.register_pickle_by_value(flaky)
     yield
     cloudpickle.unregister_pickle_by_value(flaky)
-
-
-class Bench:
-    """A crew with what it was told, and what became of the ids."""
-
-    def __init__(self, folder: Path, application: Application) -> None:
-        self.marks = folder / "marks"
-        self.marks.mkdir()
-        self.store = Store(folder / "segments")
-        self.interrupts = Interrupts()
-        self.told: list[str] = []
-        self.given_up: list[SegmentId] = []
-        self.left: list[SegmentId] = []
-        self.reserved: list[SegmentId] = []
-        workshop = Workshop(
-            self.store.warehouse,
-            folder / "spill",
-            self.reserve,
-            self.interrupts,
-            translate_error,
-            give_up=self.given_up.extend,
-            leave=self.left.extend,
-        )
-        site = Site(str(folder / "segments"), str(folder / "spill"), SortLimits(threads=1), translate_error)
-        self.crew = SparkCrew(application, site, workshop, lambda: None, self.told.append)
-
-    def reserve(self, count: int) -> list[SegmentId]:
-        ids = self.store.reserve(count)
-        self.reserved += ids
-        return ids
-
-    def run(self, *tasks: Troubled, done: Callable[[int, Any], None] | None = None) -> dict[int, Any]:
-        results: dict[int, Any] = {}
-        self.crew.run(tasks, done or results.__setitem__)
-        return results
-
-    def attempts(self) -> list[int]:
-        """The processes of the attempts."""
-        return [int(mark.name.rpartition("-")[2]) for mark in sorted(self.marks.iterdir())]
 
 
 @pytest.fixture

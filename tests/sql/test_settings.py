@@ -92,9 +92,13 @@ def test_as_of():
     assert parse_as_of("2024-02-09 01:00+01") == dt.datetime(2024, 2, 9, tzinfo=dt.UTC)
 
 
-@pytest.mark.parametrize("name", ["seachange.spark.remote", "seachange.spark.master"])
-def test_spark_connect_is_refused_with_what_to_use_instead(name):
+def test_a_server_of_spark_connect_is_no_master():
     with pytest.raises(errors.SparkUnavailable) as refused:
-        SessionSettings().set(name, "sc://host:15002")
+        SessionSettings().set("seachange.spark.master", "sc://host:15002")
     assert refused.value.sqlstate == "0A000"
-    assert "seachange.spark.master" in (refused.value.hint or "")
+    assert "seachange.spark.remote" in (refused.value.hint or "")
+
+
+def test_a_master_is_no_server_of_spark_connect():
+    with pytest.raises(errors.InvalidSetting):
+        SessionSettings().set("seachange.spark.remote", "spark://host:7077")

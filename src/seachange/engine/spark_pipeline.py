@@ -55,7 +55,7 @@ class PipelineSettings:
 
     @property
     def asks_for_spark(self) -> bool:
-        return self.local_rows is not None or bool(self.spark.master)
+        return self.local_rows is not None or bool(self.spark.master or self.spark.remote)
 
 
 def pipeline_settings(parts: NodeParts, given: Sequence[tuple[str, str]]) -> PipelineSettings:
@@ -80,7 +80,7 @@ def pipeline_settings(parts: NodeParts, given: Sequence[tuple[str, str]]) -> Pip
     )
 
 
-_TEXTS = ("master", "driver_memory", "executor_memory", "executor_cores", "cores_max", "python")
+_TEXTS = ("master", "remote", "driver_memory", "executor_memory", "executor_cores", "cores_max", "python")
 
 
 def job_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts, job: Job) -> JobPipeline:
@@ -185,7 +185,8 @@ class JobPipeline:
         if self._half is None:
             try:
                 self._half = load_spark()
-                self._half.host.check_java()
+                if not self.settings.spark.remote:
+                    self._half.host.check_java()
             except errors.SparkUnavailable as problem:
                 self._half = None
                 if self.settings.asks_for_spark:

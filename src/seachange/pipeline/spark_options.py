@@ -30,8 +30,9 @@ _LOCAL_RETRIES = 4
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """An empty text is Spark's own default; an empty `master` is this machine. `python` is the interpreter of the
-    executors, empty for the one of this process. `log` is where Spark's messages go."""
+    """An empty text is Spark's own default; an empty `master` is this machine. `remote` is a server of Spark Connect,
+    which has its own configuration. `python` is the interpreter of the executors, empty for the one of this process.
+    `log` is where Spark's messages go."""
 
     master: str = ""
     driver_memory: str = "1g"
@@ -42,6 +43,7 @@ class SparkOptions:
     idle_seconds: int = 600
     more: tuple[tuple[str, str], ...] = ()
     log: Path = Path(os.devnull)
+    remote: str = ""
 
     @property
     def master_url(self) -> str:
@@ -59,7 +61,7 @@ class SparkOptions:
 
     @property
     def is_local(self) -> bool:
-        return self.master_url.startswith("local")
+        return not self.remote and self.master_url.startswith("local")
 
 
 def parse_options(text: str) -> tuple[tuple[str, str], ...]:

@@ -32,6 +32,8 @@ _BYTES: dict[str, int] = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 <
 # A node that beats five times within its expiry must have the time to.
 EXPIRY_MS_MIN = 100
 # As a JVM takes it.
+# How the address of a server of Spark Connect begins.
+_CONNECT = "sc://"
 _SPARK_MEMORY = re.compile(r"[1-9][0-9]*[kmgt]b?", re.IGNORECASE)
 _UTF8 = frozenset({"utf8", "utf-8", "unicode"})
 
@@ -113,17 +115,17 @@ def _check_path(value: str) -> str:
 
 
 def _check_master(value: str) -> str:
-    return _check_remote(value) if value.startswith("sc://") else value
+    if value.startswith(_CONNECT):
+        raise errors.SparkUnavailable(
+            detail=f"{value} is a server of Spark Connect, not a master", remedy="Name it by seachange.spark.remote."
+        )
+    return value
 
 
 def _check_remote(value: str) -> str:
-    """Spark Connect can run functions over rows of DataFrames, but not tasks, each with a result that is taken once."""
-    if not value.strip():
-        return ""
-    raise errors.SparkUnavailable(
-        detail=f"{value} is a server of Spark Connect, which has no RDDs, by which tasks are sent",
-        remedy="Name the master of the cluster by seachange.spark.master: spark://host:7077, yarn, k8s://... .",
-    )
+    if value and not value.startswith(_CONNECT):
+        raise ValueError(value)
+    return value
 
 
 def _check_memory(value: str) -> str:
@@ -220,7 +222,12 @@ SETTINGS: dict[str, Setting] = {
             "About how many rows are read before the work on them is kept; 0 goes by the work.",
         ),
         Setting("seachange.spark.master", "", _check_master, "Where Spark runs; empty for this machine, local[*]."),
-        Setting("seachange.spark.remote", "", _check_remote, "A server of Spark Connect: refused, see the pipeline."),
+        Setting(
+            "seachange.spark.remote",
+            "",
+            _check_remote,
+            "A server of Spark Connect: sc://host:port.",
+        ),
         Setting("seachange.spark.driver_memory", "1g", _check_memory, "The memory of Spark's driver."),
         Setting("seachange.spark.executor_memory", "1g", _check_memory, "The memory of each of Spark's executors."),
         Setting("seachange.spark.executor_cores", "", _check_rows, "The cores of each executor; empty for all."),

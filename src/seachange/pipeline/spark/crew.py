@@ -24,7 +24,7 @@ from seachange.pipeline.crew import Sizes, Task
 from seachange.pipeline.merge import RANGE_ROWS_MAX
 from seachange.pipeline.source import UNIT_ROWS_MAX
 from seachange.pipeline.spark.executor import VERSIONS, Again, Assignment, Failed, Finished, Outcome, Site, Trace
-from seachange.pipeline.spark.host import Application
+from seachange.pipeline.spark.host import AnyApplication
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
 
@@ -51,7 +51,7 @@ class _Sent:
 class SparkCrew:
     """`look` is called several times a second while tasks run, and may raise; `tell` keeps a line of history."""
 
-    application: Application
+    application: AnyApplication
     site: Site
     workshop: Workshop
     look: Callable[[], None]

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 from pyspark import TaskContext
 
 from seachange import errors
@@ -35,6 +36,8 @@ from seachange.storage.warehouse import Warehouse
 # Checksums are by DuckDB's hash, and kernels are this package's: both must be the driver's.
 VERSIONS = (version("seachange"), duckdb.__version__)
 _SPILL_NAME = "seachange-spill"
+# The columns of what `run_rows` gives.
+OUTCOMES = "outcome binary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,19 @@ def run_assignments(payloads: Iterable[bytes]) -> Iterator[bytes]:
     """The function of a Spark partition."""
     for payload in payloads:
         yield pickle.dumps(_run(payload))
+
+
+def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same where assignments are rows of a frame."""
+    for batch in batches:
+        outcomes = list(run_assignments(batch.column(0).to_pylist()))
+        yield pa.record_batch([pa.array(outcomes, pa.binary())], names=["outcome"])
+
+
+def load_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Has nothing to give."""
+    for _ in batches:
+        yield pa.record_batch([pa.array([], pa.binary())], names=["outcome"])
 
 
 def load_kernels(number: int) -> int:

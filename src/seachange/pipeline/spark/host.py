@@ -11,15 +11,15 @@ import atexit
 import logging
 import os
 import pickle
-import re
 import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from typing import Protocol
 
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
@@ -29,12 +29,12 @@ from pyspark.java_gateway import launch_gateway
 
 from seachange import errors
 from seachange.pipeline.spark.executor import Outcome, load_kernels, run_assignments
+from seachange.pipeline.spark.failures import cause, failure
 from seachange.pipeline.spark_options import SparkOptions, configuration
 from seachange.runtime.process import give_way
 
 _JAVA = "Install Java 17 or newer and set JAVA_HOME, or leave seachange.local_rows unset to work in-process."
 _END_SECONDS = 10
-_MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 # How often a thread that waits for Spark to start looks whether it is still to.
 _TICK_SECONDS = 0.2
 
@@ -91,7 +91,7 @@ class Application:
         try:
             yield
         except Py4JJavaError as problem:
-            raise _failure(problem, self.log) from problem
+            raise failure(str(problem.java_exception), self.log) from problem
         except (Py4JError, PySparkException, OSError, EOFError) as problem:
             raise errors.SparkFailed(detail=f"application {self.id} is gone: {problem}", log=self.log) from problem
 
@@ -125,21 +125,28 @@ def _end_jvm(gateway: JavaGateway) -> None:
         process.wait()
 
 
-def _failure(problem: Py4JJavaError, log: Path) -> errors.Error:
-    missing = _MISSING.search(str(problem.java_exception))
-    if missing is None:
-        return errors.SparkFailed(detail=_cause(problem), log=log)
-    return errors.SparkUnavailable(
-        detail=f"the Python of its executors has no module {missing.group(1)}",
-        remedy="Install this version of Seachange there, or name an interpreter that has it by seachange.spark.python.",
-    )
+class AnyApplication(Protocol):
+    """One that is started here, one that the program has started, or one behind a server."""
 
+    own: bool
+    users: int
+    log: Path
 
-def _cause(problem: Py4JJavaError) -> str:
-    """The last line that says what happened, of several pages."""
-    lines = [line.strip() for line in str(problem.java_exception).splitlines()]
-    telling = [line for line in lines if line and not line.startswith(("at ", "File ", "Driver stacktrace"))]
-    return " / ".join([telling[0], telling[-1]] if len(telling) > 1 else telling)[:500]
+    @property
+    def slots(self) -> int: ...
+
+    @property
+    def is_alive(self) -> bool: ...
+
+    def warm_up(self) -> None: ...
+
+    def group(self) -> AbstractContextManager[str]: ...
+
+    def call(self, payload: bytes, group: str, title: str) -> Outcome: ...
+
+    def cancel(self, group: str) -> None: ...
+
+    def stop(self) -> None: ...
 
 
 class SparkHost:
@@ -147,7 +154,7 @@ class SparkHost:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._application: Application | None = None
+        self._application: AnyApplication | None = None
         self._options: SparkOptions | None = None
         self._idle: threading.Timer | None = None
         self._starting: threading.Thread | None = None
@@ -158,7 +165,7 @@ class SparkHost:
         return self._application is not None
 
     @contextmanager
-    def using(self, options: SparkOptions, look: Callable[[], None]) -> Iterator[Application]:
+    def using(self, options: SparkOptions, look: Callable[[], None]) -> Iterator[AnyApplication]:
         """Starts it if there is none; `look` is called while that takes its time, and may raise."""
         application = self._acquire(options, look)
         try:
@@ -175,7 +182,7 @@ class SparkHost:
             self._starting = threading.Thread(target=self._start, args=(options,), name="spark-start", daemon=True)
             self._starting.start()
 
-    def _acquire(self, options: SparkOptions, look: Callable[[], None]) -> Application:
+    def _acquire(self, options: SparkOptions, look: Callable[[], None]) -> AnyApplication:
         while True:
             with self._lock:
                 self._forget_unfit(options)
@@ -214,7 +221,7 @@ class SparkHost:
         with self._lock:
             self._application, self._options = application, options
 
-    def _release(self, application: Application, options: SparkOptions) -> None:
+    def _release(self, application: AnyApplication, options: SparkOptions) -> None:
         with self._lock:
             application.users -= 1
             if application.users or not application.own:
@@ -246,7 +253,9 @@ class SparkHost:
                 found.stop()
 
 
-def start_application(options: SparkOptions) -> Application:
+def start_application(options: SparkOptions) -> AnyApplication:
+    if options.remote:
+        return _start_connect(options)
     running = SparkContext._active_spark_context
     if running is not None:
         return Application(running, False, options.log)
@@ -267,8 +276,20 @@ def start_application(options: SparkOptions) -> Application:
     except (PySparkException, Py4JError, OSError) as problem:
         SparkContext._gateway = SparkContext._jvm = None
         _end_jvm(gateway)
-        cause = _cause(problem) if isinstance(problem, Py4JJavaError) else str(problem)
-        raise errors.SparkFailed(detail=f"it does not start: {cause}", log=options.log) from problem
+        said = cause(str(problem.java_exception)) if isinstance(problem, Py4JJavaError) else str(problem)
+        raise errors.SparkFailed(detail=f"it does not start: {said}", log=options.log) from problem
+
+
+def _start_connect(options: SparkOptions) -> AnyApplication:
+    """Loaded only here: its client needs more than Spark does."""
+    try:
+        from seachange.pipeline.spark.connect import start_connect  # noqa: PLC0415 - see above
+    except ImportError as problem:
+        raise errors.SparkUnavailable(
+            detail=f"the client of Spark Connect is not installed: {problem}",
+            remedy="pip install 'seachange[connect]', or name the master of the cluster by seachange.spark.master.",
+        ) from problem
+    return start_connect(options)
 
 
 def check_java() -> None:

@@ -1,0 +1,55 @@
+"""A crew on an application of Spark's, and what it is given."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from seachange.engine.interrupts import Interrupts
+from seachange.model.ids import SegmentId
+from seachange.pipeline.spark.crew import SparkCrew
+from seachange.pipeline.spark.executor import Site
+from seachange.pipeline.spark.host import AnyApplication
+from seachange.pipeline.workshop import Workshop
+from seachange.sql.duck_errors import translate_error
+from seachange.storage.spill import SortLimits
+from tests.spark.flaky import Troubled
+from tests.storage.samples import Store
+
+
+class Bench:
+    """A crew with what it was told, and what became of the ids."""
+
+    def __init__(self, folder: Path, application: AnyApplication) -> None:
+        self.marks = folder / "marks"
+        self.marks.mkdir()
+        self.store = Store(folder / "segments")
+        self.interrupts = Interrupts()
+        self.told: list[str] = []
+        self.given_up: list[SegmentId] = []
+        self.left: list[SegmentId] = []
+        self.reserved: list[SegmentId] = []
+        workshop = Workshop(
+            self.store.warehouse,
+            folder / "spill",
+            self.reserve,
+            self.interrupts,
+            translate_error,
+            give_up=self.given_up.extend,
+            leave=self.left.extend,
+        )
+        site = Site(str(folder / "segments"), str(folder / "spill"), SortLimits(threads=1), translate_error)
+        self.crew = SparkCrew(application, site, workshop, lambda: None, self.told.append)
+
+    def reserve(self, count: int) -> list[SegmentId]:
+        ids = self.store.reserve(count)
+        self.reserved += ids
+        return ids
+
+    def run(self, *tasks: Troubled, done: Callable[[int, Any], None] | None = None) -> dict[int, Any]:
+        results: dict[int, Any] = {}
+        self.crew.run(tasks, done or results.__setitem__)
+        return results
+
+    def attempts(self) -> list[int]:
+        """The processes of the attempts."""
+        return [int(mark.name.rpartition("-")[2]) for mark in sorted(self.marks.iterdir())]
