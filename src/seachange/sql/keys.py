@@ -78,8 +78,10 @@ def plain_column(node: exp.Expr, target: Target) -> str | None:
     """The name of a column of the target, if that is all the expression is."""
     if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
         return None
-    qualifier = node.args.get("table")
-    if node.args.get("db") or (qualifier is not None and folded(qualifier) != target.alias):
+    schema, qualifier = node.args.get("db"), node.args.get("table")
+    if schema is not None and (target.alias != target.name or target.schema not in (None, folded(schema))):
+        return None
+    if qualifier is not None and folded(qualifier) != target.alias:
         return None
     return folded(node.this)
 

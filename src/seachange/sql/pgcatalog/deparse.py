@@ -16,10 +16,10 @@ from seachange.model.constraint import Action, Check, ForeignKey
 from seachange.model.defaults import is_constant
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.expression import Expression
+from seachange.model.objects import EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
-from seachange.model.objects import View
 from seachange.model.types import Kind
-from seachange.sql.pgcatalog.facts import Facts, Relation, quote_name
+from seachange.sql.pgcatalog.facts import Facts, Relation, object_oid, quote_name, type_name
 
 _COLUMN: Final = re.compile(r"c([0-9]+)")
 _CONSTANT: Final = re.compile(r"'((?:[^']|'')*)'::(.*)", re.DOTALL)
@@ -41,9 +41,19 @@ def default_text(facts: Facts, column: Column) -> str | None:
     if column.default is None:
         return None
     if is_constant(column.default):
-        return _constant_text(column.default)
+        return _enum_text(facts, column) or _constant_text(column.default)
     text = _DRAW.sub(lambda match: _draw_text(facts, int(match.group(1))), column.default)
     return _plain_expression(text)
+
+
+def _enum_text(facts: Facts, column: Column) -> str | None:
+    """A row holds what never changes of an enum's value: shown is its label."""
+    enum = facts.by_id.get(column.type.enum) if column.type.enum else None
+    match = _CONSTANT.fullmatch(column.default or "")
+    if not isinstance(enum, EnumType) or match is None:
+        return None
+    label = next((v.label for v in enum.values if v.held == match[1].replace("''", "'")), match[1])
+    return "'" + label.replace("'", "''") + f"'::{type_name(facts, object_oid(enum.id))}"
 
 
 def _draw_text(facts: Facts, id_: int) -> str:
@@ -165,7 +175,7 @@ def _parenthesise(node: exp.Expr) -> None:
 
 _SPELLINGS: Final = (
     (re.compile(r"\bANY\("), "ANY ("),
-    (re.compile(r"CAST\(('(?:[^']|'')*'|\([^()]*\)|[\w\"]+) AS ([A-Z ]+(?:\([0-9, ]+\))?)\)"), r"\1::\2"),
+    (re.compile(r"CAST\(('(?:[^']|'')*'|\([^()]*\)|[\w\"]+) AS ([A-Za-z ]+(?:\([0-9, ]+\))?)\)"), r"\1::\2"),
     (re.compile(r"::([A-Z]+(?: PRECISION)?)\b"), None),
     (re.compile(r" LIKE "), " ~~ "),
 )  # fmt: skip
@@ -216,7 +226,24 @@ def index_definition(facts: Facts, table: Table, index: Index, pretty: bool = Fa
 
 
 def in_parentheses(text: str) -> str:
-    return text if text.startswith("(") else f"({text})" if " " in text else text
+    """
+    >>> in_parentheses("a > 0"), in_parentheses("(a) OR (b)"), in_parentheses("(a > 0)"), in_parentheses("lower(a)")
+    ('(a > 0)', '((a) OR (b))', '(a > 0)', 'lower(a)')
+    """
+    return text if _is_enclosed(text) or " " not in text else f"({text})"
+
+
+def _is_enclosed(text: str) -> bool:
+    """Whether its first parenthesis is closed by its last character; what stands in quotes does not count."""
+    depth, quoted = 0, False
+    for at, character in enumerate(text):
+        if character == "'":
+            quoted = not quoted
+        elif not quoted:
+            depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return text.startswith("(") and at == len(text) - 1
+    return False
 
 
 def _names(table: Table, columns: tuple[int, ...]) -> str:

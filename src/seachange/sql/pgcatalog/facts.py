@@ -22,7 +22,7 @@ from seachange.model.object_statements import ObjectKind
 from seachange.model.objects import DEFAULT_SCHEMA, Database, Descriptor, EnumType, Schema, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.states import State
-from seachange.model.types import NAMES, Kind, SqlType
+from seachange.model.types import MOMENT_DIGITS_MAX, MOMENTS, NAMES, Kind, SqlType
 from seachange.sql.pgcatalog.builtin import (
     BOOTSTRAP_ROLE_OID,
     CATALOG_OID,
@@ -70,6 +70,8 @@ def type_modifier(type_: SqlType) -> int:
         return type_modifier(type_.element)
     if type_.kind is Kind.NUMERIC and type_.precision:
         return ((type_.precision << 16) | type_.scale) + 4
+    if type_.kind in MOMENTS and type_.scale:
+        return MOMENT_DIGITS_MAX - type_.scale
     return type_.length + 4 if type_.length else -1
 
 
@@ -288,11 +290,15 @@ def type_name(facts: Facts, oid: int, modifier: int | None = None) -> str:
         return type_name(facts, known.element, modifier) + "[]"
     if modifier is None or modifier < 0:
         return known.formatted if oid != NAMES_BPCHAR or modifier is None else "bpchar"
+    if oid in _MOMENT_OIDS:
+        first, space, rest = known.formatted.partition(" ")
+        return f"{first}({modifier}){space}{rest}"
     return known.formatted + _modifier_text(oid, modifier)
 
 
 NAMES_BPCHAR: Final = 1042
 _NUMERIC_OID: Final = NAMES[Kind.NUMERIC].oid
+_MOMENT_OIDS: Final = tuple(NAMES[kind].oid for kind in MOMENTS)
 _LENGTHS: Final = (NAMES_BPCHAR, NAMES[Kind.VARCHAR].oid)
 
 

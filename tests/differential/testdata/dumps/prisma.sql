@@ -1,0 +1,28 @@
+CREATE TYPE "Role" AS ENUM ('USER', 'ADMIN');
+CREATE TABLE "User" ("id" SERIAL NOT NULL, "email" TEXT NOT NULL, "name" TEXT, "role" "Role" NOT NULL DEFAULT 'USER', "createdAt" TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP, CONSTRAINT "User_pkey" PRIMARY KEY ("id"));
+CREATE TABLE "Wide" ("price" DECIMAL(65,30));
+DROP TABLE "Wide";
+CREATE TABLE "Item" ("id" TEXT NOT NULL, "title" VARCHAR(255) NOT NULL, "price" DECIMAL(30,10), "meta" JSONB, "authorId" INTEGER NOT NULL, CONSTRAINT "Item_pkey" PRIMARY KEY ("id"));
+CREATE TABLE "_CategoryToItem" ("A" INTEGER NOT NULL, "B" TEXT NOT NULL);
+CREATE TABLE "Category" ("id" SERIAL NOT NULL, "name" TEXT NOT NULL, CONSTRAINT "Category_pkey" PRIMARY KEY ("id"));
+CREATE UNIQUE INDEX "User_email_key" ON "User"("email");
+CREATE INDEX "Item_authorId_title_idx" ON "Item"("authorId", "title" DESC);
+CREATE UNIQUE INDEX "_CategoryToItem_AB_unique" ON "_CategoryToItem"("A", "B");
+CREATE INDEX "_CategoryToItem_B_index" ON "_CategoryToItem"("B");
+ALTER TABLE "Item" ADD CONSTRAINT "Item_authorId_fkey" FOREIGN KEY ("authorId") REFERENCES "User"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
+ALTER TABLE "_CategoryToItem" ADD CONSTRAINT "_CategoryToItem_A_fkey" FOREIGN KEY ("A") REFERENCES "Category"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "_CategoryToItem" ADD CONSTRAINT "_CategoryToItem_B_fkey" FOREIGN KEY ("B") REFERENCES "Item"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+INSERT INTO "User" ("email", "name", "role", "createdAt") VALUES ('a@example.org', 'Ann', 'ADMIN', '2024-01-01 00:00:00.123'), ('b@example.org', NULL, 'USER', '2024-01-02 00:00:00');
+INSERT INTO "Item" ("id", "title", "price", "meta", "authorId") VALUES ('i1', 'One', 1.5, '{"k": [1, 2, {"x": null}]}', 1), ('i2', 'Two', NULL, NULL, 2);
+INSERT INTO "Category" ("name") VALUES ('c');
+INSERT INTO "_CategoryToItem" VALUES (1, 'i1');
+INSERT INTO "User" ("email", "role") VALUES ('c@example.org', 'OWNER');
+-- queries
+SELECT "public"."User"."id", "public"."User"."email", "public"."User"."role"::text FROM "public"."User" WHERE 1=1 ORDER BY "public"."User"."id" ASC LIMIT 10 OFFSET 0;
+SELECT "public"."Item"."id", "public"."Item"."title" FROM "public"."Item" WHERE "public"."Item"."authorId" IN (1, 2) ORDER BY 1;
+SELECT "t0"."id", "t0"."title" FROM "public"."Item" AS "t0" LEFT JOIN "public"."User" AS "j0" ON ("j0"."id") = ("t0"."authorId") WHERE ("j0"."role" = CAST('ADMIN' AS "public"."Role") AND ("j0"."id" IS NOT NULL));
+SELECT COUNT(*) FROM (SELECT "public"."Item"."id" FROM "public"."Item" WHERE 1=1 OFFSET 0) AS "sub";
+SELECT "t1"."id" FROM "public"."Category" AS "t1" WHERE ("t1"."id") IN (SELECT "A" FROM "public"."_CategoryToItem" WHERE "B" = 'i1');
+UPDATE "public"."Item" SET "title" = 'Uno' WHERE ("public"."Item"."id" = 'i1' AND 1=1) RETURNING "public"."Item"."id", "public"."Item"."title";
+SELECT "role", count(*) FROM "User" GROUP BY "role" ORDER BY "role";
+DELETE FROM "User" WHERE "id" = 1;

@@ -1,0 +1,23 @@
+CREATE TABLE department (id SERIAL NOT NULL, name VARCHAR(50) NOT NULL, budget NUMERIC(14, 2), PRIMARY KEY (id), CONSTRAINT uq_department_name UNIQUE (name));
+CREATE TABLE employee (id SERIAL NOT NULL, name VARCHAR(30), fullname VARCHAR, hired DATE, salary FLOAT, manager_id INTEGER, department_id INTEGER NOT NULL, active BOOLEAN DEFAULT 'true', photo BYTEA, created TIMESTAMP WITHOUT TIME ZONE DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY (id), FOREIGN KEY(manager_id) REFERENCES employee (id), CONSTRAINT fk_employee_department FOREIGN KEY(department_id) REFERENCES department (id) ON DELETE CASCADE, CONSTRAINT ck_salary CHECK (salary IS NULL OR salary > 0));
+CREATE INDEX ix_employee_name ON employee (name);
+CREATE TABLE assignment (employee_id INTEGER NOT NULL, project VARCHAR(20) NOT NULL, hours SMALLINT DEFAULT '8' NOT NULL, PRIMARY KEY (employee_id, project), FOREIGN KEY(employee_id) REFERENCES employee (id) ON DELETE CASCADE ON UPDATE CASCADE);
+COMMENT ON TABLE employee IS 'people';
+COMMENT ON COLUMN employee.salary IS 'a year';
+INSERT INTO department (name, budget) VALUES ('Research', 1000000.50), ('Sales', NULL);
+INSERT INTO employee (name, fullname, hired, salary, manager_id, department_id, photo, created) VALUES ('ann', 'Ann A', '2020-01-31', 5000.5, NULL, 1, '\x0102ff', '2024-01-01'), ('bob', 'Bob B', '2021-06-15', 4000, 1, 1, NULL, '2024-01-01'), ('cyd', NULL, NULL, NULL, 1, 2, '', '2024-01-01');
+INSERT INTO assignment (employee_id, project) VALUES (1, 'x'), (2, 'x'), (2, 'y');
+INSERT INTO employee (name, salary, department_id) VALUES ('dan', -5, 1);
+INSERT INTO employee (name, department_id) VALUES (repeat('x', 31), 1);
+-- queries
+SELECT employee.id, employee.name, employee_1.name AS manager FROM employee LEFT OUTER JOIN employee AS employee_1 ON employee.manager_id = employee_1.id ORDER BY employee.id;
+SELECT anon_1.name, anon_1.total FROM (SELECT department.name AS name, sum(employee.salary) AS total FROM department JOIN employee ON department.id = employee.department_id GROUP BY department.name) AS anon_1 ORDER BY anon_1.name;
+SELECT employee.name, rank() OVER (PARTITION BY employee.department_id ORDER BY employee.salary DESC NULLS LAST) AS r FROM employee ORDER BY employee.id;
+WITH RECURSIVE chain(id, depth) AS (SELECT id, 0 FROM employee WHERE manager_id IS NULL UNION ALL SELECT e.id, c.depth + 1 FROM employee e JOIN chain c ON e.manager_id = c.id) SELECT * FROM chain ORDER BY id;
+SELECT CAST(employee.hired AS VARCHAR) AS hired, EXTRACT(year FROM employee.hired) AS y FROM employee ORDER BY employee.id;
+SELECT employee.name || ' ' || coalesce(employee.fullname, '?') AS full FROM employee WHERE employee.name IN ('ann', 'cyd') ORDER BY 1;
+SELECT count(DISTINCT assignment.project) AS n FROM assignment;
+INSERT INTO assignment (employee_id, project, hours) VALUES (1, 'x', 4) ON CONFLICT (employee_id, project) DO UPDATE SET hours = excluded.hours RETURNING hours;
+UPDATE employee SET salary = salary * 1.1 FROM department WHERE employee.department_id = department.id AND department.name = 'Research' RETURNING employee.id;
+DELETE FROM department WHERE department.name = 'Sales';
+SELECT count(*) FROM employee;

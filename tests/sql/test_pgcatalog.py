@@ -1,0 +1,120 @@
+"""The catalogs tell of what a statement may see, by numbers that stay."""
+
+from dataclasses import replace
+
+import pytest
+
+import seachange
+from seachange.errors import Error
+from seachange.model.states import State
+from seachange.sql.pgcatalog.facts import Facts
+from seachange.sql.pgcatalog.scan import make_table
+
+TABLE = "CREATE TABLE t (a integer PRIMARY KEY, b text UNIQUE, c integer CHECK (c > 0) REFERENCES t)"
+
+
+@pytest.fixture
+def database(tmp_path):
+    with seachange.connect(data=str(tmp_path)) as connection:
+        connection.autocommit = True
+        connection.execute(TABLE)
+        yield connection
+
+
+def rows(database, query):
+    return sorted(database.execute(query).fetchall())
+
+
+def facts_of(database, **states):
+    """The schema with the states of some parts of the table changed."""
+    (table,) = database._node.epoch.schemas.newest.by_id.values()
+    parts = {kind: tuple(replace(part, state=state) for part in getattr(table, kind)) for kind, state in states.items()}
+    return Facts((replace(table, **parts),), (), "d", "u", ("public",))
+
+
+@pytest.mark.parametrize("state", [s for s in State if s is not State.PUBLIC])
+@pytest.mark.parametrize(
+    ("kind", "relation", "column", "shown"),
+    [
+        ("secondary", "pg_index", "indexrelid", 2),
+        ("checks", "pg_constraint", "conname", 4),
+        ("foreign_keys", "pg_constraint", "conname", 4),
+    ],
+)
+def test_what_is_not_public_is_not_told(database, kind, relation, column, shown, state):
+    def count(facts):
+        return len(make_table(facts, ("pg_catalog", relation)).column(column))
+
+    assert count(facts_of(database)) == shown
+    assert count(facts_of(database, **{kind: state})) == shown - 1
+
+
+def test_a_column_to_come_is_not_told(database):
+    (table,) = database._node.epoch.schemas.newest.by_id.values()
+    coming = replace(table.columns[2], id=9, name="coming", state=State.WRITE_ONLY)
+    facts = Facts((replace(table, columns=(*table.columns, coming)),), (), "d", "u", ("public",))
+    names = make_table(facts, ("information_schema", "columns")).column("column_name").to_pylist()
+    assert names == ["a", "b", "c"]
+
+
+def test_numbers_stay(database, tmp_path):
+    query = "SELECT oid FROM pg_class WHERE relkind = 'r'"
+    before = rows(database, query)
+    database.execute("ALTER TABLE t RENAME TO u")
+    database.execute("ALTER TABLE u ADD COLUMN d integer")
+    assert rows(database, query) == before
+    database.close()
+    with seachange.connect(data=str(tmp_path)) as again:
+        assert rows(again, query) == before
+
+
+def test_a_transaction_sees_its_own_changes_and_no_others(database):
+    query = "SELECT attname FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum > 0"
+    with database.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("ALTER TABLE t ADD COLUMN d integer")
+        cursor.execute(query)
+        assert sorted(cursor.fetchall()) == [("a",), ("b",), ("c",), ("d",)]
+        cursor.execute("ROLLBACK")
+        cursor.execute(query)
+        assert sorted(cursor.fetchall()) == [("a",), ("b",), ("c",)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("DELETE FROM pg_class", "42501"),
+        ("UPDATE pg_catalog.pg_type SET typname = 'x'", "42501"),
+        ("SELECT 'nosuch'::regclass", "42P01"),
+        ("SELECT 'nosuch'::regtype", "42704"),
+        ("SELECT 'nosuch'::regnamespace", "3F000"),
+        ("SELECT current_setting('nosuch')", "42704"),
+        ("SELECT set_config('server_version', '9', false)", "55P02"),
+        ("SELECT * FROM pg_nosuch", "42P01"),
+    ],
+)
+def test_refused(database, statement, code):
+    with pytest.raises(Error) as caught:
+        database.execute(statement)
+    assert caught.value.sqlstate == code
+
+
+def test_names_with_and_without_their_schema(database):
+    database.execute("CREATE SCHEMA s")
+    database.execute("CREATE TABLE s.t (x integer)")
+    assert rows(database, "SELECT 's.t'::regclass::text, 't'::regclass::text") == [("s.t", "t")]
+    database.execute("SET search_path = s, public")
+    assert rows(database, "SELECT 't'::regclass::text, 'public.t'::regclass::text") == [("t", "public.t")]
+
+
+def test_a_setting_is_told_and_set(database):
+    assert rows(database, "SELECT set_config('search_path', 'public', false)") == [("public",)]
+    assert rows(database, "SELECT current_setting('search_path')") == [("public",)]
+    assert rows(database, "SELECT current_setting('nosuch', true)") == [(None,)]
+    assert rows(database, "SELECT setting FROM pg_settings WHERE name = 'search_path'") == [("public",)]
+
+
+def test_returning_tells_the_new_value_also_by_a_full_name(database):
+    database.execute("INSERT INTO t VALUES (1, 'old')")
+    query = "UPDATE public.t SET b = 'new' WHERE public.t.a = 1 RETURNING public.t.b"
+    assert rows(database, query) == [("new",)]
