@@ -7,6 +7,7 @@ in it is kept there: DuckDB knows errors as text only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import count
 from typing import Any, Final, Protocol
 from weakref import WeakValueDictionary
@@ -115,6 +116,8 @@ def serve(cursor: duckdb.DuckDBPyConnection) -> None:
             return
 
 
+# Kept for good: DuckDB lets go of a function when the connection closes that made it known, and goes on calling it.
+@cache
 def _vectorised(run: Callable[..., list[int | None]], arguments: int) -> Callable[..., pa.Array]:
     """DuckDB looks at how many arguments a function has, and takes *arguments for one."""
 

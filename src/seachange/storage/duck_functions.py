@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any, Final
 
 import duckdb
@@ -120,6 +121,8 @@ def _make_known(
         )
 
 
+# Kept for good: DuckDB lets go of a function when the connection closes that made it known, and goes on calling it.
+@cache
 def _strict(run: Callable[..., Any], arguments: int) -> Callable[..., Any]:
     if arguments == 1:
         return lambda a: None if a is None else run(a)
