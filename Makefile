@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE =
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
-CHECKED := $(wildcard src tests bench demo)
+CHECKED := $(wildcard src tests bench demo examples)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test golden lint format bench clean
