@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -53,7 +54,7 @@ def readings(spark: SparkSession, first: int, rows: int) -> DataFrame:
 
 def write(data: Path, rounds_min: int, rows: int) -> int:
     """Writes at least until the other process has ended; gives the number of rows."""
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    quiet: dict[str, Any] = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     spark = SparkSession.builder.master("local[2]").config(map=quiet).getOrCreate()
     written = rounds = 0
     with seachange.connect(data=data, autocommit=True) as db:

@@ -10,6 +10,7 @@ from uuid import UUID
 from pyspark.sql import DataFrame
 
 from seachange.engine.api import Connection
+from seachange.model.interval import Interval
 
 Row = tuple[Any, ...]
 
@@ -18,6 +19,10 @@ def plain(value: Any) -> Any:
     """What Spark has no type for, as text; NaN equal to itself."""
     if isinstance(value, UUID):
         return str(value)
+    if isinstance(value, list):
+        return tuple(map(plain, value))
+    if isinstance(value, Interval):
+        return f"{value.months} months {value.days} days {value.microseconds} microseconds"
     if isinstance(value, dt.time):
         return value.isoformat().rstrip("0").rstrip(".") if value.microsecond else value.isoformat()
     if isinstance(value, dt.datetime) and value.tzinfo is not None:

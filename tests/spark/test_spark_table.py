@@ -100,6 +100,22 @@ def test_an_empty_table_has_its_columns(db: Connection, spark: SparkSession) -> 
         spark.conf.unset("spark.sql.timeType.enabled")
 
 
+def test_labels_of_an_enum_type_are_those_of_today(db: Connection, spark: SparkSession) -> None:
+    db.execute("create type mood as enum ('sad', 'glad')")
+    db.execute("create table felt (id integer primary key, m mood default 'sad', n mood default 'glad')")
+    db.execute("insert into felt (id) values (1), (2)")
+    db.execute("alter type mood rename value 'sad' to 'blue'")
+    db.execute("alter table felt add column later mood default 'blue'")
+    frame = db.spark_table("felt", spark)
+    assert frame_rows(frame) == table_rows(db, "felt") == {(i, "blue", "glad", "blue"): 1 for i in (1, 2)}
+    # Written again, labels are what rows hold; what is none is refused.
+    assert db.insert_dataframe("felt", frame.selectExpr("id + 2 as id", "m")) == 2
+    assert frame_rows(db.spark_table("felt", spark)) == table_rows(db, "felt")
+    assert db.execute("select count(*) from felt where m = 'blue'").fetchall() == [(4,)]
+    with pytest.raises(errors.InvalidTextRepresentation, match="sad"):
+        db.insert_dataframe("felt", frame.selectExpr("id + 4 as id", "'sad' as m"))
+
+
 def test_what_is_no_table_is_refused(db: Connection, spark: SparkSession) -> None:
     db.execute("create view shown as select 1 as one")
     with pytest.raises(errors.UndefinedTable):

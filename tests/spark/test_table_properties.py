@@ -31,10 +31,21 @@ TYPES: list[tuple[str, list[str], str | None]] = [
     ("time", ["'00:00:00'", "'23:59:59.999999'", "'08:30:00.5'"], None),
     ("timestamp", ["'2024-02-29 12:00:00.000001'", "'1850-01-01 00:00:00'"], None),
     ("timestamptz", ["'2024-02-29 12:00:00+02'", "'1850-01-01 00:00:00+00'"], None),
+    ("char(3)", ["'a'", "'abc'"], None),
+    ("name", ["'n'"], "text"),
+    ("json", ["'{\"a\": 1}'", "'[]'"], None),
+    ("jsonb", ["'{\"b\": [1, null]}'", "'\"x\"'"], None),
+    ("oid", ["0", "4294967295"], "bigint"),
+    ("interval", ["'1 year 2 days 3.5 seconds'", "'-5 minutes'"], None),
+    ("mood", ["'sad'", "'glad'"], None),
+    ("integer[]", ["'{1,null,3}'", "'{}'"], None),
+    ("uuid[]", ["'{00000000-0000-0000-0000-000000000001}'"], None),
+    ("time[]", ["'{10:00,23:59:59.5}'"], None),
+    ("numeric", ["1.5"], None),
     ("uuid", ["'00000000-0000-0000-0000-000000000001'", "'ffffffff-ffff-ffff-ffff-ffffffffffff'"], None),
 ]
 STEPS = st.sampled_from(["insert", "bulk", "update", "delete", "add", "widen", "drop", "rename", "compact"])
-PLAN = st.lists(st.tuples(STEPS, st.integers(0, 1_000)), min_size=6, max_size=14)
+PLAN = st.lists(st.tuples(STEPS, st.integers(0, 1_000)), min_size=4, max_size=8)
 
 
 class History:
@@ -45,6 +56,7 @@ class History:
         self._next_id = 0
         self._columns = [(f"c{n}", n) for n in range(len(TYPES))]
         listed = ", ".join(f"{name} {TYPES[n][0]}" for name, n in self._columns)
+        db.execute("create type mood as enum ('sad', 'ok', 'glad')")
         db.execute(f"create table t (id integer primary key, {listed})")
 
     def value(self, kind: int, number: int) -> str:
@@ -98,7 +110,7 @@ def database() -> Iterator[Connection]:
             db.close()
 
 
-@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     before=PLAN, own=st.lists(st.tuples(st.sampled_from(["insert", "bulk", "update", "delete"]), st.integers(0, 99)))
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from seachange.engine.buffer import IndexBuffer
+from seachange.engine.labels import column_labels
 from seachange.engine.registry import Holds
 from seachange.engine.transaction import Transaction
 from seachange.model.descriptor import Table
@@ -31,7 +32,12 @@ def spark_table(txn: Transaction, table: Table, spark: SparkSession, holds: Hold
     own = txn.buffer.indexes.get(table.primary.id)
     every = [parts] if own is None else [_without_hidden(txn, parts, own), _own_rows(own)]
     branches = frame_branches(table, every, txn.parts.warehouse)
-    return half.frame_reads.table_frame(spark, table.visible_columns, branches)
+    return half.frame_reads.table_frame(spark, table.visible_columns, branches, _labels(txn, table))
+
+
+def _labels(txn: Transaction, table: Table) -> dict[int, dict[str, str]]:
+    """Of its enum types, by their ids."""
+    return {c.type.enum: column_labels(txn, c).shown for c in table.columns if c.type.enum}
 
 
 def _without_hidden(txn: Transaction, parts: SnapshotParts, own: IndexBuffer) -> SnapshotParts:

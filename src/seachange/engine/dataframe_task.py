@@ -20,8 +20,10 @@ from seachange.engine.bulk_rules import parts_of, scan_rows
 from seachange.engine.derive import Failures
 from seachange.engine.fill import filler_for
 from seachange.engine.interrupts import Interrupts
+from seachange.engine.labels import hold_array
 from seachange.engine.writeplan import EntryPlan, compile_write_plan
 from seachange.model.descriptor import Column, Table
+from seachange.model.enums import Labels
 from seachange.model.ids import ColumnId, IndexId
 from seachange.model.segments import Segment
 from seachange.pipeline.naming import show_key
@@ -72,6 +74,8 @@ class WriteUnit:
     rows: int
     read_bytes: int
     first_rowid: int
+    # Of the enum types of columns that are given.
+    labels: tuple[tuple[ColumnId, Labels], ...]
     drawn: tuple[tuple[ColumnId, pa.Array], ...]
 
     @property
@@ -158,13 +162,12 @@ class _Writing:
                 return stream.pass_to(lambda given: sort(rows.stored(given)))
 
     def _complete(self, arrays: list[pa.Array]) -> list[pa.Array]:
-        """With what defaults have drawn for the columns that the DataFrame lacks."""
-        drawn = dict(self._unit.drawn)
-        given = {column.id for column in self._unit.query.given}
+        """With what defaults have drawn for the columns that the DataFrame lacks, and labels as rows hold them."""
+        drawn, labels = dict(self._unit.drawn), dict(self._unit.labels)
         return [
             pa.array(self._supply.defaults(column, len(array)), arrow_type(column.type))
-            if column.id in drawn and column.id not in given
-            else array
+            if column.id in drawn
+            else (hold_array(labels[column.id], array) if column.id in labels else array)
             for column, array in zip(self._unit.table.visible_columns, arrays, strict=True)
         ]
 

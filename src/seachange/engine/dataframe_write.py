@@ -23,6 +23,7 @@ from seachange import errors
 from seachange.engine.bulk import BulkInsert, Written
 from seachange.engine.dataframe_task import WriteUnit, WroteUnit
 from seachange.engine.fill import record_failures
+from seachange.engine.labels import column_labels
 from seachange.engine.spark_pipeline import PipelineSettings, pipeline_settings, worth_spark
 from seachange.engine.transaction import Transaction
 from seachange.engine.writeplan import WritePlan
@@ -126,6 +127,7 @@ class _FrameInsert:
             rows,
             sum(file.size_bytes for file in files),
             load.rowids(rows) if plan.rowid is not None else 0,
+            tuple((c.id, column_labels(self._txn, c)) for c in self._query.given if c.type.enum),
             tuple((column.id, self._draw(column, rows)) for column in self._drawn()),
         )
 

@@ -45,10 +45,7 @@ class LabelPort:
     # Types.
 
     def _labels(self, column: Column) -> Labels:
-        found = self._transaction.object_by_id(DescriptorId(column.type.enum))
-        if not isinstance(found, EnumType):
-            raise errors.Bug(detail=f"column {column.name} is of type {column.type.enum}, which is not there")
-        return labels_of(found)
+        return column_labels(self._transaction, column)
 
     def _places(self, columns: Sequence[Column]) -> Places:
         return [(place, self._labels(column)) for place, column in enumerate(columns) if column.type.enum]
@@ -203,6 +200,13 @@ class LabelPort:
         return self._transaction.change_arrow(self._stored(table), _hold_batches(places, rows), assigned)
 
 
+def column_labels(transaction: Transaction, column: Column) -> Labels:
+    found = transaction.object_by_id(DescriptorId(column.type.enum))
+    if not isinstance(found, EnumType):
+        raise errors.Bug(detail=f"column {column.name} is of type {column.type.enum}, which is not there")
+    return labels_of(found)
+
+
 def _hold_row(places: Places, row: Row) -> Row:
     held = list(row)
     for place, labels in places:
@@ -238,11 +242,11 @@ def _hold_each(places: Places, rows: pa.RecordBatchReader) -> Iterator[pa.Record
     for batch in rows:
         arrays = list(batch.columns)
         for place, labels in places:
-            arrays[place] = _hold_array(labels, arrays[place])
+            arrays[place] = hold_array(labels, arrays[place])
         yield pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
 
 
-def _hold_array(labels: Labels, array: pa.Array) -> pa.Array:
+def hold_array(labels: Labels, array: pa.Array) -> pa.Array:
     known = pa.array(list(labels.stored), array.type)
     positions = pc.index_in(array, known)
     unknown = pc.and_(pc.is_valid(array), pc.is_null(positions))

@@ -22,7 +22,7 @@ from seachange.sql.target import check_assigned
 
 FILES = "files"
 # Spark has no type for these: they come as text.
-_FROM_TEXT = frozenset({Kind.UUID, Kind.TIME})
+_FROM_TEXT = frozenset({Kind.UUID, Kind.TIME, Kind.INTERVAL})
 _NULL = '"NULL"'
 
 
@@ -82,7 +82,7 @@ def _match(table: Table, name: str, is_case_sensitive: bool) -> Column:
 
 def _convert(column: Column, given: FrameColumn, source: str) -> exp.Expr:
     duck_type = given.duck_type
-    if duck_type is None or column.type.enum:
+    if duck_type is None:
         raise errors.NotAssignable(column=column.name, type=column.type, given=given.spark_type)
     if duck_type == _NULL:
         return convert_constant(column, None)

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from seachange.model.descriptor import Column
 from seachange.pipeline.frame_parts import FrameBranch, FrameFile
-from seachange.pipeline.spark.frame_types import as_read, frozen, read_type, show, shown_type
+from seachange.pipeline.spark.frame_types import Labels, as_read, frozen, read_type, show, shown_type
 from seachange.storage.arrow import column_name
 from seachange.storage.projection import Source, Stored, StoredColumns, sources
 
@@ -38,8 +38,10 @@ _PATTERN = re.compile(r"([{}\[\]*?\\])")
 _FILE, _POSITION = "seachange_file", "seachange_position"
 
 
-def table_frame(spark: SparkSession, columns: Sequence[Column], branches: Sequence[FrameBranch]) -> DataFrame:
-    parts = [part for branch in branches for part in _Reader(spark, columns, branch).parts()]
+def table_frame(
+    spark: SparkSession, columns: Sequence[Column], branches: Sequence[FrameBranch], labels: Labels
+) -> DataFrame:
+    parts = [part for branch in branches for part in _Reader(spark, columns, branch, labels).parts()]
     if not parts:
         parts = [spark.createDataFrame([], _struct((column_name(c.id), shown_type(c.type, spark)) for c in columns))]
     return reduce(DataFrame.unionAll, parts).toDF(*(column.name for column in columns))
@@ -58,11 +60,11 @@ def local_path(path: str) -> str:
 class _Reader:
     """The rows of one layout as the version's columns, named after their ids."""
 
-    def __init__(self, spark: SparkSession, columns: Sequence[Column], branch: FrameBranch) -> None:
+    def __init__(self, spark: SparkSession, columns: Sequence[Column], branch: FrameBranch, labels: Labels) -> None:
         self._spark = spark
         self._branch = branch
         self._projection = [
-            _expression(spark, source, column).alias(column_name(column.id))
+            _expression(spark, source, column, labels).alias(column_name(column.id))
             for source, column in zip(sources(branch.stored, columns), columns, strict=True)
         ]
         wanted = {column.id for column in columns}
@@ -105,7 +107,7 @@ class _Reader:
         return frame
 
 
-def _expression(spark: SparkSession, source: Source, column: Column) -> SparkColumn:
+def _expression(spark: SparkSession, source: Source, column: Column, labels: Labels) -> SparkColumn:
     if isinstance(source, Stored):
-        return show(F.col(column_name(column.id)), source.old, column.type, spark)
-    return frozen(source.value, column.type, spark)
+        return show(F.col(column_name(column.id)), source.old, column.type, spark, labels)
+    return frozen(source.value, column.type, spark, labels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -11,33 +11,13 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from seachange import errors
-from seachange.model.types import Kind, SqlType
+from seachange.model.types import NAMES, TEXT, Kind, SqlType
 from seachange.model.values import format_canonical
 
-# How Spark reads a column. It has no UUIDs and, unless a session asks for it, no times of day: those are read as they
-# are stored, and shown as text.
-_READ: dict[Kind, str] = {
-    Kind.BOOLEAN: "boolean",
-    Kind.SMALLINT: "smallint",
-    Kind.INTEGER: "int",
-    Kind.BIGINT: "bigint",
-    Kind.REAL: "float",
-    Kind.DOUBLE: "double",
-    Kind.NUMERIC: "decimal({precision},{scale})",
-    Kind.TEXT: "string",
-    Kind.VARCHAR: "string",
-    Kind.NAME: "string",
-    Kind.JSON: "string",
-    Kind.JSONB: "string",
-    Kind.BYTEA: "binary",
-    Kind.DATE: "date",
-    Kind.TIME: "bigint",
-    Kind.TIMESTAMP: "timestamp_ntz",
-    Kind.TIMESTAMPTZ: "timestamp",
-    Kind.UUID: "binary",
-}
-_SHOWN_AS_TEXT = frozenset({Kind.TIME, Kind.UUID})
+# Spark has, unless a session asks for it, no times of day: they are read as they are stored.
+_READ_OTHERWISE = {Kind.TIME: "bigint"}
+# The labels of enum types by what rows hold, for each type by its id.
+Labels = Mapping[int, Mapping[str, str]]
 _TIME_TYPE = "spark.sql.timeType.enabled"
 _UUID_GROUPS = "(.{8})(.{4})(.{4})(.{4})(.{12})"
 _MIDNIGHT = "1970-01-01 00:00:00"
@@ -62,40 +42,62 @@ _WRITTEN: dict[str, str] = {
     "time": "TIME",
     "void": '"NULL"',
 }
+# Spark writes them as its settings say, or not at all.
+_NOT_IN_ARRAYS = ("DATE", "TIMESTAMP", "TIME", '"NULL"')
 _NAME = re.compile(r"(\w+)(?:\((.*)\))?(?: collate .*)?")
 
 
 def read_type(type_: SqlType) -> str:
     """Spark's name for the type that a stored column is read as."""
-    name = _READ.get(type_.kind)
-    if name is None or type_.enum:
-        raise errors.FeatureNotSupported(
-            feature=f"a column of type {type_} in a DataFrame", instead="Leave it out by a view, or cast it to text."
-        )
+    if type_.element is not None:
+        return f"array<{read_type(_stored(type_.element))}>"
     precision, scale = type_.digits
+    name = _READ_OTHERWISE.get(type_.kind, NAMES[type_.kind].spark.lower())
     return name.format(precision=precision, scale=scale)
+
+
+def _stored(element: SqlType) -> SqlType:
+    """Arrays hold UUIDs as text."""
+    return TEXT if element.kind is Kind.UUID else element
 
 
 def shown_type(type_: SqlType, spark: SparkSession) -> str:
     """Spark's name for the type that a DataFrame has the column in."""
-    if type_.kind is Kind.TIME and has_times(spark):
-        return "time(6)"
-    return "string" if type_.kind in _SHOWN_AS_TEXT else read_type(type_)
+    if type_.element is not None:
+        return f"array<{shown_type(type_.element, spark)}>"
+    if type_.kind is Kind.TIME:
+        return "time(6)" if has_times(spark) else "string"
+    return "string" if type_.kind is Kind.UUID else read_type(type_)
 
 
 def has_times(spark: SparkSession) -> bool:
     return str(spark.conf.get(_TIME_TYPE, "false")).lower() == "true"
 
 
-def show(column: SparkColumn, old: SqlType, new: SqlType, spark: SparkSession) -> SparkColumn:
+def show(column: SparkColumn, old: SqlType, new: SqlType, spark: SparkSession, labels: Labels) -> SparkColumn:
     """A column as it was read, of a type that may have been widened since."""
-    if new.kind is Kind.UUID:
-        return F.regexp_replace(F.lower(F.hex(column)), _UUID_GROUPS, "$1-$2-$3-$4-$5")
-    if new.kind is Kind.TIME:
-        if has_times(spark):
-            return F.call_function("time_from_micros", column)
-        return _time_text(column)
-    return column if read_type(old) == read_type(new) else column.cast(read_type(new))
+    if new.element is not None:
+        element = _stored(new.element)
+        is_shown_as_is = element.kind not in (Kind.TIME, Kind.CHAR) and not element.enum
+        return column if is_shown_as_is else F.transform(column, lambda e: show(e, element, element, spark, labels))
+    if new.enum:
+        return _label(column, labels[new.enum])
+    match new.kind:
+        case Kind.UUID:
+            return F.regexp_replace(F.lower(F.hex(column)), _UUID_GROUPS, "$1-$2-$3-$4-$5")
+        case Kind.TIME:
+            return F.call_function("time_from_micros", column) if has_times(spark) else _time_text(column)
+        case Kind.CHAR:
+            return F.rpad(column, new.length, " ") if new.length else column
+        case _:
+            return column if read_type(old) == read_type(new) else column.cast(read_type(new))
+
+
+def _label(held: SparkColumn, shown: Mapping[str, str]) -> SparkColumn:
+    for value, label in shown.items():
+        if value != label:
+            return F.coalesce(F.create_map(*(F.lit(t) for pair in shown.items() for t in pair))[held], held)
+    return held
 
 
 def _time_text(micros: SparkColumn) -> SparkColumn:
@@ -105,32 +107,44 @@ def _time_text(micros: SparkColumn) -> SparkColumn:
     return F.substring(moment.cast("string"), 12, 15)
 
 
-def frozen(value: Any, type_: SqlType, spark: SparkSession) -> SparkColumn:
+def frozen(value: Any, type_: SqlType, spark: SparkSession, labels: Labels) -> SparkColumn:
     """A value that all rows of a layout have, as the DataFrame shows it."""
     shown = shown_type(type_, spark)
-    if value is None or isinstance(value, bytes):
-        return F.lit(value if value is None else bytearray(value)).cast(shown)
-    return F.lit(format_canonical(type_, value)).cast(shown)
+    if value is None:
+        return F.lit(None).cast(shown)
+    if type_.element is not None:
+        return F.array(*(frozen(part, _stored(type_.element), spark, labels) for part in value)).cast(shown)
+    if isinstance(value, bytes):
+        return F.lit(bytearray(value)).cast(shown)
+    if type_.enum:
+        return F.lit(labels[type_.enum].get(value, value))
+    text = format_canonical(type_, value) or ""
+    return F.lit(text.ljust(type_.length) if type_.kind is Kind.CHAR else text).cast(shown)
 
 
-_ARROW: dict[Kind, Callable[[pa.ChunkedArray], pa.ChunkedArray]] = {
-    Kind.TIME: lambda column: column.cast(pa.int64()),
-    Kind.UUID: lambda column: column.cast(pa.binary(16)).cast(pa.binary()),
-}
+_ARROW = {Kind.TIME: pa.int64(), Kind.OID: pa.int64(), Kind.UUID: pa.binary()}
 
 
 def as_read(column: pa.ChunkedArray, type_: SqlType) -> pa.ChunkedArray:
     """Values in memory as Spark would read them from a file."""
-    convert = _ARROW.get(type_.kind)
-    return column if convert is None else convert(column)
+    if type_.element is not None:
+        element = _ARROW.get(_stored(type_.element).kind)
+        return column if element is None else column.cast(pa.list_(element))
+    if type_.kind is Kind.UUID:
+        column = column.cast(pa.binary(16))
+    target = _ARROW.get(type_.kind)
+    return column if target is None else column.cast(target)
 
 
 def written_type(spark_type: str) -> str | None:
     """DuckDB's name for what Spark writes; None for types that no column has.
 
-    >>> written_type("decimal(10,2)"), written_type("timestamp"), written_type("array<int>")
-    ('DECIMAL(10,2)', 'TIMESTAMP WITH TIME ZONE', None)
+    >>> written_type("decimal(10,2)"), written_type("timestamp"), written_type("array<int>"), written_type("map<a,b>")
+    ('DECIMAL(10,2)', 'TIMESTAMP WITH TIME ZONE', 'INTEGER[]', None)
     """
+    if spark_type.startswith("array<"):
+        element = written_type(spark_type[len("array<") : -1])
+        return f"{element}[]" if element is not None and not element.startswith(_NOT_IN_ARRAYS) else None
     found = _NAME.fullmatch(spark_type)
     name = None if found is None else _WRITTEN.get(found[1])
     return None if name is None or found is None else name.format(found[2] or "")
