@@ -1,7 +1,7 @@
 """Folders that rows are put down in on their way into a table, seen by all machines that write them.
 
-**Invariant:** a folder's name begins with the epoch of its owner. It goes with its owner's work; what an owner who died
-has left behind is removed by whoever comes next.
+**Invariant:** a folder's name begins with the epoch of its owner. It goes with its owner's work. What an owner who died
+has left behind, or a task of Spark's that did not hear in time that it was to end, is removed by whoever comes next.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from seachange.model.ids import Epoch
 from seachange.runtime.filesystem import named_errors
 
 _FOLDER = "spool"
+# Those that this process uses.
+_used: set[Path] = set()
 
 
 @contextmanager
@@ -24,14 +26,17 @@ def spool_folder(data: Path, epoch: Epoch, token: bytes) -> Iterator[Path]:
     with named_errors("create", str(parent)):
         parent.mkdir(parents=True, exist_ok=True)
     folder = parent / f"{epoch}-{token.hex()}"
+    _used.add(folder)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        _used.discard(folder)
 
 
-def sweep_spool(data: Path, live: Collection[Epoch]) -> None:
+def sweep_spool(data: Path, others: Collection[Epoch]) -> None:
+    """Removes what is used neither here nor by others that are alive."""
     for folder in (data / _FOLDER).glob("*-*"):
         epoch = folder.name.partition("-")[0]
-        if epoch.isdigit() and int(epoch) not in live:
+        if epoch.isdigit() and int(epoch) not in others and folder not in _used:
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,21 @@
+"""Folders for rows on their way: removed by their owner, or by whoever comes after it."""
+
+from pathlib import Path
+
+from seachange.model.ids import Epoch
+from seachange.storage.spool import spool_folder, sweep_spool
+
+
+def test_only_what_nobody_uses_is_removed(tmp_path: Path) -> None:
+    parent = tmp_path / "spool"
+    with spool_folder(tmp_path, Epoch(3), b"\x01") as own, spool_folder(tmp_path, Epoch(3), b"\x02") as done:
+        for folder in (own, parent / "3-ff", parent / "4-aa", parent / "5-bb"):
+            (folder / "_temporary").mkdir(parents=True)
+        (parent / "unknown").mkdir()
+        sweep_spool(tmp_path, {Epoch(4)})
+        assert sorted(f.name for f in parent.iterdir()) == ["3-01", "4-aa", "unknown"]
+    # A task that writes on after its end.
+    done.mkdir()
+    assert not own.exists()
+    sweep_spool(tmp_path, {Epoch(4)})
+    assert not done.exists()
