@@ -53,7 +53,7 @@ class History:
 
     def __init__(self, db: Connection) -> None:
         self._db = db
-        self._next_id = 0
+        self._next_id = self._names = 0
         self._columns = [(f"c{n}", n) for n in range(len(TYPES))]
         listed = ", ".join(f"{name} {TYPES[n][0]}" for name, n in self._columns)
         db.execute("create type mood as enum ('sad', 'ok', 'glad')")
@@ -62,6 +62,10 @@ class History:
     def value(self, kind: int, number: int) -> str:
         values = TYPES[kind][1]
         return "null" if number % 4 == 3 else values[number % len(values)]
+
+    def new_name(self) -> str:
+        self._names += 1
+        return f"n{self._names}"
 
     def step(self, step: str, number: int) -> None:
         name, kind = self._columns[number % len(self._columns)]
@@ -81,9 +85,9 @@ class History:
             case "delete":
                 self._db.execute(f"delete from t where id % 5 = {number % 5}")
             case "add":
-                kind, added = number % len(TYPES), f"n{number}_{len(self._columns)}_{self._next_id}"
+                kind, added = number % len(TYPES), self.new_name()
                 default = self.value(kind, number + 1)
-                self._db.execute(f"alter table t add column if not exists {added} {TYPES[kind][0]} default {default}")
+                self._db.execute(f"alter table t add column {added} {TYPES[kind][0]} default {default}")
                 self._columns.append((added, kind))
             case "widen":
                 wider = TYPES[kind][2]
@@ -94,8 +98,9 @@ class History:
                     self._db.execute(f"alter table t drop column {name}")
                     self._columns.remove((name, kind))
             case "rename":
-                self._db.execute(f'alter table t rename column {name} to "{name} R"')
-                self._columns[number % len(self._columns)] = (f'"{name} R"', kind)
+                renamed = f'"{self.new_name()} R"'
+                self._db.execute(f"alter table t rename column {name} to {renamed}")
+                self._columns[number % len(self._columns)] = (renamed, kind)
             case _:
                 self._db.compact("t")
 
