@@ -96,7 +96,9 @@ NAMES: dict[Kind, KindNames] = {
     Kind.VARCHAR: KindNames(
         "VARCHAR", "string", 1043, 1015, ("character varying", "varchar"), Category.STRING, -1, "STRING", "STRING"
     ),
-    Kind.CHAR: KindNames("VARCHAR", "string", 1042, 1014, ("character", "char"), Category.STRING, -1, "none", "STRING"),
+    Kind.CHAR: KindNames(
+        "VARCHAR", "string", 1042, 1014, ("character", "char"), Category.STRING, -1, "STRING", "STRING"
+    ),
     Kind.NAME: KindNames("VARCHAR", "string", 19, 1003, ("name",), Category.STRING, 64, "STRING", "STRING"),
     Kind.BYTEA: KindNames("BLOB", "binary", 17, 1001, ("bytea",), Category.OTHER, -1, "BINARY", "BYTE_ARRAY"),
     Kind.DATE: KindNames("DATE", "date32", 1082, 1182, ("date",), Category.MOMENT, 4, "DATE", "DATE"),
@@ -127,7 +129,7 @@ NAMES: dict[Kind, KindNames] = {
     ),
     # Arrow's own type of months, days and nanoseconds is none of Parquet's, and ends at 292 years.
     Kind.INTERVAL: KindNames(
-        "INTERVAL", "string", 1186, 1187, ("interval",), Category.SPAN, 16, "none", "STRING", "VARCHAR", False
+        "INTERVAL", "string", 1186, 1187, ("interval",), Category.SPAN, 16, "STRING", "STRING", "VARCHAR", False
     ),
     Kind.UUID: KindNames("UUID", "uuid", 2950, 2951, ("uuid",), Category.OTHER, 16, "STRING", "UUID"),
     # The text as it was given; the text that PostgreSQL shows for it.
@@ -135,9 +137,9 @@ NAMES: dict[Kind, KindNames] = {
     Kind.JSONB: KindNames(
         "JSON", "string", 3802, 3807, ("jsonb",), Category.OTHER, -1, "STRING", "STRING", "VARCHAR", False
     ),
-    Kind.OID: KindNames("UINTEGER", "uint32", 26, 1028, ("oid",), Category.NUMBER, 4, "none", "INT32 (UINT(32))"),
+    Kind.OID: KindNames("UINTEGER", "uint32", 26, 1028, ("oid",), Category.NUMBER, 4, "BIGINT", "INT32 (UINT(32))"),
     # Of its elements; written with [] behind their type.
-    Kind.ARRAY: KindNames("{element}[]", "list_", 2277, 0, (), Category.ARRAY, -1, "none", "LIST", "", False),
+    Kind.ARRAY: KindNames("{element}[]", "list_", 2277, 0, (), Category.ARRAY, -1, "ARRAY", "LIST", "", False),
 }
 
 KIND_BY_ALIAS: dict[str, Kind] = {alias: kind for kind, names in NAMES.items() for alias in names.aliases}

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from seachange.model.types import NAMES, TEXT, Kind, SqlType
 from seachange.model.values import format_canonical
 
-# Spark has, unless a session asks for it, no times of day: they are read as they are stored.
-_READ_OTHERWISE = {Kind.TIME: "bigint"}
+# Spark has no UUIDs and, unless a session asks for it, no times of day: those are read as they are stored.
+_READ_OTHERWISE = {Kind.TIME: "bigint", Kind.UUID: "binary"}
 # The labels of enum types by what rows hold, for each type by its id.
 Labels = Mapping[int, Mapping[str, str]]
 _TIME_TYPE = "spark.sql.timeType.enabled"
