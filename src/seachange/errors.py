@@ -448,6 +448,11 @@ class UndefinedCursor(ProgrammingError):
     message = 'cursor "{name}" does not exist'
 
 
+class UndefinedPortal(ProgrammingError):
+    sqlstate = "34000"
+    message = 'portal "{name}" does not exist'
+
+
 class DuplicateCursor(ProgrammingError):
     sqlstate = "42P03"
     message = 'cursor "{name}" already exists'
@@ -664,6 +669,51 @@ class SparkFailed(OperationalError):
     sqlstate = "58000"
     message = "Spark failed: {detail}"
     hint_text = "Its messages are in {log}. The work goes on from the units that are done when it is tried again."
+
+
+# Clients of the server.
+
+
+class ProtocolViolation(OperationalError):
+    sqlstate = "08P01"
+    message = "protocol violation: {detail}"
+
+
+class UnknownProtocol(NotSupportedError):
+    message = "unsupported frontend protocol {version}: server supports 3.0"
+
+
+class InvalidByteSequence(DataError):
+    sqlstate = "22021"
+    message = 'invalid byte sequence for encoding "UTF8": {bytes}'
+
+
+class InvalidPassword(OperationalError):
+    sqlstate = "28P01"
+    message = 'password authentication failed for user "{user}"'
+
+
+class TooManyConnections(OperationalError):
+    sqlstate = "53300"
+    message = "there are {count} connections already, and no more are taken"
+    hint_text = "Close some, or start the server with a higher --connections."
+
+
+class TooManyStatements(OperationalError):
+    sqlstate = "53400"
+    message = "the connection has {count} prepared statements or portals already"
+    hint_text = "Close some of them, by DEALLOCATE for example."
+
+
+class ServerStops(OperationalError):
+    sqlstate = "57P01"
+    message = "terminating connection: the server is stopped"
+    hint_text = "Connect again, to this server later or to another node."
+
+
+class CopyFailed(OperationalError):
+    sqlstate = "57014"
+    message = "COPY from stdin failed: {detail}"
 
 
 class NodeClosed(InterfaceError):

@@ -15,6 +15,7 @@ from importlib.metadata import version
 # The module of each command, and what it does.
 COMMANDS: dict[str, tuple[str, str]] = {
     "sql": ("seachange.cli.sql", "run SQL in an embedded session"),
+    "serve": ("seachange.cli.serve", "serve a database over PostgreSQL's protocol"),
     "worker": ("seachange.cli.worker", "run the jobs of a database"),
     "check": ("seachange.cli.check", "check that data and schema are consistent"),
     "verify": ("seachange.cli.verify", "check the protocol of schema changes itself"),

@@ -33,10 +33,12 @@ from seachange.model.relation import RelationName
 from seachange.model.search_path import parse_path
 from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import in_zone, session_zone
+from seachange.model.types import SqlType
 from seachange.runtime.faults import reach
 from seachange.sql.busy import Busy
 from seachange.sql.copy import copy_out
 from seachange.sql.copy_text import CopyFormat
+from seachange.sql.describe import Description, describe
 from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
 from seachange.sql.parse import TreeStatement
@@ -172,6 +174,21 @@ class Session:
             return copy_out(statement, labelled(transaction), self._duck, (), file, format_)
 
         return self.in_transaction(write)
+
+    def describe(self, prepared: Prepared, types: Sequence[SqlType | None], rows: bool = True) -> Description:
+        """The types of a statement's parameters, with those that are known, and of its columns if `rows`."""
+        return self.in_transaction(lambda transaction: self._describe(prepared, transaction, types, rows))
+
+    def _describe(
+        self, prepared: Prepared, transaction: Transaction, types: Sequence[SqlType | None], rows: bool
+    ) -> Description:
+        self._tell(transaction)
+        port = labelled(transaction)
+        self._duck.serve(port)
+        try:
+            return describe(prepared, port, self._duck, types, rows)
+        finally:
+            self._duck.serve(None)
 
     def execute_prepared(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         return self._execute_one(prepared, values)

@@ -46,6 +46,15 @@ class NamedStatements:
             raise errors.DuplicateStatement(name=name)
         self._by_name[name] = NamedStatement(prepare_one(text), types)
 
+    def put(self, name: str, statement: NamedStatement) -> None:
+        """One that a client has prepared by other means than text; of any kind."""
+        if name in self._by_name:
+            raise errors.DuplicateStatement(name=name)
+        self._by_name[name] = statement
+
+    def has(self, name: str) -> bool:
+        return name in self._by_name
+
     def get(self, name: str) -> NamedStatement:
         if name not in self._by_name:
             raise errors.UndefinedStatement(name=name)

@@ -22,7 +22,7 @@ from seachange.sql.padded import without_padding
 from seachange.sql.pgcatalog.context import catalog_of
 from seachange.sql.pgcatalog.scan import SETTINGS, find_relation, scan_settings
 from seachange.sql.port import TransactionPort
-from seachange.sql.result import Result, duck_column
+from seachange.sql.result import Result, ResultColumn, duck_column
 from seachange.sql.returned import read_given
 from seachange.sql.seek import bind_demands
 from seachange.sql.system import is_system, is_told, scan_system
@@ -131,10 +131,23 @@ def check_parameter_count(template: Template, values: Sequence[Any]) -> None:
 def run_query(template: Template, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
     check_parameter_count(template, values)
     found = duck.rows(bind_query(template, port, values))
-    names = result_names(template, found.names)
-    types = column_types(template, port, found.types)
-    columns = tuple(duck_column(*each) for each in zip(names, found.types, types, strict=True))
+    columns = _columns(template, port, found.names, found.types)
     return Result(f"SELECT {len(found.rows)}", columns, found.rows, len(found.rows))
+
+
+def describe_query(
+    template: Template, port: TransactionPort, duck: DuckSession, values: Sequence[Any]
+) -> tuple[ResultColumn, ...]:
+    """The columns, without the rows."""
+    names, types = duck.describe(bind_query(template, port, values))
+    return _columns(template, port, names, types)
+
+
+def _columns(
+    template: Template, port: TransactionPort, names: Sequence[str], duck_types: Sequence[str]
+) -> tuple[ResultColumn, ...]:
+    types = column_types(template, port, duck_types)
+    return tuple(duck_column(*each) for each in zip(result_names(template, names), duck_types, types, strict=True))
 
 
 def column_types(template: Template, port: TransactionPort, duck_types: Sequence[str]) -> Sequence[SqlType | None]:

@@ -1,0 +1,120 @@
+"""Serve a database over PostgreSQL's protocol, to psql and everything else that speaks it. The node also runs the jobs
+of the database. Ends at SIGTERM or SIGINT: transactions have a few seconds to finish.
+
+The user is seachange; its password is $SEACHANGE_PASSWORD, or a generated one that is kept in the data folder."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import signal
+from pathlib import Path
+from urllib.parse import quote
+
+from seachange.cli.database import add_database_options, report_error
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.errors import Error
+from seachange.model.access import DEFAULT_ROLE
+from seachange.model.objects import DEFAULT_DATABASE
+from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.server.auth import new_verifier
+from seachange.server.login import Doors
+from seachange.server.server import Options, Server, new_secret
+from seachange.server.tls import load_context
+
+_LISTEN = "127.0.0.1:5433"
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_PASSWORD_FILE = "password"
+_PASSWORD_BYTES = 18
+EXAMPLES = """examples:
+  SEACHANGE_PASSWORD=secret seachange serve --data shop
+  psql "postgresql://seachange:secret@127.0.0.1:5433/seachange"
+  seachange serve --data shop --listen 127.0.0.1:6000 --trust
+  seachange serve --data shop --listen 0.0.0.0:5433 --tls-cert server.crt --tls-key server.key
+  seachange serve --data shop --catalog postgresql://localhost/shop --node west-1
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_database_options(parser)
+    parser.add_argument("--listen", type=_address, default=_LISTEN, metavar="HOST:PORT", help=f"default: {_LISTEN}")
+    parser.add_argument("--node", metavar="NAME", help="the node's name (default: of host and process)")
+    parser.add_argument("--trust", action="store_true", help="ask for no password; only on a loopback address")
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="the certificate, in PEM, for encryption")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its key, if that is another file")
+    parser.add_argument("--connections", type=_positive, default=200, metavar="N", help="at most (default: 200)")
+    parser.add_argument(
+        "--grace", type=float, default=5.0, metavar="SECONDS", help="for transactions to finish at the end (default: 5)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    host, port = arguments.listen
+    if arguments.trust and host not in _LOOPBACK:
+        print("seachange serve: --trust is for a loopback address only, such as 127.0.0.1")
+        return 2
+    try:
+        tls = load_context(arguments.tls_cert, arguments.tls_key) if arguments.tls_cert is not None else None
+        node = open_node(arguments.data, arguments.catalog, arguments.node)
+        try:
+            doors = Doors({}, trust=True) if arguments.trust else _guarded(arguments.data, host, port)
+            options = Options(host, port, doors, tls, arguments.connections, arguments.grace)
+            asyncio.run(_serve(node, options))
+        finally:
+            node.close()
+    except Error as error:
+        report_error(error)
+        return 1
+    return 0
+
+
+async def _serve(node: Node, options: Options) -> None:
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    server = Server(node, options)
+    port = await server.start()
+    node.jobs.wake()
+    # What is there now stays: the collector need not look at it again, and its pauses are short.
+    gc.collect()
+    gc.freeze()
+    print(f"node {node.name} is ready on {options.host}:{port}", flush=True)
+    await ended.wait()
+    print(f"node {node.name} stops", flush=True)
+    await server.stop()
+    gc.unfreeze()
+
+
+def _guarded(data: Path, host: str, port: int) -> Doors:
+    password = os.environ.get("SEACHANGE_PASSWORD") or _kept_password(data, host, port)
+    return Doors({DEFAULT_ROLE: new_verifier(password, SYSTEM_ENTROPY)}, secret=new_secret())
+
+
+def _kept_password(data: Path, host: str, port: int) -> str:
+    """The one in the data folder; made, and shown once, if there is none."""
+    path = data / _PASSWORD_FILE
+    if path.exists():
+        return path.read_text(encoding="utf-8").strip()
+    password = SYSTEM_ENTROPY.token(_PASSWORD_BYTES).hex()
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(password + "\n")
+    shown = f"[{host}]" if ":" in host else host
+    print(f"postgresql://{DEFAULT_ROLE}:{quote(password)}@{shown}:{port}/{DEFAULT_DATABASE}", flush=True)
+    return password
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, separator, port = text.rpartition(":")
+    if not separator or not host or not port.isdecimal() or int(port) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text} is not HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return int(text)

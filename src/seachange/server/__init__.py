@@ -1,0 +1,1 @@
+"""PostgreSQL's protocol: the database for everything that speaks it."""

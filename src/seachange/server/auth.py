@@ -1,0 +1,122 @@
+"""SCRAM-SHA-256 (RFC 5802, RFC 7677): a client proves that it knows a password, and the server that it does too.
+
+**Invariant:** a user that does not exist is asked and refused like one that does: with a salt that is always the same
+for the name, after the same work.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+from seachange import errors
+from seachange.runtime.entropy import Entropy
+
+MECHANISM = "SCRAM-SHA-256"
+ITERATIONS = 4096
+_SALT_BYTES = 16
+_NONCE_BYTES = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """What is kept of a password."""
+
+    salt: bytes
+    iterations: int
+    stored_key: bytes
+    server_key: bytes
+
+
+def make_verifier(password: str, salt: bytes, iterations: int = ITERATIONS) -> Verifier:
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
+    client_key = _hmac(salted, b"Client Key")
+    return Verifier(salt, iterations, hashlib.sha256(client_key).digest(), _hmac(salted, b"Server Key"))
+
+
+def new_verifier(password: str, entropy: Entropy) -> Verifier:
+    return make_verifier(password, entropy.token(_SALT_BYTES))
+
+
+def mock_verifier(user: str, secret: bytes) -> Verifier:
+    """Of a user that there is not: no password fits."""
+    salt = _hmac(secret, user.encode())[:_SALT_BYTES]
+    return Verifier(salt, ITERATIONS, _hmac(secret, salt), _hmac(secret, salt + b"server"))
+
+
+class Scram:
+    """The server's side of one exchange."""
+
+    def __init__(self, user: str, verifier: Verifier, is_real: bool, entropy: Entropy) -> None:
+        self._user = user
+        self._verifier = verifier
+        self._is_real = is_real
+        self._own_nonce = base64.b64encode(entropy.token(_NONCE_BYTES)).decode()
+        self._first_bare = self._server_first = self._nonce = self._header = ""
+
+    def begin(self, data: bytes) -> bytes:
+        """The client's first message to the server's."""
+        text = _decode(data)
+        flag, _, rest = text.partition(",")
+        authorization, _, bare = rest.partition(",")
+        if flag.startswith("p="):
+            raise errors.ProtocolViolation(detail="channel binding was not offered")
+        if flag not in ("n", "y"):
+            raise _malformed()
+        fields = _fields(bare)
+        if "m" in fields or not fields.get("r"):
+            raise _malformed()
+        self._header = f"{flag},{authorization},"
+        self._first_bare = bare
+        self._nonce = fields["r"] + self._own_nonce
+        salt = base64.b64encode(self._verifier.salt).decode()
+        self._server_first = f"r={self._nonce},s={salt},i={self._verifier.iterations}"
+        return self._server_first.encode()
+
+    def finish(self, data: bytes) -> bytes:
+        """The client's proof to the server's; InvalidPassword."""
+        text = _decode(data)
+        without_proof, _, _ = text.rpartition(",p=")
+        fields = _fields(text)
+        try:
+            proof = base64.b64decode(fields.get("p", ""), validate=True)
+            header = base64.b64decode(fields.get("c", ""), validate=True)
+        except (binascii.Error, ValueError):
+            raise _malformed() from None
+        if header != self._header.encode() or len(proof) != hashlib.sha256().digest_size:
+            raise _malformed()
+        message = ",".join((self._first_bare, self._server_first, without_proof)).encode()
+        signature = _hmac(self._verifier.stored_key, message)
+        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        fits = hmac.compare_digest(hashlib.sha256(client_key).digest(), self._verifier.stored_key)
+        fits &= hmac.compare_digest(fields.get("r", "").encode(), self._nonce.encode())
+        if not fits or not self._is_real:
+            raise errors.InvalidPassword(user=self._user)
+        return b"v=" + base64.b64encode(_hmac(self._verifier.server_key, message))
+
+
+def _hmac(key: bytes, message: bytes) -> bytes:
+    return hmac.digest(key, message, "sha256")
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Letters and values; of a letter that comes twice, nothing is believed."""
+    parts = [part.partition("=") for part in text.split(",")]
+    fields = {name: value for name, sign, value in parts if sign}
+    if len(fields) != len(parts):
+        raise _malformed()
+    return fields
+
+
+def _decode(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise _malformed() from None
+
+
+def _malformed() -> errors.Error:
+    return errors.ProtocolViolation(detail="a malformed SCRAM message")

@@ -1,0 +1,249 @@
+"""One socket: bytes to messages on the loop, messages to a thread that works on them.
+
+**Invariant:** the loop never waits for a statement, and a thread only for its own client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol, cast
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.session import Session
+from seachange.engine.sessionstate import Status
+from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.server import messages as m
+from seachange.server.connection import Connection
+from seachange.server.inbox import Inbox
+from seachange.server.login import Doors, Login
+from seachange.server.outbox import Outbox
+from seachange.server.reports import error_report
+
+LOGIN_SECONDS = 30.0
+# So long a wrong password is answered later than a right one, for guessing to be slow.
+_REFUSAL_SECONDS = 0.2
+_SECRET_BYTES = 4
+
+
+class House(Protocol):
+    """What a client needs of its server."""
+
+    node: Node
+    doors: Doors
+    tls: ssl.SSLContext | None
+    is_stopping: bool
+
+    def welcome(self, client: Client) -> int:
+        """The number of the connection; TooManyConnections."""
+
+    def leave(self, client: Client) -> None: ...
+
+    def run(self, work: Callable[[], None]) -> None:
+        """On a thread, without waiting."""
+
+    def cancel(self, request: m.Cancel) -> None: ...
+
+    def cut(self, client: Client) -> None:
+        """Ends what runs for a client, without waiting."""
+
+
+class Client(asyncio.Protocol):
+    def __init__(self, house: House, loop: asyncio.AbstractEventLoop) -> None:
+        self._house = house
+        self._loop = loop
+        self._frames = m.FrameReader()
+        self._login = Login(house.doors, SYSTEM_ENTROPY)
+        self._inbox = Inbox(self._resume)
+        self._connection: Connection | None = None
+        self._is_secure = False
+        self._is_upgrading = False
+        self._is_refused = False
+        self._is_handed_over = False
+        self._number = 0
+        self._secret = SYSTEM_ENTROPY.token(_SECRET_BYTES)
+        self._task: asyncio.Task[None] | None = None
+
+    # On the loop.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._outbox = Outbox(self._loop, self._transport)
+        self._timer = self._loop.call_later(LOGIN_SECONDS, self._transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_refused or self._is_upgrading:
+            return
+        self._frames.feed(data)
+        try:
+            self._receive()
+        except errors.Error as error:
+            self._refuse(error)
+
+    def _receive(self) -> None:
+        taken: list[m.Frame] = []
+        while not self._is_upgrading and not self._is_refused and (frame := self._frames.next()) is not None:
+            if self._is_handed_over:
+                taken.append(frame)
+            elif not self._frames.is_started:
+                self._start(frame)
+            else:
+                self._answer(self._login.answer(frame))
+        if taken and self._inbox.put(taken):
+            self._house.run(self._work)
+        if self._inbox.is_full:
+            self._transport.pause_reading()
+
+    def _start(self, frame: m.Frame) -> None:
+        startup = m.read_startup(frame.body)
+        match (startup.major, startup.minor):
+            case m.SSL_REQUEST:
+                self._upgrade()
+            case m.GSS_REQUEST:
+                self._transport.write(m.SSL_REFUSED)
+            case m.CANCEL_REQUEST:
+                self._house.cancel(m.read_cancel(startup.rest))
+                self._transport.close()
+            case _:
+                self._frames.is_started = True
+                if self._house.is_stopping:
+                    raise errors.ServerStops()
+                self._number = self._house.welcome(self)
+                self._answer(self._login.start(startup))
+
+    def _upgrade(self) -> None:
+        if self._is_secure or self._house.tls is None:
+            self._transport.write(m.SSL_REFUSED)
+            return
+        if self._frames.pending_bytes:
+            # Whoever put it there could not read what is encrypted, but would be heard as if.
+            raise errors.ProtocolViolation(detail="unencrypted data behind the request for encryption")
+        self._is_upgrading = True
+        self._transport.write(m.SSL_ACCEPTED)
+        self._task = self._loop.create_task(self._secure(self._house.tls))
+
+    async def _secure(self, context: ssl.SSLContext) -> None:
+        try:
+            secure = await self._loop.start_tls(
+                self._transport, self, context, server_side=True, ssl_handshake_timeout=LOGIN_SECONDS
+            )
+        except (OSError, ssl.SSLError):
+            self._transport.abort()
+            return
+        if secure is None:
+            return
+        self._transport = secure
+        self._outbox = Outbox(self._loop, self._transport)
+        self._is_secure, self._is_upgrading = True, False
+
+    def _answer(self, data: bytes) -> None:
+        self._transport.write(data)
+        if self._login.is_done:
+            self._timer.cancel()
+            self._frames.bytes_max = m.MESSAGE_BYTES_MAX
+            self._is_handed_over = True
+            self._inbox.occupy()
+            self._house.run(self._open)
+
+    def _refuse(self, error: errors.Error) -> None:
+        """The client did what nobody may, or may not come in: it is told, and its connection ends."""
+        self._is_refused = True
+        delay = _REFUSAL_SECONDS if isinstance(error, errors.InvalidPassword) else 0
+        self._loop.call_later(delay, self._say_last, error_report(error, "FATAL"))
+
+    def _say_last(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(data)
+            self._transport.close()
+
+    def pause_writing(self) -> None:
+        self._outbox.set_writable(False)
+
+    def resume_writing(self) -> None:
+        self._outbox.set_writable(True)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        self._timer.cancel()
+        self._outbox.lose()
+        if not self._is_handed_over:
+            self._house.leave(self)
+            return
+        # A statement whose client has gone is ended; its session is closed by a thread.
+        self._house.cut(self)
+        if self._inbox.end():
+            self._house.run(self._work)
+
+    def _resume(self) -> None:
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._transport.resume_reading)
+
+    def matches(self, secret: bytes) -> bool:
+        return hmac.compare_digest(secret, self._secret)
+
+    def cancel(self) -> None:
+        if self._connection is not None:
+            self._connection.cancel()
+
+    def stop(self, at_once: bool) -> None:
+        """The server is to end: a client that has nothing under way is told so now, others when it is done, and
+        `at_once` nevertheless."""
+        if not self._is_handed_over:
+            self._transport.abort()
+        elif at_once:
+            if self._inbox.end():
+                self._house.run(self._work)
+            self._house.cut(self)
+        elif self._inbox.occupy():
+            self._house.run(self._work)
+
+    # On a thread.
+
+    def _open(self) -> None:
+        try:
+            session = Session(self._house.node, self._login.user, self._login.database)
+        except errors.Error as error:
+            self._part(error)
+            return
+        self._connection = Connection(session, self._inbox, self._outbox)
+        try:
+            self._connection.begin(self._login.settings, m.backend_key(self._number, self._secret))
+        except errors.Error as error:
+            self._part(error)
+            return
+        self._work()
+
+    def _work(self) -> None:
+        connection = self._connection
+        assert connection is not None
+        try:
+            while connection.work():
+                if not self._house.is_stopping or connection.session.status is not Status.IDLE:
+                    return
+                # Nothing is under way, and nothing new is begun: the client hears of it as if it had asked.
+                if not self._inbox.occupy():
+                    return
+                break
+            self._part(errors.ServerStops() if self._house.is_stopping else None)
+        except BaseException:
+            self._part(None)
+            raise
+
+    def _part(self, error: errors.Error | None) -> None:
+        """The session ends, and then the connection."""
+        try:
+            if self._connection is not None:
+                self._connection.session.close()
+        finally:
+            with suppress(errors.Error, RuntimeError):
+                if error is not None:
+                    self._outbox.send(error_report(error, "FATAL"))
+                self._outbox.close()
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._house.leave, self)

@@ -1,0 +1,339 @@
+"""One client's conversation after its log-in: messages to calls of its session, results to messages.
+
+Runs on a thread while there is something to do, and knows no socket.
+
+**Invariant:** every Query and every Sync is answered by exactly one ReadyForQuery; after an error in the extended
+protocol everything up to the next Sync is skipped.
+**Invariant:** statements between two Syncs are one transaction, as in PostgreSQL, unless there is just one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from seachange import errors
+from seachange.engine.control import is_control
+from seachange.engine.session import Session
+from seachange.engine.sessionstate import Status
+from seachange.engine.statements import NamedStatement
+from seachange.model.statements import Begin
+from seachange.model.timezone import in_zone
+from seachange.model.types import TEXT, SqlType
+from seachange.server import messages as m
+from seachange.server.inbox import Inbox
+from seachange.server.outbox import Outbox
+from seachange.server.portals import Portal, Portals, Statement, Statements
+from seachange.server.reports import error_report, notice_report
+from seachange.server.rows import describe_rows, encode_rows
+from seachange.server.values import TYPE_BY_OID, decode
+from seachange.sql.describe import gives_rows
+from seachange.sql.execute import Prepared, prepare
+from seachange.sql.result import Result, ResultColumn
+from seachange.sql.settings import is_of_node
+
+_LOG = logging.getLogger(__name__)
+_STATUS = {Status.IDLE: b"I", Status.OPEN: b"T", Status.FAILED: b"E"}
+# What clients are told of when it changes, under the names that they know it by.
+REPORTED = {
+    "application_name": "application_name",
+    "client_encoding": "client_encoding",
+    "datestyle": "DateStyle",
+    "integer_datetimes": "integer_datetimes",
+    "intervalstyle": "IntervalStyle",
+    "is_superuser": "is_superuser",
+    "server_encoding": "server_encoding",
+    "server_version": "server_version",
+    "standard_conforming_strings": "standard_conforming_strings",
+    "timezone": "TimeZone",
+}
+
+
+class Connection:
+    def __init__(self, session: Session, inbox: Inbox, outbox: Outbox) -> None:
+        self.session = session
+        self._inbox = inbox
+        self._out = outbox
+        self._statements = Statements(session.prepared)
+        self._portals = Portals()
+        self._told: dict[str, str] = {}
+        self._skips = False
+        # A transaction that the client did not ask for, around the statements up to the next Sync.
+        self._is_implicit = False
+        self._is_running = False
+        self._handlers: dict[bytes, Callable[[bytes], None]] = {
+            b"Q": self._query,
+            b"P": self._parse,
+            b"B": self._bind,
+            b"D": self._describe,
+            b"E": self._execute,
+            b"C": self._close,
+            b"H": self._flush,
+            b"S": self._sync,
+            # What is left of a COPY that has failed.
+            b"d": self._ignore,
+            b"c": self._ignore,
+            b"f": self._ignore,
+        }
+
+    def begin(self, settings: Mapping[str, str], key: bytes) -> None:
+        """`settings` are those of the start-up packet, `key` is what a request to cancel must show."""
+        for name, value in settings.items():
+            if is_of_node(name):
+                raise errors.SettingOfNode(name=name)
+            self.session.settings.set(name, value)
+        self._tell_settings()
+        self._out.send(key)
+        self._ready()
+
+    def cancel(self) -> None:
+        """From another thread: ends the statement that runs now."""
+        if self._is_running:
+            self.session.interrupt()
+            self._inbox.cut()
+
+    def work(self) -> bool:
+        """What has been received; False when the client has taken leave."""
+        while (frame := self._inbox.take()) is not None:
+            if frame.kind == b"X":
+                return False
+            self._handle(frame)
+        return True
+
+    def _handle(self, frame: m.Frame) -> None:
+        if self._skips and frame.kind != b"S":
+            return
+        try:
+            handler = self._handlers.get(frame.kind)
+            if handler is None:
+                raise errors.ProtocolViolation(detail=f"a message of kind {frame.kind!r}")
+            handler(frame.body)
+        except errors.Error as error:
+            self._fail(frame, error)
+        except RecursionError:
+            self._fail(frame, errors.StatementTooComplex())
+        except Exception as problem:  # noqa: BLE001 - the outer edge: one client's misfortune is nobody else's
+            _LOG.exception("a message of kind %r failed", frame.kind)
+            self._fail(frame, errors.Bug(detail=f"{type(problem).__name__}: {problem}"))
+
+    def _fail(self, frame: m.Frame, error: errors.Error) -> None:
+        if self._out.is_gone:
+            return
+        self._end_implicit(commit=False)
+        self._send_notices()
+        self._out.send(error_report(error))
+        if frame.kind in (b"Q", b"S"):
+            self._ready()
+        else:
+            self._skips = True
+            self._out.flush()
+
+    # Simple queries.
+
+    def _query(self, body: bytes) -> None:
+        text = m.read_text(body)
+        self._end_implicit(commit=True)
+        self._portals.remove("")
+        prepared = prepare(text)
+        if not prepared:
+            self._out.send(m.EMPTY_QUERY)
+        elif len(prepared) > 1 and self.session.status is Status.IDLE and not any(map(_stands_alone, prepared)):
+            for result in self._run(lambda: self.session.execute_all(text)):
+                self._send_result(result)
+        else:
+            for statement in prepared:
+                self._run_simple(statement)
+        self._ready()
+
+    def _run_simple(self, prepared: Prepared) -> None:
+        self._send_result(self._run(lambda: self.session.execute_prepared(prepared, ())))
+
+    def _send_result(self, result: Result) -> None:
+        self._send_notices()
+        if result.columns is not None:
+            self._out.send(describe_rows(result.columns, ()))
+            for row in encode_rows(result.columns, (), result.rows):
+                self._out.send(row)
+        self._out.send(m.command_complete(result.tag))
+
+    def _run(self, work: Callable[[], Any]) -> Any:
+        self._inbox.mend()
+        self._is_running = True
+        try:
+            return work()
+        finally:
+            self._is_running = False
+
+    # The extended protocol.
+
+    def _parse(self, body: bytes) -> None:
+        parse = m.read_parse(body)
+        prepared = prepare(parse.text)
+        if len(prepared) > 1:
+            raise errors.SyntaxProblem(detail="a prepared statement is one command")
+        named = NamedStatement(prepared[0], ()) if prepared else None
+        self._statements.add(parse.name, Statement(named, parse.oids))
+        self._out.send(m.PARSE_COMPLETE)
+
+    def _bind(self, body: bytes) -> None:
+        bind = m.read_bind(body)
+        statement = self._statements.get(bind.statement)
+        types = self._types(statement, len(bind.values))
+        with in_zone(self.session.settings.get("timezone")):
+            values = [decode(*each) for each in zip(types, bind.formats, bind.values, strict=True)]
+        self._portals.add(bind.portal, Portal(statement, values, bind.result_formats))
+        self._out.send(m.BIND_COMPLETE)
+
+    def _types(self, statement: Statement, count: int) -> Sequence[SqlType | None]:
+        """Those that the client gave, or else those that follow from the text."""
+        given = [TYPE_BY_OID.get(oid) for oid in statement.oids[:count]]
+        given += [None] * (count - len(given))
+        if None in given and statement.types is None and statement.prepared is not None:
+            prepared = statement.prepared
+            statement.types = self._run(lambda: self.session.describe(prepared, given, rows=False)).types
+        found = statement.types or ()
+        return [type_ or (found[i] if i < len(found) else None) for i, type_ in enumerate(given)]
+
+    def _describe(self, body: bytes) -> None:
+        named = m.read_named(body)
+        if named.kind == "S":
+            statement = self._statements.get(named.name)
+            columns = self._describe_statement(statement)
+            types = statement.types or ()
+            oids = [oid or _oid(types, i) for i, oid in enumerate(statement.oids)]
+            oids += [_oid(types, i) for i in range(len(oids), len(types))]
+            self._out.send(m.parameter_description(oids))
+            self._send_columns(columns, ())
+            return
+        portal = self._portals.get(named.name)
+        prepared = portal.statement.prepared
+        if prepared is None or not gives_rows(prepared):
+            self._out.send(m.NO_DATA)
+            return
+        if portal.result is None and self._is_run_next(named.name):
+            # What is run anyway says itself what it gives.
+            self._run_portal(portal, self._inbox.ahead(2)[1].kind)
+        columns = portal.result.columns if portal.result is not None else self._describe_statement(portal.statement)
+        self._send_columns(columns, portal.formats)
+
+    def _is_run_next(self, portal: str) -> bool:
+        ahead = self._inbox.ahead(2)
+        return len(ahead) == 2 and ahead[0].kind == b"E" and m.read_execute(ahead[0].body).portal == portal
+
+    def _describe_statement(self, statement: Statement) -> tuple[ResultColumn, ...] | None:
+        prepared = statement.prepared
+        if not statement.is_described and prepared is not None:
+            given = [TYPE_BY_OID.get(oid) for oid in statement.oids]
+            found = self._run(lambda: self.session.describe(prepared, given))
+            statement.types, statement.columns, statement.is_described = found.types, found.columns, True
+        return statement.columns
+
+    def _send_columns(self, columns: tuple[ResultColumn, ...] | None, formats: Sequence[int]) -> None:
+        self._out.send(m.NO_DATA if columns is None else describe_rows(columns, formats))
+
+    def _execute(self, body: bytes) -> None:
+        execute = m.read_execute(body)
+        portal = self._portals.get(execute.portal)
+        if portal.statement.prepared is None:
+            self._out.send(m.EMPTY_QUERY)
+            return
+        if portal.result is None:
+            self._run_portal(portal, *(frame.kind for frame in self._inbox.ahead(1)))
+        self._send_portal(portal, execute.rows_max)
+
+    def _run_portal(self, portal: Portal, follower: bytes = b"") -> None:
+        """`follower` is the message behind the Execute."""
+        prepared = portal.statement.prepared
+        assert prepared is not None
+        if isinstance(prepared.parsed, Begin) and self._is_implicit:
+            # The client's own from now on.
+            self._is_implicit = False
+            before = len(self.session.notices)
+            portal.result = self._run(lambda: self.session.execute_prepared(prepared, portal.values))
+            del self.session.notices[before:]
+            return
+        if self.session.status is Status.IDLE and follower != b"S" and not _stands_alone(prepared):
+            self.session.begin()
+            self._is_implicit = True
+        portal.result = self._run(lambda: self.session.execute_prepared(prepared, portal.values))
+        if self.session.status is Status.IDLE:
+            self._is_implicit = False
+
+    def _send_portal(self, portal: Portal, rows_max: int) -> None:
+        result = portal.result
+        assert result is not None
+        self._send_notices()
+        if result.columns is None:
+            self._out.send(m.command_complete(result.tag))
+            return
+        first = portal.position
+        rows = result.rows[first : first + rows_max] if rows_max else result.rows[first:]
+        for row in encode_rows(result.columns, portal.formats, rows):
+            self._out.send(row)
+        portal.position = first + len(rows)
+        if rows_max and portal.position < len(result.rows):
+            self._out.send(m.PORTAL_SUSPENDED)
+            return
+        is_part = first > 0 and result.tag.startswith("SELECT ")
+        self._out.send(m.command_complete(f"SELECT {len(rows)}" if is_part else result.tag))
+
+    def _close(self, body: bytes) -> None:
+        named = m.read_named(body)
+        if named.kind == "S":
+            self._statements.remove(named.name)
+        else:
+            self._portals.remove(named.name)
+        self._out.send(m.CLOSE_COMPLETE)
+
+    def _flush(self, body: bytes) -> None:
+        self._out.flush()
+
+    def _ignore(self, body: bytes) -> None:
+        pass
+
+    def _sync(self, body: bytes) -> None:
+        self._skips = False
+        self._end_implicit(commit=True)
+        self._ready()
+
+    # The end of a round.
+
+    def _end_implicit(self, commit: bool) -> None:
+        if not self._is_implicit:
+            return
+        self._is_implicit = False
+        if commit:
+            self._run(self.session.commit)
+        else:
+            self.session.rollback()
+
+    def _ready(self) -> None:
+        if self.session.status is Status.IDLE:
+            self._portals.clear()
+        self._send_notices()
+        self._tell_settings()
+        self._out.send(m.ready(_STATUS[self.session.status]))
+        self._out.flush()
+
+    def _send_notices(self) -> None:
+        for notice in self.session.notices:
+            self._out.send(notice_report(notice))
+        self.session.notices.clear()
+
+    def _tell_settings(self) -> None:
+        for name, shown in REPORTED.items():
+            value = self.session.settings.get(name)
+            if self._told.get(name) != value:
+                self._told[name] = value
+                self._out.send(m.parameter_status(shown, value))
+
+
+def _stands_alone(prepared: Prepared) -> bool:
+    """Whether a statement is never made part of a transaction that nobody asked for."""
+    return is_control(prepared.parsed)
+
+
+def _oid(types: Sequence[SqlType | None], position: int) -> int:
+    found = types[position] if position < len(types) else None
+    return (found or TEXT).oid

@@ -1,0 +1,115 @@
+"""What a connection has received and not yet worked on, between the loop that reads and the thread that works.
+
+**Invariant:** at most one thread works on a connection: whoever puts a message there starts one only if none is at
+work, and the one that finds nothing to do stops being at work under the same lock.
+**Invariant:** what has not been worked on is bounded: above `BYTES_MAX` no more is read from the client.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from seachange import errors
+from seachange.server.messages import Frame
+
+BYTES_MAX = 1 << 20
+TERMINATE = Frame(b"X", b"")
+_EXECUTE = b"E"
+
+
+class Inbox:
+    def __init__(self, resume: Callable[[], None]) -> None:
+        """`resume` is called, by any thread, when reading can go on."""
+        self._resume = resume
+        self._frames: deque[Frame] = deque()
+        self._bytes = 0
+        self._changed = threading.Condition()
+        self._is_busy = False
+        self._is_ended = False
+        self._is_cut = False
+
+    def put(self, frames: Iterable[Frame]) -> bool:
+        """Whether somebody has to be set to work."""
+        with self._changed:
+            for frame in frames:
+                self._frames.append(frame)
+                self._bytes += len(frame.body)
+            return self._begin()
+
+    def occupy(self) -> bool:
+        """Takes the place of the one at work, if it is free."""
+        with self._changed:
+            if self._is_busy:
+                return False
+            self._is_busy = True
+            return True
+
+    def end(self) -> bool:
+        """The client has gone: nothing of what it sent is begun any more."""
+        with self._changed:
+            self._frames.clear()
+            self._frames.append(TERMINATE)
+            self._bytes = 0
+            self._is_ended = True
+            return self._begin()
+
+    def _begin(self) -> bool:
+        self._changed.notify_all()
+        if self._is_busy or not self._is_ready():
+            return False
+        self._is_busy = True
+        return True
+
+    def _is_ready(self) -> bool:
+        """An Execute is begun when it is known what follows it: alone before a Sync it is a transaction of its own,
+        and nobody waits for its answer before there was a Sync or a Flush."""
+        return bool(self._frames) and (len(self._frames) > 1 or self._frames[0].kind != _EXECUTE)
+
+    @property
+    def is_full(self) -> bool:
+        return self._bytes > BYTES_MAX
+
+    def take(self) -> Frame | None:
+        """None: there is nothing to do, and the caller is no longer at work."""
+        with self._changed:
+            if not self._is_ready():
+                self._is_busy = False
+                return None
+            return self._pop()
+
+    def wait(self) -> Frame:
+        """The next message, whenever it comes."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._frames or self._is_cut)
+            if self._is_cut:
+                raise errors.QueryCanceled(reason="user request")
+            return self._pop()
+
+    def _pop(self) -> Frame:
+        was_full = self.is_full
+        frame = self._frames.popleft()
+        self._bytes -= len(frame.body)
+        if was_full and not self.is_full:
+            self._resume()
+        return frame
+
+    def ahead(self, count: int) -> tuple[Frame, ...]:
+        """The next ones, as far as they are there."""
+        with self._changed:
+            return tuple(self._frames[i] for i in range(min(count, len(self._frames))))
+
+    def cut(self) -> None:
+        """Ends a wait for messages, as a request to cancel does."""
+        with self._changed:
+            self._is_cut = True
+            self._changed.notify_all()
+
+    def mend(self) -> None:
+        with self._changed:
+            self._is_cut = False
+
+    @property
+    def is_ended(self) -> bool:
+        return self._is_ended

@@ -1,0 +1,95 @@
+"""The part of a conversation before a session: who the client is, as pure steps from packets to answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from seachange import errors
+from seachange.model.objects import DEFAULT_DATABASE
+from seachange.runtime.entropy import Entropy
+from seachange.server import messages as m
+from seachange.server.auth import MECHANISM, Scram, Verifier, mock_verifier
+
+_OPTION = re.compile(r"(?:-c\s*|--)([A-Za-z_.]+)=((?:\\.|\S)*)\s*")
+# What a start-up packet says beside settings.
+_ABOUT = frozenset({"user", "database", "options", "replication"})
+_IGNORED = frozenset({"client_encoding"})
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Who may come in: users with their passwords, or everybody where `trust` says so."""
+
+    verifiers: Mapping[str, Verifier]
+    trust: bool = False
+    # Makes the salts of users that there are not.
+    secret: bytes = b""
+
+
+@dataclass(slots=True)
+class Login:
+    doors: Doors
+    entropy: Entropy
+    user: str = ""
+    database: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+    is_done: bool = False
+    _scram: Scram | None = None
+    _is_begun: bool = False
+
+    def start(self, startup: m.Startup) -> bytes:
+        if startup.major != m.PROTOCOL_MAJOR:
+            raise errors.UnknownProtocol(version=f"{startup.major}.{startup.minor}")
+        parameters = startup.parameters
+        self.user = parameters.get("user", "")
+        if not self.user:
+            raise errors.InvalidAuthorization(detail="no PostgreSQL user name specified in startup packet")
+        if parameters.get("replication", "false") not in ("false", "off", "no", "0"):
+            raise errors.FeatureNotSupported(feature="a replication connection", instead="")
+        self.database = parameters.get("database") or self.user
+        if self.database != DEFAULT_DATABASE and not parameters.get("database"):
+            self.database = DEFAULT_DATABASE
+        unknown = [name for name in parameters if name.startswith("_pq_.")]
+        self.settings = read_options(parameters.get("options", "")) | {
+            name.lower(): value for name, value in parameters.items() if name not in _ABOUT and name not in unknown
+        }
+        answer = m.negotiate(0, unknown) if startup.minor or unknown else b""
+        if self.doors.trust:
+            self.is_done = True
+            return answer + m.AUTHENTICATED
+        verifier = self.doors.verifiers.get(self.user)
+        is_real = verifier is not None
+        self._scram = Scram(self.user, verifier or mock_verifier(self.user, self.doors.secret), is_real, self.entropy)
+        return answer + m.sasl_start([MECHANISM])
+
+    def answer(self, frame: m.Frame) -> bytes:
+        if frame.kind != b"p" or self._scram is None:
+            raise errors.ProtocolViolation(detail=f"a message of kind {frame.kind!r} before the log-in")
+        if not self._is_begun:
+            self._is_begun = True
+            first = m.read_sasl_start(frame.body)
+            if first.mechanism != MECHANISM or first.data is None:
+                raise errors.ProtocolViolation(detail=f"{MECHANISM} is the only mechanism")
+            return m.sasl_continue(self._scram.begin(first.data))
+        last = m.sasl_final(self._scram.finish(frame.body))
+        self.is_done = True
+        return last + m.AUTHENTICATED
+
+
+def read_options(text: str) -> dict[str, str]:
+    """
+    >>> read_options("-c statement_timeout=5s --search_path=a,b")
+    {'statement_timeout': '5s', 'search_path': 'a,b'}
+    """
+    found: dict[str, str] = {}
+    position = 0
+    text = text.strip()
+    while position < len(text):
+        match = _OPTION.match(text, position)
+        if match is None:
+            raise errors.InvalidSetting(name="options", value=text)
+        found[match.group(1).lower()] = re.sub(r"\\(.)", r"\1", match.group(2))
+        position = match.end()
+    return found

@@ -1,0 +1,359 @@
+"""The messages of PostgreSQL's protocol 3.0: frames taken out of a stream, their contents read, answers built.
+
+**Invariant:** no length that a client sends is believed beyond its limit, and nothing is read beyond a message's end.
+Whatever the bytes are, reading them ends with a value or with a ProtocolViolation.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from seachange import errors
+
+PROTOCOL_MAJOR = 3
+SSL_REQUEST = (1234, 5679)
+GSS_REQUEST = (1234, 5680)
+CANCEL_REQUEST = (1234, 5678)
+
+STARTUP_BYTES_MAX = 10_000
+# Before its password was checked a client has no reason to send much.
+LOGIN_BYTES_MAX = 65_536
+MESSAGE_BYTES_MAX = 256 << 20
+
+_INT16, _INT32, _UINT32 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">I")
+_NULL = b"\xff\xff\xff\xff"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A message as it came: `kind` is its letter, empty for the packets before the log-in."""
+
+    kind: bytes
+    body: bytes
+
+
+class FrameReader:
+    """Cuts a stream into messages; the first one has no letter."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self.is_started = False
+        self.bytes_max = LOGIN_BYTES_MAX
+
+    @property
+    def pending_bytes(self) -> int:
+        return len(self._data)
+
+    def feed(self, data: bytes) -> None:
+        self._data += data
+
+    def next(self) -> Frame | None:
+        head = 5 if self.is_started else 4
+        if len(self._data) < head:
+            return None
+        (length,) = _INT32.unpack_from(self._data, head - 4)
+        limit = self.bytes_max if self.is_started else STARTUP_BYTES_MAX
+        if not 4 <= length <= limit:
+            raise errors.ProtocolViolation(detail=f"a message of {length} bytes, where 4 to {limit} are possible")
+        end = head - 4 + length
+        if len(self._data) < end:
+            return None
+        frame = Frame(bytes(self._data[: head - 4]), bytes(self._data[head:end]))
+        del self._data[:end]
+        return frame
+
+
+class Body:
+    """Reads the fields of a message in order."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position = 0
+
+    def take(self, size: int) -> bytes:
+        end = self._position + size
+        if size < 0 or end > len(self._data):
+            raise errors.ProtocolViolation(detail="a message ends before its last field")
+        taken = self._data[self._position : end]
+        self._position = end
+        return taken
+
+    def int16(self) -> int:
+        return int(_INT16.unpack(self.take(2))[0])
+
+    def count(self) -> int:
+        """A number of things, of which there may be more than a signed one counts."""
+        return int.from_bytes(self.take(2), "big")
+
+    def int32(self) -> int:
+        return int(_INT32.unpack(self.take(4))[0])
+
+    def uint32(self) -> int:
+        return int(_UINT32.unpack(self.take(4))[0])
+
+    def text(self) -> str:
+        end = self._data.find(b"\0", self._position)
+        if end < 0:
+            raise errors.ProtocolViolation(detail="a text without an end")
+        found = decode_text(self.take(end - self._position))
+        self._position = end + 1
+        return found
+
+    def value(self) -> bytes | None:
+        size = self.int32()
+        return None if size == -1 else self.take(size)
+
+    def rest(self) -> bytes:
+        return self.take(len(self._data) - self._position)
+
+    def end(self) -> None:
+        if self._position != len(self._data):
+            raise errors.ProtocolViolation(detail="a message goes on behind its last field")
+
+
+def decode_text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as problem:
+        raise errors.InvalidByteSequence(bytes=data[problem.start : problem.start + 4].hex(" ")) from None
+
+
+# What clients send.
+
+
+@dataclass(frozen=True, slots=True)
+class Startup:
+    major: int
+    minor: int
+    parameters: dict[str, str]
+    # For the requests that only look like one.
+    rest: bytes = b""
+
+
+def read_startup(body: bytes) -> Startup:
+    reader = Body(body)
+    major, minor = reader.count(), reader.count()
+    if major != PROTOCOL_MAJOR:
+        return Startup(major, minor, {}, reader.rest())
+    parameters: dict[str, str] = {}
+    while name := reader.text():
+        parameters[name] = reader.text()
+    reader.end()
+    return Startup(major, minor, parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    process: int
+    secret: bytes
+
+
+def read_cancel(rest: bytes) -> Cancel:
+    reader = Body(rest)
+    process = reader.int32()
+    return Cancel(process, reader.rest())
+
+
+@dataclass(frozen=True, slots=True)
+class Parse:
+    name: str
+    text: str
+    oids: tuple[int, ...]
+
+
+def read_parse(body: bytes) -> Parse:
+    reader = Body(body)
+    name, text = reader.text(), reader.text()
+    oids = tuple(reader.uint32() for _ in range(reader.count()))
+    reader.end()
+    return Parse(name, text, oids)
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    portal: str
+    statement: str
+    formats: tuple[int, ...]
+    values: tuple[bytes | None, ...]
+    result_formats: tuple[int, ...]
+
+
+def read_bind(body: bytes) -> Bind:
+    reader = Body(body)
+    portal, statement = reader.text(), reader.text()
+    formats = tuple(reader.int16() for _ in range(reader.count()))
+    values = tuple(reader.value() for _ in range(reader.count()))
+    result_formats = tuple(reader.int16() for _ in range(reader.count()))
+    reader.end()
+    return Bind(portal, statement, spread_formats(formats, len(values)), values, result_formats)
+
+
+def spread_formats(formats: Sequence[int], count: int) -> tuple[int, ...]:
+    """None given: all are text; one: it is that of all."""
+    if not formats:
+        formats = (0,) * count
+    elif len(formats) == 1:
+        formats = (formats[0],) * count
+    if len(formats) != count:
+        raise errors.ProtocolViolation(detail=f"{len(formats)} formats for {count} values")
+    if any(form not in (0, 1) for form in formats):
+        raise errors.InvalidParameterValue(detail="a format is 0 for text or 1 for binary")
+    return tuple(formats)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What Describe and Close are about: a statement (S) or a portal (P)."""
+
+    kind: str
+    name: str
+
+
+def read_named(body: bytes) -> Named:
+    reader = Body(body)
+    kind, name = reader.take(1), reader.text()
+    reader.end()
+    if kind not in (b"S", b"P"):
+        raise errors.ProtocolViolation(detail=f"{kind!r} is neither a statement nor a portal")
+    return Named(kind.decode(), name)
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    portal: str
+    rows_max: int
+
+
+def read_execute(body: bytes) -> Execute:
+    reader = Body(body)
+    portal, rows_max = reader.text(), reader.int32()
+    reader.end()
+    return Execute(portal, max(rows_max, 0))
+
+
+def read_text(body: bytes) -> str:
+    reader = Body(body)
+    text = reader.text()
+    reader.end()
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class SaslStart:
+    mechanism: str
+    data: bytes | None
+
+
+def read_sasl_start(body: bytes) -> SaslStart:
+    reader = Body(body)
+    mechanism, data = reader.text(), reader.value()
+    reader.end()
+    return SaslStart(mechanism, data)
+
+
+# What the server answers.
+
+
+def message(kind: bytes, body: bytes = b"") -> bytes:
+    return kind + _INT32.pack(len(body) + 4) + body
+
+
+def _text(value: str) -> bytes:
+    return value.encode("utf-8", "replace").replace(b"\0", b"") + b"\0"
+
+
+AUTHENTICATED = message(b"R", _INT32.pack(0))
+PARSE_COMPLETE = message(b"1")
+BIND_COMPLETE = message(b"2")
+CLOSE_COMPLETE = message(b"3")
+NO_DATA = message(b"n")
+PORTAL_SUSPENDED = message(b"s")
+EMPTY_QUERY = message(b"I")
+COPY_DONE = message(b"c")
+SSL_ACCEPTED, SSL_REFUSED = b"S", b"N"
+
+_SASL_START, _SASL_CONTINUE, _SASL_FINAL = 10, 11, 12
+
+
+def sasl_start(mechanisms: Iterable[str]) -> bytes:
+    return message(b"R", _INT32.pack(_SASL_START) + b"".join(map(_text, mechanisms)) + b"\0")
+
+
+def sasl_continue(data: bytes) -> bytes:
+    return message(b"R", _INT32.pack(_SASL_CONTINUE) + data)
+
+
+def sasl_final(data: bytes) -> bytes:
+    return message(b"R", _INT32.pack(_SASL_FINAL) + data)
+
+
+def negotiate(minor: int, unknown: Sequence[str]) -> bytes:
+    return message(b"v", _INT32.pack(minor) + _INT32.pack(len(unknown)) + b"".join(map(_text, unknown)))
+
+
+def parameter_status(name: str, value: str) -> bytes:
+    return message(b"S", _text(name) + _text(value))
+
+
+def backend_key(process: int, secret: bytes) -> bytes:
+    return message(b"K", _INT32.pack(process) + secret)
+
+
+def ready(status: bytes) -> bytes:
+    return message(b"Z", status)
+
+
+def command_complete(tag: str) -> bytes:
+    return message(b"C", _text(tag))
+
+
+def report(kind: bytes, fields: Iterable[tuple[str, str]]) -> bytes:
+    """An error (E) or a notice (N)."""
+    return message(kind, b"".join(code.encode() + _text(value) for code, value in fields) + b"\0")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a row description; `width` is -1 where it varies."""
+
+    name: str
+    oid: int
+    width: int
+    modifier: int
+    format: int
+
+
+_FIELD = struct.Struct(">IhIhih")
+
+
+def row_description(fields: Sequence[Field]) -> bytes:
+    parts = [_INT16.pack(len(fields))]
+    for field in fields:
+        parts += (_text(field.name), _FIELD.pack(0, 0, field.oid, field.width, field.modifier, field.format))
+    return message(b"T", b"".join(parts))
+
+
+def parameter_description(oids: Sequence[int]) -> bytes:
+    return message(b"t", len(oids).to_bytes(2, "big") + b"".join(map(_UINT32.pack, oids)))
+
+
+def data_row(values: Sequence[bytes | None]) -> bytes:
+    parts = [_INT16.pack(len(values))]
+    pack = _INT32.pack
+    for value in values:
+        if value is None:
+            parts.append(_NULL)
+        else:
+            parts += (pack(len(value)), value)
+    return message(b"D", b"".join(parts))
+
+
+def copy_response(kind: bytes, columns: int) -> bytes:
+    """COPY in (G) or out (H) begins, in one of the text formats."""
+    return message(kind, b"\0" + _INT16.pack(columns) + _INT16.pack(0) * columns)
+
+
+def copy_data(data: bytes) -> bytes:
+    return message(b"d", data)

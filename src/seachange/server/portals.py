@@ -1,0 +1,99 @@
+"""The prepared statements and portals of a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from seachange import errors
+from seachange.engine.statements import NamedStatement, NamedStatements
+from seachange.model.types import SqlType
+from seachange.sql.execute import Prepared
+from seachange.sql.result import Result, ResultColumn
+
+# Of statements, and of portals, of one connection.
+_COUNT_MAX = 10_000
+
+
+@dataclass(slots=True)
+class Statement:
+    """`named` None: an empty text. `oids` are the types that the client gave its parameters, 0 where it did not; what
+    the server has found out is kept in `types` and `columns`."""
+
+    named: NamedStatement | None
+    oids: tuple[int, ...] = ()
+    types: tuple[SqlType | None, ...] | None = None
+    columns: tuple[ResultColumn, ...] | None = None
+    is_described: bool = False
+
+    @property
+    def prepared(self) -> Prepared | None:
+        return self.named.prepared if self.named is not None else None
+
+
+@dataclass(slots=True)
+class Portal:
+    """A statement with its values. Run once, it keeps what is left of its rows."""
+
+    statement: Statement
+    values: Sequence[Any] = ()
+    formats: tuple[int, ...] = ()
+    result: Result | None = None
+    position: int = field(default=0)
+
+
+class Statements:
+    """Those with names are the session's own: EXECUTE finds them, DEALLOCATE and DISCARD ALL end them."""
+
+    def __init__(self, named: NamedStatements) -> None:
+        self._named = named
+        self._by_name: dict[str, Statement] = {}
+
+    def add(self, name: str, statement: Statement) -> None:
+        if name and statement.named is not None:
+            if len(self._by_name) >= _COUNT_MAX:
+                self._forget_ended()
+            if len(self._by_name) >= _COUNT_MAX:
+                raise errors.TooManyStatements(count=len(self._by_name))
+            self._named.put(name, statement.named)
+        self._by_name[name] = statement
+
+    def get(self, name: str) -> Statement:
+        statement = self._by_name.get(name)
+        if statement is not None and (not name or statement.named is None):
+            return statement
+        named = self._named.get(name)
+        if statement is None or statement.named is not named:
+            statement = self._by_name[name] = Statement(named)
+        return statement
+
+    def remove(self, name: str) -> None:
+        if self._by_name.pop(name, None) is not None and self._named.has(name):
+            self._named.remove(name)
+
+    def _forget_ended(self) -> None:
+        self._by_name = {name: s for name, s in self._by_name.items() if not name or self._named.has(name)}
+
+
+class Portals:
+    def __init__(self) -> None:
+        self._by_name: dict[str, Portal] = {}
+
+    def add(self, name: str, portal: Portal) -> None:
+        if name and name in self._by_name:
+            raise errors.DuplicateCursor(name=name)
+        if len(self._by_name) >= _COUNT_MAX:
+            raise errors.TooManyStatements(count=len(self._by_name))
+        self._by_name[name] = portal
+
+    def get(self, name: str) -> Portal:
+        if name not in self._by_name:
+            raise errors.UndefinedPortal(name=name)
+        return self._by_name[name]
+
+    def remove(self, name: str) -> None:
+        self._by_name.pop(name, None)
+
+    def clear(self) -> None:
+        self._by_name.clear()

@@ -1,0 +1,25 @@
+"""Errors and notices as clients get them: fields by their letters."""
+
+from __future__ import annotations
+
+from seachange import errors
+from seachange.server.messages import report
+
+# What an error knows of the object that it is about, and the letter of the field.
+_OBJECT_FIELDS = (("relation", "t"), ("column", "c"), ("constraint", "n"))
+
+
+def error_report(error: errors.Error, severity: str = "ERROR") -> bytes:
+    fields = [*_head(severity, error.sqlstate, str(error))]
+    if error.hint:
+        fields.append(("H", error.hint))
+    fields += [(letter, str(error.fields[name])) for name, letter in _OBJECT_FIELDS if error.fields.get(name)]
+    return report(b"E", fields)
+
+
+def notice_report(text: str) -> bytes:
+    return report(b"N", _head("NOTICE", "00000", text))
+
+
+def _head(severity: str, code: str, text: str) -> tuple[tuple[str, str], ...]:
+    return ("S", severity), ("V", severity), ("C", code), ("M", text)

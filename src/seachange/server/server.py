@@ -1,0 +1,110 @@
+"""The server: listens, counts its clients, runs their statements on threads, and ends in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.server.client import Client
+from seachange.server.login import Doors
+from seachange.server.messages import Cancel
+
+_BACKLOG = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    host: str
+    port: int
+    doors: Doors
+    tls: ssl.SSLContext | None = None
+    connections_max: int = 200
+    # How long transactions may take to end when the server does.
+    grace_seconds: float = 5.0
+
+
+class Server:
+    def __init__(self, node: Node, options: Options) -> None:
+        self.node = node
+        self.doors = options.doors
+        self.tls = options.tls
+        self.is_stopping = False
+        self._options = options
+        self._clients: dict[int, Client] = {}
+        self._numbers: dict[Client, int] = {}
+        self._next_number = 1
+        # One for each client that has something to do; a cancel finds one even if all of them do.
+        self._threads = ThreadPoolExecutor(options.connections_max, "seachange-client")
+        self._cancels = ThreadPoolExecutor(2, "seachange-cancel")
+        self._listener: asyncio.Server | None = None
+        self._is_empty = asyncio.Event()
+        self._is_empty.set()
+
+    async def start(self) -> int:
+        """Gives the port."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._listener = await loop.create_server(
+                lambda: Client(self, loop), self._options.host, self._options.port, backlog=_BACKLOG
+            )
+        except OSError as problem:
+            address = f"{self._options.host}:{self._options.port}"
+            raise errors.InputOutputError(
+                action="listen on", file=address, detail=problem.strerror or problem
+            ) from problem
+        return int(self._listener.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """No new clients; those at work finish, or are told that they cannot."""
+        self.is_stopping = True
+        if self._listener is not None:
+            self._listener.close()
+        for at_once, seconds in ((False, self._options.grace_seconds), (True, self._options.grace_seconds)):
+            for client in list(self._clients.values()):
+                client.stop(at_once)
+            try:
+                await asyncio.wait_for(self._is_empty.wait(), seconds)
+                break
+            except TimeoutError:
+                continue
+        await asyncio.to_thread(self._threads.shutdown)
+        await asyncio.to_thread(self._cancels.shutdown)
+        # The last answers are on their way to the transports.
+        await asyncio.sleep(0)
+
+    # For clients.
+
+    def welcome(self, client: Client) -> int:
+        if len(self._clients) >= self._options.connections_max:
+            raise errors.TooManyConnections(count=len(self._clients))
+        number, self._next_number = self._next_number, self._next_number % 0x7FFF_FFFF + 1
+        self._clients[number] = client
+        self._numbers[client] = number
+        self._is_empty.clear()
+        return number
+
+    def leave(self, client: Client) -> None:
+        self._clients.pop(self._numbers.pop(client, 0), None)
+        if not self._clients:
+            self._is_empty.set()
+
+    def run(self, work: Callable[[], None]) -> None:
+        self._threads.submit(work)
+
+    def cancel(self, request: Cancel) -> None:
+        client = self._clients.get(request.process)
+        if client is not None and client.matches(request.secret):
+            self.cut(client)
+
+    def cut(self, client: Client) -> None:
+        self._cancels.submit(client.cancel)
+
+
+def new_secret() -> bytes:
+    return SYSTEM_ENTROPY.token(32)

@@ -1,0 +1,87 @@
+"""Values on the wire, by PostgreSQL's numbers of types: of results to bytes, of parameters from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from functools import lru_cache, partial
+from typing import Any
+
+from seachange.model.binary_form import decode_binary, encode_binary
+from seachange.model.coercion import check_characters, coercer
+from seachange.model.shown import show_text
+from seachange.model.types import NAMES, TEXT, Kind, SqlType, array_of
+from seachange.server.messages import decode_text
+from seachange.sql.result import ResultColumn
+
+TEXT_FORM, BINARY_FORM = 0, 1
+
+Encoder = Callable[[Any], bytes]
+
+# What PostgreSQL adds to the modifier of a type.
+_MODIFIED = 4
+_INTEGERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.OID})
+_STRINGS = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.CHAR, Kind.NAME, Kind.JSON, Kind.JSONB})
+
+TYPE_BY_OID: dict[int, SqlType] = {
+    **{names.oid: SqlType(kind) for kind, names in NAMES.items() if kind is not Kind.ARRAY},
+    **{names.array_oid: array_of(SqlType(kind)) for kind, names in NAMES.items() if names.array_oid},
+}
+
+
+def modifier(type_: SqlType | None) -> int:
+    """PostgreSQL's atttypmod."""
+    if type_ is None:
+        return -1
+    if type_.kind is Kind.NUMERIC and type_.precision:
+        return (type_.precision << 16 | type_.scale) + _MODIFIED
+    return type_.length + _MODIFIED if type_.length else -1
+
+
+def width(column: ResultColumn) -> int:
+    return NAMES[column.type.kind].width if column.type is not None else -1
+
+
+def encoder(column: ResultColumn, form: int) -> Encoder:
+    """What makes bytes of a value that is not NULL."""
+    if column.type is None:
+        return _encode_untyped
+    return _text_encoder(column.type) if form == TEXT_FORM else _binary_encoder(column.type)
+
+
+def _encode_untyped(value: Any) -> bytes:
+    """Of a type that clients know as text."""
+    if isinstance(value, bool):
+        return b"t" if value else b"f"
+    return b"\\x" + value.hex().encode() if isinstance(value, bytes) else str(value).encode()
+
+
+@lru_cache(maxsize=256)
+def _text_encoder(type_: SqlType) -> Encoder:
+    if type_.kind in _INTEGERS:
+        return lambda value: b"%d" % value
+    if type_.kind in _STRINGS:
+        return lambda value: str(value).encode()
+    if type_.kind is Kind.NUMERIC:
+        # The sum of integers is one, of more digits than others have.
+        return lambda value: (str(value) if isinstance(value, int) else f"{value:f}").encode()
+    return lambda value: str(show_text(type_, value)).encode()
+
+
+@lru_cache(maxsize=256)
+def _binary_encoder(type_: SqlType) -> Encoder:
+    if type_.kind is Kind.NUMERIC:
+        return lambda value: encode_binary(type_, Decimal(value))
+    return partial(encode_binary, type_)
+
+
+def decode(type_: SqlType | None, form: int, data: bytes | None) -> Any:
+    """The value of a parameter; of a type that is not known, its text."""
+    if data is None:
+        return None
+    if form == BINARY_FORM:
+        known = type_ or TEXT
+        return coercer(known)(decode_binary(known, data))
+    text = decode_text(data)
+    check_characters(text)
+    return text if type_ is None else coercer(type_)(text)

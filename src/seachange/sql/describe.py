@@ -1,0 +1,106 @@
+"""What a statement takes and gives, without running it.
+
+**Invariant:** nothing is run and nothing is changed: a query is only bound, with a sample of each parameter's type.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from sqlglot import exp
+
+from seachange.model.statements import Explain, ShowSetting
+from seachange.model.types import TEXT, Kind, SqlType
+from seachange.sql.advisory import calls_advisory
+from seachange.sql.dml import compile_select
+from seachange.sql.duck import DuckSession
+from seachange.sql.execute import Prepared
+from seachange.sql.job_calls import calls_job
+from seachange.sql.parameter_types import parameter_types
+from seachange.sql.parse import TreeStatement
+from seachange.sql.port import TransactionPort
+from seachange.sql.query import describe_query
+from seachange.sql.result import ResultColumn, table_column
+
+_SAMPLES: dict[Kind, Any] = {
+    Kind.BOOLEAN: False,
+    **dict.fromkeys((Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.OID), 1),
+    **dict.fromkeys((Kind.REAL, Kind.DOUBLE), 1.5),
+    Kind.NUMERIC: Decimal("1.5"),
+    Kind.BYTEA: b"",
+    Kind.DATE: dt.date(2000, 1, 1),
+    Kind.TIME: dt.time(),
+    Kind.TIMESTAMP: dt.datetime(2000, 1, 1),
+    Kind.TIMESTAMPTZ: dt.datetime(2000, 1, 1, tzinfo=dt.UTC),
+    Kind.INTERVAL: "0 0 0",
+    Kind.UUID: UUID(int=0),
+    Kind.JSON: "null",
+    Kind.JSONB: "null",
+    Kind.ARRAY: [],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """`types` has None where a parameter's is not known; `columns` is None if there are no rows."""
+
+    types: tuple[SqlType | None, ...]
+    columns: tuple[ResultColumn, ...] | None
+
+
+def gives_rows(prepared: Prepared) -> bool:
+    """Whether a statement may answer with rows."""
+    if isinstance(prepared.parsed, TreeStatement):
+        return prepared.command == "SELECT" or bool(prepared.parsed.tree.args.get("returning"))
+    return True
+
+
+def describe(
+    prepared: Prepared, port: TransactionPort, duck: DuckSession, given: Sequence[SqlType | None], rows: bool
+) -> Description:
+    """`given` are the types that the client has said, None where it did not; `rows`: whether the columns are asked
+    for."""
+    parsed = prepared.parsed
+    if isinstance(parsed, Explain):
+        return Description((), (table_column("QUERY PLAN", TEXT),))
+    if isinstance(parsed, ShowSetting):
+        names = (parsed.name,) if parsed.name is not None else ("name", "setting", "description")
+        return Description((), tuple(table_column(name, TEXT) for name in names))
+    if not isinstance(parsed, TreeStatement):
+        return Description((), None)
+    found = parameter_types(parsed.tree, port)
+    types = tuple((given[i] if i < len(given) else None) or type_ for i, type_ in enumerate(found))
+    if not rows or not gives_rows(prepared):
+        return Description(types, None)
+    query = _query(parsed.tree)
+    if calls_advisory(query) or calls_job(query):
+        return Description(types, None)
+    template = compile_select(query)
+    samples = [_sample(type_) for type_ in types][: max(template.parameters, default=0)]
+    return Description(types, describe_query(template, port, duck, samples))
+
+
+def _sample(type_: SqlType | None) -> Any:
+    return _SAMPLES.get((type_ or TEXT).kind, "")
+
+
+def _query(tree: exp.Expr) -> exp.Expr:
+    """A query with the columns that the statement answers with."""
+    returning = tree.args.get("returning")
+    if returning is None:
+        query = tree.copy()
+        query.set("locks", None)
+        return query
+    target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    query = exp.Select(expressions=[item.copy() for item in returning.expressions], from_=exp.From(this=target.copy()))
+    others = tree.args.get("from_") or tree.args.get("using")
+    for other in [others.this] if isinstance(others, exp.From) else others or []:
+        query = query.join(other.copy(), join_type="cross", copy=False)
+    if tree.args.get("with_") is not None:
+        query.set("with_", tree.args["with_"].copy())
+    return query

@@ -1,0 +1,195 @@
+"""psycopg against the server: what programs do every day."""
+
+import datetime as dt
+import threading
+from decimal import Decimal
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg.pq import TransactionStatus
+
+from tests.support.serving import Served, serving
+
+ROW = (
+    1,
+    True,
+    Decimal("1.50"),
+    "text with ' and \\",
+    b"\x00\x01",
+    dt.date(2024, 2, 29),
+    dt.time(10, 11, 12, 500_000),
+    dt.datetime(2024, 1, 2, 3, 4, 5),
+    dt.datetime(2024, 1, 2, 3, 4, 5, 6, dt.UTC),
+    UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+    1.25,
+    [1, 2, None],
+    ["a", "b c"],
+    dt.timedelta(days=2, hours=3),
+)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("served")) as served:
+        with psycopg.connect(served.url, autocommit=True) as connection:
+            connection.execute(
+                "create table kinds (id bigint primary key, b boolean, n numeric(8,2), t text, y bytea, d date, c time,"
+                " s timestamp, z timestamptz, u uuid, f double precision, a int[], l text[], i interval)"
+            )
+            connection.execute("create table t (id bigint primary key, name text)")
+        yield served
+
+
+@pytest.fixture
+def connection(served: Served):
+    with psycopg.connect(served.url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("placeholder", ["%s", "%b", "%t"])
+def test_every_type_goes_in_and_out(connection, binary, placeholder):
+    connection.execute("delete from kinds")
+    connection.execute(f"insert into kinds values ({', '.join([placeholder] * len(ROW))})", ROW)
+    with connection.cursor(binary=binary) as cursor:
+        found = cursor.execute("select * from kinds where id = %s", (1,)).fetchone()
+    assert found == ROW
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize(
+    "text", ["0", "1", "-1", "0.0001", "10000", "99999999.99", "-123456789012345678901234567890.12345678", "1e10"]
+)
+def test_numbers_keep_every_digit(connection, binary, text):
+    with connection.cursor(binary=binary) as cursor:
+        found = cursor.execute(f"select {text}::numeric(38,8)").fetchone()
+    assert found == (Decimal(text),)
+    assert found[0].as_tuple().exponent == -8
+
+
+def test_parameters_without_a_type_take_that_of_their_column(connection):
+    connection.execute("delete from t")
+    assert connection.execute("insert into t values (%s, %s) returning id", ("7", "a")).fetchall() == [(7,)]
+    assert connection.execute("select name from t where id = %s", ("7",)).fetchall() == [("a",)]
+    assert connection.execute("update t set name = %s where id = %s", ("b", "7")).rowcount == 1
+    assert connection.execute("select id from t where id = any(%s)", ("{7,8}",)).fetchall() == [(7,)]
+    assert connection.execute("select id from t order by 1 limit %s", ("1",)).fetchall() == [(7,)]
+
+
+def test_an_error_has_its_state_and_what_it_is_about(connection):
+    connection.execute("delete from t")
+    connection.execute("insert into t values (1, 'a')")
+    with pytest.raises(psycopg.errors.UniqueViolation) as caught:
+        connection.execute("insert into t values (1, 'b')")
+    assert caught.value.diag.severity_nonlocalized == "ERROR"
+    assert caught.value.diag.constraint_name == "t_pkey"
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        connection.execute("select * from nothing")
+    with pytest.raises(psycopg.errors.SyntaxError):
+        connection.execute("selec 1")
+    assert connection.execute("select 1").fetchone() == (1,)
+
+
+def test_the_status_of_the_transaction_is_told(served: Served):
+    with psycopg.connect(served.url) as connection:
+
+        def status() -> TransactionStatus:
+            return connection.info.transaction_status
+
+        assert status() == TransactionStatus.IDLE
+        connection.execute("select 1")
+        assert status() == TransactionStatus.INTRANS
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.execute("select 1 / 0")
+        assert status() == TransactionStatus.INERROR
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+            connection.execute("select 1")
+        connection.rollback()
+        assert status() == TransactionStatus.IDLE
+
+
+def test_a_pipeline_is_one_transaction_and_recovers_at_its_sync(connection):
+    connection.execute("delete from t")
+    with connection.pipeline() as pipeline:
+        cursors = [connection.execute("insert into t values (%s, 'p')", (i,)) for i in range(5)]
+        pipeline.sync()
+        assert [cursor.rowcount for cursor in cursors] == [1] * 5
+        connection.execute("insert into t values (10, 'lost')")
+        connection.execute("insert into t values (0, 'taken')")
+        connection.execute("insert into t values (11, 'skipped')")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            pipeline.sync()
+    assert connection.execute("select count(*) from t").fetchone() == (5,)
+    assert connection.info.transaction_status == TransactionStatus.IDLE
+
+
+def test_prepared_statements_are_kept_and_given_up(connection):
+    connection.execute("delete from t")
+    for i in range(3):
+        connection.execute("insert into t values (%s, %s)", (i, "x"), prepare=True)
+    assert connection.execute("select count(*) from t where name = %s", ("x",), prepare=True).fetchone() == (3,)
+    connection.execute("deallocate all")
+    connection.execute("alter table t add column more int")
+    try:
+        assert connection.execute("select * from t where id = %s", (1,), prepare=True).fetchone() == (1, "x", None)
+    finally:
+        connection.execute("alter table t drop column more")
+    assert connection.execute("select * from t where id = %s", (1,), prepare=True).fetchone() == (1, "x")
+
+
+def test_notices_and_settings_are_told(connection):
+    notices: list[str] = []
+    connection.add_notice_handler(lambda diagnostic: notices.append(diagnostic.message_primary))
+    connection.execute("drop table if exists nothing")
+    assert len(notices) == 1
+    connection.execute("set timezone = 'Europe/Berlin'")
+    assert connection.info.parameter_status("TimeZone") == "Europe/Berlin"
+    (found,) = connection.execute("select timestamptz '2024-06-01 00:00:00+00'").fetchone()
+    assert found.hour == 2
+
+
+def test_a_text_of_several_statements_is_one_transaction(connection):
+    connection.execute("delete from t")
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        connection.execute("insert into t values (1, 'a'); insert into t values (1, 'b')")
+    assert connection.execute("select count(*) from t").fetchone() == (0,)
+    cursor = connection.execute("select 1; select 2, 3")
+    assert cursor.fetchall() == [(1,)]
+    assert cursor.nextset()
+    assert cursor.fetchall() == [(2, 3)]
+
+
+def test_a_cancelled_query_ends_and_others_go_on_meanwhile(served: Served, connection):
+    slow = "select count(*) from generate_series(1, 1000000) a(x), generate_series(1, 1000000) b(y) where x * y % 7 = 3"
+    failures: list[str | None] = []
+    begun = threading.Event()
+
+    def run() -> None:
+        begun.set()
+        try:
+            connection.execute(slow)
+        except psycopg.Error as error:
+            failures.append(error.sqlstate)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    begun.wait()
+    with psycopg.connect(served.url, autocommit=True) as other:
+        for i in range(20):
+            assert other.execute("select %s::int", (i,)).fetchone() == (i,)
+    while thread.is_alive():
+        connection.cancel_safe()
+        thread.join(0.05)
+    assert failures == ["57014"]
+    assert connection.execute("select 1").fetchone() == (1,)
+
+
+def test_a_client_that_leaves_takes_its_transaction_with_it(served: Served, connection):
+    connection.execute("delete from t")
+    gone = psycopg.connect(served.url)
+    gone.execute("insert into t values (1, 'gone')")
+    gone.close()
+    connection.execute("set lock_timeout = '20s'")
+    connection.execute("insert into t values (1, 'here')")
+    assert connection.execute("select name from t").fetchall() == [("here",)]

@@ -1,0 +1,69 @@
+"""A server in this process, on a loop in a thread of its own."""
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.server.auth import new_verifier
+from seachange.server.login import Doors
+from seachange.server.server import Options, Server
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    server: Server
+    node: Node
+    port: int
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://seachange@{HOST}:{self.port}/seachange"
+
+    def stop(self) -> None:
+        asyncio.run_coroutine_threadsafe(self.server.stop(), self.loop).result(30)
+
+
+@contextmanager
+def serving(
+    data: Path,
+    passwords: dict[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
+    connections: int = 50,
+    grace: float = 5.0,
+) -> Iterator[Served]:
+    """Everybody is trusted unless there are passwords."""
+    doors = Doors({}, trust=True)
+    if passwords is not None:
+        verifiers = {user: new_verifier(password, SYSTEM_ENTROPY) for user, password in passwords.items()}
+        doors = Doors(verifiers, secret=b"secret")
+    node = open_node(data)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="server-loop")
+    thread.start()
+    try:
+
+        async def start() -> tuple[Server, int]:
+            server = Server(node, Options(HOST, 0, doors, tls, connections, grace))
+            return server, await server.start()
+
+        server, port = asyncio.run_coroutine_threadsafe(start(), loop).result(30)
+        served = Served(server, node, port, loop)
+        try:
+            yield served
+        finally:
+            served.stop()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+        node.close()
