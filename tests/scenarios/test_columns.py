@@ -168,8 +168,8 @@ def test_a_writer_from_before_a_rename(db: Scenario):
 
 
 def test_values_are_not_dropped_silently(db: Scenario):
-    """apache/iceberg#15878: a sink went on without the column that was no longer there. A column in the place of
-    another is not the one that was written to: the writer hears of it."""
+    """apache/iceberg#15878: a sink went on without the column that was no longer there. A writer from before stands
+    before the change: its value goes with the column that it was written to, and is not that of the one that came."""
     session = db.session()
     session.execute("begin")
     session.execute("insert into item values (1000, 'x', 0, 42)")
@@ -177,8 +177,8 @@ def test_values_are_not_dropped_silently(db: Scenario):
     db.run("alter table item add column n int")
     # Fenced, so that the old version does not pass as it is.
     assert db.change("create index concurrently item_n on item (n)") == ""
-    with pytest.raises(errors.SerializationFailure):
-        session.execute("commit")
+    session.execute("commit")
+    assert db.run("select id, n from item where id = 1000") == [(1000, None)]
     db.judge()
 
 

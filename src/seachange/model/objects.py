@@ -141,7 +141,10 @@ class PublishedDescriptor:
 
 
 def is_relabelled(before: Descriptor, after: Descriptor) -> bool:
-    """Whether a version differs from another by owner, privileges and comments alone, from which nothing is planned."""
+    """Whether the next version differs by owner, privileges and comments alone, from which nothing is planned. One that
+    differs in nothing says that something refers to the object now, and so may one of several."""
+    if after.version != before.version + 1 or after.access == before.access:
+        return False
     return replace(after, version=before.version, access=before.access) == before
 
 
