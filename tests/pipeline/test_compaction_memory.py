@@ -59,7 +59,7 @@ def test_a_rewrite_larger_than_its_memory_spills(rewriting: Rewriting) -> None:
     assert sum(segment.rows for segment in written) == rewriting.rows
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_sort_over_the_joins_does_not_spill(rewriting: Rewriting) -> None:
     """Why the rows are kept in a table first. Should it fail with a newer DuckDB, the table may be needed no more. On a
     machine that has much else to do it may get by: its threads then do not need their memory at the same time."""
