@@ -1,7 +1,8 @@
 """Serve a database over PostgreSQL's protocol, to psql and everything else that speaks it. The node also runs the jobs
 of the database. Ends at SIGTERM or SIGINT: transactions have a few seconds to finish.
 
-The user is seachange; its password is $SEACHANGE_PASSWORD, or a generated one that is kept in the data folder."""
+The superuser is seachange; its password is $SEACHANGE_PASSWORD, or a generated one that is kept in the data folder.
+Other roles log in with the passwords that CREATE ROLE gave them."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import asyncio
 import gc
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -22,6 +24,7 @@ from seachange.model.objects import DEFAULT_DATABASE
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.auth import new_verifier
 from seachange.server.login import Doors
+from seachange.server.roles import find_verifier
 from seachange.server.server import Options, Server, new_secret
 from seachange.server.tls import load_context
 
@@ -60,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         tls = load_context(arguments.tls_cert, arguments.tls_key) if arguments.tls_cert is not None else None
         node = open_node(arguments.data, arguments.catalog, arguments.node)
         try:
-            doors = Doors({}, trust=True) if arguments.trust else _guarded(arguments.data, host, port)
+            doors = Doors({}, trust=True) if arguments.trust else _guarded(node, arguments.data, host, port)
             options = Options(host, port, doors, tls, arguments.connections, arguments.grace)
             asyncio.run(_serve(node, options))
         finally:
@@ -89,9 +92,10 @@ async def _serve(node: Node, options: Options) -> None:
     gc.unfreeze()
 
 
-def _guarded(data: Path, host: str, port: int) -> Doors:
+def _guarded(node: Node, data: Path, host: str, port: int) -> Doors:
     password = os.environ.get("SEACHANGE_PASSWORD") or _kept_password(data, host, port)
-    return Doors({DEFAULT_ROLE: new_verifier(password, SYSTEM_ENTROPY)}, secret=new_secret())
+    own = {DEFAULT_ROLE: new_verifier(password, SYSTEM_ENTROPY)}
+    return Doors(own, secret=new_secret(), others=partial(find_verifier, node))
 
 
 def _kept_password(data: Path, host: str, port: int) -> str:

@@ -14,6 +14,7 @@ from seachange.model.statements import (
     Begin,
     CloseCursor,
     Commit,
+    CopyStream,
     CursorStatement,
     Deallocate,
     DeclareCursor,
@@ -85,6 +86,11 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
             return _run_prepared(session, statement, values)
         case DeclareCursor() | FetchCursor() | CloseCursor():
             return _run_cursor(session, statement, values)
+        case CopyStream():
+            raise errors.FeatureNotSupported(
+                feature="COPY between a client and a table within an embedded session",
+                instead="Use copy_from and copy_to of the connection.",
+            )
         case _:
             raise errors.Bug(detail=f"{statement} is not a session statement")
 

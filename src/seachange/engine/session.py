@@ -31,13 +31,14 @@ from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.model.relation import RelationName
 from seachange.model.search_path import parse_path
+from seachange.model.statements import CopyStream
 from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import in_zone, session_zone
 from seachange.model.types import SqlType
 from seachange.runtime.faults import reach
 from seachange.sql.busy import Busy
-from seachange.sql.copy import copy_out
-from seachange.sql.copy_text import CopyFormat
+from seachange.sql.copy import CopyIn, copy_out
+from seachange.sql.copy_text import CopyFormat, copy_format
 from seachange.sql.describe import Description, describe
 from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
@@ -174,6 +175,23 @@ class Session:
             return copy_out(statement, labelled(transaction), self._duck, (), file, format_)
 
         return self.in_transaction(write)
+
+    def copy_in(self, copy: CopyStream, open_file: Callable[[int], TextIO]) -> int:
+        """COPY ... FROM a file that is opened when it is known how many columns it is to have."""
+        relation = copy.relation
+        if relation is None:
+            raise errors.Bug(detail="COPY into a query")
+        format_ = copy_format("csv" if copy.csv else "text", copy.header, copy.delimiter, copy.null)
+
+        def run(transaction: Transaction) -> int:
+            if self.read_only or transaction.read_only:
+                raise errors.ReadOnlyTransaction(command="COPY FROM")
+            self._tell(transaction)
+            port = labelled(transaction)
+            copying = CopyIn(port, port.table(relation.schema, relation.name), copy.columns, format_)
+            return copying.run(open_file(copying.width))
+
+        return self.in_transaction(run)
 
     def describe(self, prepared: Prepared, types: Sequence[SqlType | None], rows: bool = True) -> Description:
         """The types of a statement's parameters, with those that are known, and of its columns if `rows`."""

@@ -533,5 +533,23 @@ PreparedStatement = PrepareStatement | ExecutePrepared | Deallocate
 CursorStatement = DeclareCursor | FetchCursor | CloseCursor
 TableStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
 DdlStatement = TableStatement | ObjectStatement
-SessionStatement = TransactionStatement | SettingStatement | PreparedStatement | CursorStatement | AcceptExtension
+
+
+@dataclass(frozen=True, slots=True)
+class CopyStream:
+    """COPY between a client and a relation, or from a query (`relation` None). `columns` None: all of them."""
+
+    inward: bool
+    relation: RelationName | None
+    columns: tuple[str, ...] | None
+    query: str = ""
+    csv: bool = False
+    header: bool = False
+    delimiter: str | None = None
+    null: str | None = None
+
+
+SessionStatement = (
+    CopyStream | TransactionStatement | SettingStatement | PreparedStatement | CursorStatement | AcceptExtension
+)
 Statement = SessionStatement | DdlStatement | CreateTableAs | CreateTemporary | RoleStatement | Explain

@@ -13,11 +13,10 @@ import hmac
 from dataclasses import dataclass
 
 from seachange import errors
+from seachange.model.scram import ITERATIONS, SALT_BYTES, make_verifier
 from seachange.runtime.entropy import Entropy
 
 MECHANISM = "SCRAM-SHA-256"
-ITERATIONS = 4096
-_SALT_BYTES = 16
 _NONCE_BYTES = 18
 
 
@@ -31,19 +30,21 @@ class Verifier:
     server_key: bytes
 
 
-def make_verifier(password: str, salt: bytes, iterations: int = ITERATIONS) -> Verifier:
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
-    client_key = _hmac(salted, b"Client Key")
-    return Verifier(salt, iterations, hashlib.sha256(client_key).digest(), _hmac(salted, b"Server Key"))
+def read_verifier(text: str) -> Verifier:
+    """Of the form in which PostgreSQL keeps it, and so do the roles of the catalog."""
+    _, numbers, keys = text.split("$")
+    iterations, salt = numbers.split(":")
+    stored, server = keys.split(":")
+    return Verifier(base64.b64decode(salt), int(iterations), base64.b64decode(stored), base64.b64decode(server))
 
 
 def new_verifier(password: str, entropy: Entropy) -> Verifier:
-    return make_verifier(password, entropy.token(_SALT_BYTES))
+    return read_verifier(make_verifier(password, entropy.token(SALT_BYTES)))
 
 
 def mock_verifier(user: str, secret: bytes) -> Verifier:
     """Of a user that there is not: no password fits."""
-    salt = _hmac(secret, user.encode())[:_SALT_BYTES]
+    salt = _hmac(secret, user.encode())[:SALT_BYTES]
     return Verifier(salt, ITERATIONS, _hmac(secret, salt), _hmac(secret, salt + b"server"))
 
 

@@ -38,6 +38,9 @@ class House(Protocol):
     tls: ssl.SSLContext | None
     is_stopping: bool
 
+    def arrive(self, client: Client) -> bool:
+        """A socket was opened; False if there are too many."""
+
     def welcome(self, client: Client) -> int:
         """The number of the connection; TooManyConnections."""
 
@@ -64,6 +67,9 @@ class Client(asyncio.Protocol):
         self._is_upgrading = False
         self._is_refused = False
         self._is_handed_over = False
+        # The server forgets the client when both its session and its socket are closed.
+        self._is_parted = False
+        self._is_lost = False
         self._number = 0
         self._secret = SYSTEM_ENTROPY.token(_SECRET_BYTES)
         self._task: asyncio.Task[None] | None = None
@@ -73,12 +79,19 @@ class Client(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._outbox = Outbox(self._loop, self._transport)
-        self._timer = self._loop.call_later(LOGIN_SECONDS, self._transport.abort)
+        self._timer = self._loop.call_later(LOGIN_SECONDS, self.abort)
+        if not self._house.arrive(self):
+            self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        if self._is_refused or self._is_upgrading:
+        if self._is_refused:
             return
         self._frames.feed(data)
+        # What comes meanwhile was encrypted: nothing else is read until the upgrade is made.
+        if not self._is_upgrading:
+            self._go_on()
+
+    def _go_on(self) -> None:
         try:
             self._receive()
         except errors.Error as error:
@@ -123,6 +136,8 @@ class Client(asyncio.Protocol):
             # Whoever put it there could not read what is encrypted, but would be heard as if.
             raise errors.ProtocolViolation(detail="unencrypted data behind the request for encryption")
         self._is_upgrading = True
+        # What comes next is for the one that decrypts.
+        self._transport.pause_reading()
         self._transport.write(m.SSL_ACCEPTED)
         self._task = self._loop.create_task(self._secure(self._house.tls))
 
@@ -139,6 +154,7 @@ class Client(asyncio.Protocol):
         self._transport = secure
         self._outbox = Outbox(self._loop, self._transport)
         self._is_secure, self._is_upgrading = True, False
+        self._go_on()
 
     def _answer(self, data: bytes) -> None:
         self._transport.write(data)
@@ -172,13 +188,24 @@ class Client(asyncio.Protocol):
     def connection_lost(self, problem: Exception | None) -> None:
         self._timer.cancel()
         self._outbox.lose()
-        if not self._is_handed_over:
+        self._is_lost = True
+        if not self._is_handed_over or self._is_parted:
             self._house.leave(self)
+        if not self._is_handed_over:
             return
         # A statement whose client has gone is ended; its session is closed by a thread.
         self._house.cut(self)
         if self._inbox.end():
             self._house.run(self._work)
+
+    def _leave(self) -> None:
+        self._is_parted = True
+        if self._is_lost:
+            self._house.leave(self)
+
+    def abort(self) -> None:
+        """Whatever is still to be sent."""
+        self._transport.abort()
 
     def _resume(self) -> None:
         with suppress(RuntimeError):
@@ -213,6 +240,7 @@ class Client(asyncio.Protocol):
             return
         self._connection = Connection(session, self._inbox, self._outbox)
         try:
+            session.check_login()
             self._connection.begin(self._login.settings, m.backend_key(self._number, self._secret))
         except errors.Error as error:
             self._part(error)
@@ -246,4 +274,4 @@ class Client(asyncio.Protocol):
                     self._outbox.send(error_report(error, "FATAL"))
                 self._outbox.close()
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._house.leave, self)
+                self._loop.call_soon_threadsafe(self._leave)

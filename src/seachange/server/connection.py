@@ -11,23 +11,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TextIO
 
 from seachange import errors
 from seachange.engine.control import is_control
 from seachange.engine.session import Session
 from seachange.engine.sessionstate import Status
-from seachange.engine.statements import NamedStatement
-from seachange.model.statements import Begin
+from seachange.engine.statements import NamedStatement, prepare_one
+from seachange.model.statements import Begin, CopyStream
 from seachange.model.timezone import in_zone
 from seachange.model.types import TEXT, SqlType
 from seachange.server import messages as m
+from seachange.server.copying import CopySink, CopySource, copied_query
 from seachange.server.inbox import Inbox
 from seachange.server.outbox import Outbox
 from seachange.server.portals import Portal, Portals, Statement, Statements
 from seachange.server.reports import error_report, notice_report
 from seachange.server.rows import describe_rows, encode_rows
 from seachange.server.values import TYPE_BY_OID, decode
+from seachange.sql.copy_text import copy_format
 from seachange.sql.describe import gives_rows
 from seachange.sql.execute import Prepared, prepare
 from seachange.sql.result import Result, ResultColumn
@@ -147,6 +150,9 @@ class Connection:
         self._ready()
 
     def _run_simple(self, prepared: Prepared) -> None:
+        if isinstance(prepared.parsed, CopyStream):
+            self._copy(prepared.parsed)
+            return
         self._send_result(self._run(lambda: self.session.execute_prepared(prepared, ())))
 
     def _send_result(self, result: Result) -> None:
@@ -164,6 +170,32 @@ class Connection:
             return work()
         finally:
             self._is_running = False
+
+    def _copy(self, copy: CopyStream) -> None:
+        count = self._run(partial(self._copy_in if copy.inward else self._copy_out, copy))
+        self._send_notices()
+        self._out.send(m.command_complete(f"COPY {count}"))
+
+    def _copy_in(self, copy: CopyStream) -> int:
+        source = CopySource(self._inbox)
+
+        def begin(width: int) -> TextIO:
+            self._out.send(m.copy_response(b"G", width))
+            self._out.flush()
+            return source.open()
+
+        count = self.session.copy_in(copy, begin)
+        source.finish()
+        return count
+
+    def _copy_out(self, copy: CopyStream) -> int:
+        query = copied_query(copy)
+        format_ = copy_format("csv" if copy.csv else "text", copy.header, copy.delimiter, copy.null)
+        columns = self.session.describe(prepare_one(query, ("SELECT",)), ()).columns or ()
+        self._out.send(m.copy_response(b"H", len(columns)))
+        count = self.session.copy_out(query, CopySink(self._out), format_)  # type: ignore[arg-type]
+        self._out.send(m.COPY_DONE)
+        return count
 
     # The extended protocol.
 
@@ -208,7 +240,7 @@ class Connection:
             return
         portal = self._portals.get(named.name)
         prepared = portal.statement.prepared
-        if prepared is None or not gives_rows(prepared):
+        if prepared is None or isinstance(prepared.parsed, CopyStream) or not gives_rows(prepared):
             self._out.send(m.NO_DATA)
             return
         if portal.result is None and self._is_run_next(named.name):
@@ -237,6 +269,9 @@ class Connection:
         portal = self._portals.get(execute.portal)
         if portal.statement.prepared is None:
             self._out.send(m.EMPTY_QUERY)
+            return
+        if isinstance(portal.statement.prepared.parsed, CopyStream):
+            self._copy(portal.statement.prepared.parsed)
             return
         if portal.result is None:
             self._run_portal(portal, *(frame.kind for frame in self._inbox.ahead(1)))

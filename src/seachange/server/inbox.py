@@ -85,6 +85,9 @@ class Inbox:
             self._changed.wait_for(lambda: self._frames or self._is_cut)
             if self._is_cut:
                 raise errors.QueryCanceled(reason="user request")
+            if self._is_ended:
+                # Left where it is, for whoever takes the next.
+                raise errors.CopyFailed(detail="the client has gone")
             return self._pop()
 
     def _pop(self) -> Frame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from seachange import errors
@@ -15,17 +15,22 @@ from seachange.server.auth import MECHANISM, Scram, Verifier, mock_verifier
 _OPTION = re.compile(r"(?:-c\s*|--)([A-Za-z_.]+)=((?:\\.|\S)*)\s*")
 # What a start-up packet says beside settings.
 _ABOUT = frozenset({"user", "database", "options", "replication"})
-_IGNORED = frozenset({"client_encoding"})
 
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """Who may come in: users with their passwords, or everybody where `trust` says so."""
+    """Who may come in: users with their passwords, the roles of the catalog (`others`), or everybody where `trust`
+    says so."""
 
     verifiers: Mapping[str, Verifier]
     trust: bool = False
     # Makes the salts of users that there are not.
     secret: bytes = b""
+    others: Callable[[str], Verifier | None] | None = None
+
+    def find(self, user: str) -> Verifier | None:
+        found = self.verifiers.get(user)
+        return self.others(user) if found is None and self.others is not None else found
 
 
 @dataclass(slots=True)
@@ -48,9 +53,7 @@ class Login:
             raise errors.InvalidAuthorization(detail="no PostgreSQL user name specified in startup packet")
         if parameters.get("replication", "false") not in ("false", "off", "no", "0"):
             raise errors.FeatureNotSupported(feature="a replication connection", instead="")
-        self.database = parameters.get("database") or self.user
-        if self.database != DEFAULT_DATABASE and not parameters.get("database"):
-            self.database = DEFAULT_DATABASE
+        self.database = parameters.get("database") or DEFAULT_DATABASE
         unknown = [name for name in parameters if name.startswith("_pq_.")]
         self.settings = read_options(parameters.get("options", "")) | {
             name.lower(): value for name, value in parameters.items() if name not in _ABOUT and name not in unknown
@@ -59,7 +62,7 @@ class Login:
         if self.doors.trust:
             self.is_done = True
             return answer + m.AUTHENTICATED
-        verifier = self.doors.verifiers.get(self.user)
+        verifier = self.doors.find(self.user)
         is_real = verifier is not None
         self._scram = Scram(self.user, verifier or mock_verifier(self.user, self.doors.secret), is_real, self.entropy)
         return answer + m.sasl_start([MECHANISM])

@@ -16,6 +16,8 @@ from seachange.server.login import Doors
 from seachange.server.messages import Cancel
 
 _BACKLOG = 512
+# How many may stand at the door even of a small server.
+_STRANGERS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Server:
         self.tls = options.tls
         self.is_stopping = False
         self._options = options
+        # Everybody with a socket, and those of them that may come in, by their numbers.
+        self._arrived: set[Client] = set()
         self._clients: dict[int, Client] = {}
         self._numbers: dict[Client, int] = {}
         self._next_number = 1
@@ -65,20 +69,25 @@ class Server:
         self.is_stopping = True
         if self._listener is not None:
             self._listener.close()
-        for at_once, seconds in ((False, self._options.grace_seconds), (True, self._options.grace_seconds)):
-            for client in list(self._clients.values()):
-                client.stop(at_once)
+        for steps in ((False, False), (True, False), (True, True)):
+            for client in list(self._arrived):
+                client.stop(at_once=steps[0])
+                if steps[1]:
+                    client.abort()
             try:
-                await asyncio.wait_for(self._is_empty.wait(), seconds)
+                await asyncio.wait_for(self._is_empty.wait(), self._options.grace_seconds)
                 break
             except TimeoutError:
                 continue
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self._cancels.shutdown)
-        # The last answers are on their way to the transports.
-        await asyncio.sleep(0)
 
     # For clients.
+
+    def arrive(self, client: Client) -> bool:
+        self._arrived.add(client)
+        self._is_empty.clear()
+        return len(self._arrived) <= 2 * self._options.connections_max + _STRANGERS_MAX and not self.is_stopping
 
     def welcome(self, client: Client) -> int:
         if len(self._clients) >= self._options.connections_max:
@@ -86,12 +95,12 @@ class Server:
         number, self._next_number = self._next_number, self._next_number % 0x7FFF_FFFF + 1
         self._clients[number] = client
         self._numbers[client] = number
-        self._is_empty.clear()
         return number
 
     def leave(self, client: Client) -> None:
         self._clients.pop(self._numbers.pop(client, 0), None)
-        if not self._clients:
+        self._arrived.discard(client)
+        if not self._arrived:
             self._is_empty.set()
 
     def run(self, work: Callable[[], None]) -> None:

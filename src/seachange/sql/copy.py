@@ -44,6 +44,11 @@ class CopyIn:
         self._readers = [(column, coercer(column.type)) for column in self._columns]
         self._failure: errors.Error | None = None
 
+    @property
+    def width(self) -> int:
+        """How many fields a record has."""
+        return len(self._columns)
+
     def run(self, file: TextIO) -> int:
         self._port.check_access(self._table, "INSERT")
         rows = self._rows(file)

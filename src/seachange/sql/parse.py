@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.statements import Statement
+from seachange.sql.copy_statement import read_copy
 from seachange.sql.ddl.extension import read_comment_extension, read_create_extension, read_drop_extension
 from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
 from seachange.sql.prepared import (
@@ -80,6 +81,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     (("move",), read_move),
     (("close",), read_close),
     (("explain",), read_explain),
+    (("copy",), read_copy),
     (("create", "extension"), read_create_extension),
     (("drop", "extension"), read_drop_extension),
     (("comment", "on", "extension"), read_comment_extension),
@@ -93,7 +95,6 @@ _REFUSED: dict[str, str] = {
     **dict.fromkeys(("call", "do"), "There are no procedures: send the statements themselves."),
     **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),
     **dict.fromkeys(("describe", "summarize"), "EXPLAIN works."),
-    "copy": "Use INSERT ... SELECT.",
 }
 
 

@@ -35,7 +35,7 @@ EXPIRY_MS_MIN = 100
 # How the address of a server of Spark Connect begins.
 _CONNECT = "sc://"
 _SPARK_MEMORY = re.compile(r"[1-9][0-9]*[kmgt]b?", re.IGNORECASE)
-_UTF8 = frozenset({"utf8", "utf-8", "unicode"})
+_UTF8 = frozenset({"utf8", "unicode"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,8 @@ def _check_size(value: str) -> str:
 
 
 def _check_encoding(value: str) -> str:
-    if value.lower() not in _UTF8:
+    # As in PostgreSQL, nothing but letters and digits counts: some clients send quotes along.
+    if "".join(filter(str.isalnum, value.lower())) not in _UTF8:
         raise ValueError(value)
     return "UTF8"
 

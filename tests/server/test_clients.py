@@ -1,0 +1,92 @@
+"""psql and asyncpg against the server, and the command itself."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from tests.support.postgres import OLDEST_VERSION, Account, find_binaries
+from tests.support.serving import serving
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("served")) as served:
+        yield served
+
+
+def run_psql(url: str, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    psql = find_binaries(OLDEST_VERSION, Path(), Account()) / "psql"
+    command = [str(psql), "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", *arguments, url]
+    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60)
+
+
+def test_psql_runs_a_script_with_copy(served):
+    script = (
+        "create table p (id int primary key, name text);\n"
+        "\\copy p from stdin\n1\ta\n2\t\\N\n\\.\n"
+        "begin; update p set name = 'b' where id = 2; commit;\n"
+        "select * from p order by id;\n"
+        "\\copy p to stdout csv\n"
+    )
+    done = run_psql(served.url, "-q", given=script)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[:2] == ["1|a", "2|b"]
+    assert sorted(done.stdout.splitlines()[2:]) == ["1,a", "2,b"]
+
+
+def test_psql_shows_errors_with_their_state(served):
+    done = run_psql(served.url, "-v", "VERBOSITY=sqlstate", "-c", "select * from nothing")
+    assert done.stderr.strip() == "ERROR:  42P01"
+    assert done.returncode == 1
+
+
+def test_asyncpg_prepares_with_types_that_the_server_infers(served):
+    async def talk() -> None:
+        connection = await asyncpg.connect(served.url)
+        try:
+            await connection.execute("create table a (id bigint primary key, name text, at timestamptz, tags text[])")
+            await connection.executemany("insert into a (id, name, tags) values ($1, $2, $3)", [(1, "x", ["t"])] * 1)
+            row = await connection.fetchrow("select * from a where id = $1", 1)
+            assert dict(row) == {"id": 1, "name": "x", "at": None, "tags": ["t"]}
+            assert await connection.fetchval("update a set name = $1 where id = $2 returning name", "y", 1) == "y"
+            assert await connection.fetchval("select $1::int + 1", 41) == 42
+            async with connection.transaction():
+                found = [
+                    r["x"] async for r in connection.cursor("select x from generate_series(1, 10) s(x)", prefetch=3)
+                ]
+            assert found == list(range(1, 11))
+            with pytest.raises(asyncpg.UniqueViolationError):
+                await connection.execute("insert into a (id) values (1)")
+        finally:
+            await connection.close()
+
+    asyncio.run(talk())
+
+
+def test_the_command_serves_until_it_is_told_to_stop(tmp_path):
+    command = [sys.executable, "-m", "seachange.cli.main", "serve", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
+    environment = {**os.environ, "SEACHANGE_PASSWORD": "secret"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        (port,) = re.findall(r"is ready on 127\.0\.0\.1:(\d+)", process.stdout.readline())
+        done = run_psql(f"postgresql://seachange:secret@127.0.0.1:{port}/seachange", "-c", "select 40 + 2")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        assert process.stderr.read() == ""
+    assert done.stdout == "42\n"
+
+
+def test_nobody_is_trusted_from_afar(tmp_path):
+    command = [sys.executable, "-m", "seachange.cli.main", "serve", "--data", str(tmp_path), "--trust", "--listen"]
+    done = subprocess.run([*command, "0.0.0.0:0"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
