@@ -8,7 +8,6 @@ import pytest
 
 import seachange
 from seachange import errors
-from seachange.engine.labels import check_bare
 from seachange.engine.node import Node
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
@@ -102,17 +101,6 @@ def test_bulk_changes(changer):
         changer.execute("insert into t select i, 'x' || i from generate_series(30000, 50000) g(i)")
     changer.execute("delete from t where m <> 'glad'")
     assert changer.execute("select count(*) from t").rows[0] == (10_000,)
-
-
-def test_dataframes_do_not_pass_by_labels(changer, opened):
-    table = opened.epoch.schemas.newest.by_name["public", "t"]
-    with closing(Session(opened)) as session:
-        session.in_transaction(lambda transaction: check_bare(transaction, table, writes=False))
-        with pytest.raises(errors.FeatureNotSupported):
-            session.in_transaction(lambda transaction: check_bare(transaction, table, writes=True))
-        changer.execute("alter type mood rename value 'happy' to 'glad'")
-        with pytest.raises(errors.FeatureNotSupported):
-            session.in_transaction(lambda transaction: check_bare(transaction, table, writes=False))
 
 
 def test_arrow_and_copy(tmp_path):

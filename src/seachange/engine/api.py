@@ -14,7 +14,7 @@ from seachange import errors
 from seachange.engine.copyfile import CopyFile, reading, writing
 from seachange.engine.dataframe_read import DataFrame, SparkSession, spark_table
 from seachange.engine.dataframe_write import insert_dataframe
-from seachange.engine.labels import check_bare, labelled
+from seachange.engine.labels import labelled
 from seachange.engine.node import Node
 from seachange.engine.opening import acquire_node, release_node
 from seachange.engine.registry import Holds
@@ -161,7 +161,6 @@ class Connection:
         def read(transaction: Transaction) -> DataFrame:
             found = transaction.table(schema or None, name)
             transaction.check_access(found, "SELECT")
-            check_bare(transaction, found, writes=False)
             return spark_table(transaction, found, spark, own if own is not None else transaction.holds)
 
         return self.session.in_transaction(read)
@@ -176,7 +175,6 @@ class Connection:
         def insert(transaction: Transaction) -> int:
             found = transaction.table(schema or None, name)
             transaction.check_access(found, "INSERT")
-            check_bare(transaction, found, writes=True)
             return insert_dataframe(transaction, found, frame, settings)
 
         return self.session.in_transaction(insert, repeatable=True)

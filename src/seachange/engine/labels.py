@@ -35,18 +35,6 @@ def labelled(transaction: Transaction) -> TransactionPort:
     return cast("TransactionPort", LabelPort(transaction)) if transaction.has_enums else transaction
 
 
-def check_bare(transaction: Transaction, table: Table, writes: bool) -> None:
-    """Refuses what takes rows as they are held, or shows them so, where that is not the same as labels."""
-    port = LabelPort(transaction)
-    columns = [table.columns[place] for place in table.enum_places]
-    if columns and (writes or not all(port.label_facts(column).is_plain for column in columns)):
-        doing = "writing" if writes else "reading values that were renamed of"
-        raise errors.FeatureNotSupported(
-            feature=f"{doing} enum column {columns[0].name} of table {table.name} as a DataFrame",
-            instead="Use SQL, load_arrow or COPY.",
-        )
-
-
 class LabelPort:
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
