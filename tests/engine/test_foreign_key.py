@@ -161,6 +161,24 @@ def test_a_new_child_table_and_the_drop_of_its_parent(nodes, parent_first):
             change_and_commit(second, second_change)
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_comment_does_not_hide_a_new_child(nodes, at_once):
+    """A version that only gives a label is no reason to refuse a DROP that was planned before; one that says besides
+    that something refers to the table now is."""
+    one, two = nodes
+    run(one, "create table p (id int primary key)")
+    changes = ["comment on table p is 'has children'", "create table c (p_id int references p)"]
+    with closing(Session(one)) as first, closing(Session(two)) as second:
+        second.execute("begin isolation level repeatable read")
+        second.execute("select * from p")
+        for text in ["; ".join(["begin", *changes, "commit"])] if at_once else changes:
+            first.execute(text)
+        with pytest.raises(errors.SerializationFailure):
+            change_and_commit(second, "drop table p")
+        second.execute("rollback")
+        assert first.execute("select * from p, c").rows == []
+
+
 def change_and_commit(session: Session, statement: str) -> None:
     session.execute(statement)
     session.execute("commit")

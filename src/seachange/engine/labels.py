@@ -56,9 +56,6 @@ class LabelPort:
     def _key(self, table: Table, key: Sequence[ColumnId]) -> Places:
         return self._places([table.column_by_id[c] for c in key]) if table.enum_places else ()
 
-    def label_facts(self, column: Column) -> Labels:
-        return self._labels(column)
-
     # Tables: defaults as labels.
 
     def relation(self, schema: str | None, name: str) -> Any:

@@ -37,7 +37,9 @@ class DescriptorWatch:
             readable, _, _ = select.select([self._db.fileno(), self._woken], [], [], timeout_s)
             if self._woken in readable or not readable:
                 return False
-            return any(told.pid not in self._own for told in self._db.notifies(timeout=0))
+            # All of them: what is left would be told of later, when it is no news.
+            heard = list(self._db.notifies(timeout=0))
+            return any(told.pid not in self._own for told in heard)
         except psycopg.Error as problem:
             raise client_error(problem, self._name) from problem
 
