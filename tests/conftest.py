@@ -8,9 +8,12 @@ from hypothesis import HealthCheck, settings
 from tests.support.postgres import LocalPostgres
 
 # How long an example takes says more about the neighbours than about the code; pytest-timeout ends what hangs. What
-# repeats a failure is printed.
-settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.load_profile("shared")
+# repeats a failure is printed. The suite draws the same examples each time, so that what passed here passes elsewhere;
+# `--exhaustive` draws new ones.
+settings.register_profile(
+    "repeatable", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
+)
+settings.register_profile("exploring", settings.get_profile("repeatable"), derandomize=False, print_blob=True)
 
 # The server is killed in tests, its machine is not: what it wrote survives without being synced. Pages are not written
 # to the log in whole, and new tables not at all: a test creates a database of many small ones.
@@ -24,6 +27,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the exhaustive variants too (tests marked slow)",
     )
     parser.addoption("--rewrite", action="store_true", help="write golden files anew instead of comparing with them")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("exploring" if config.getoption("--exhaustive") else "repeatable")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

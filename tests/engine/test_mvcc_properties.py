@@ -315,9 +315,6 @@ class Walk(RuleBasedStateMachine):
 
 
 QUICK = settings(
-    derandomize=True,
-    database=None,
-    deadline=None,
     max_examples=20,
     stateful_step_count=30,
     suppress_health_check=list(HealthCheck),
@@ -332,5 +329,5 @@ def test_walk():
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
 def test_long_walks():
-    longer = settings(QUICK, derandomize=False, max_examples=500, stateful_step_count=80)
+    longer = settings(QUICK, max_examples=500, stateful_step_count=80)
     run_state_machine_as_test(Walk, settings=longer)

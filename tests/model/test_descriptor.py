@@ -80,7 +80,7 @@ tables = st.builds(
 )
 
 
-@settings(max_examples=100, derandomize=True, database=None)
+@settings(max_examples=100)
 @given(tables)
 def test_a_descriptor_survives_its_text(table: Table):
     assert decode_table(encode_table(table)) == table

@@ -62,7 +62,7 @@ def tables_by_name(tables: dict[int, Table]) -> dict[str, dict[str, Any]]:
     return {table.name: by_name(table, tables) for table in tables.values()}
 
 
-@settings(max_examples=300, deadline=None, print_blob=True)
+@settings(max_examples=300)
 @given(st.integers(0, 2**32))
 def test_a_plan_leads_where_one_step_would(seed: int):
     compare(Random(seed), 6)

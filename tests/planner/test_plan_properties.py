@@ -212,7 +212,7 @@ CHECKS = (
 )
 
 
-@settings(max_examples=300, deadline=None, print_blob=True)
+@settings(max_examples=300)
 @given(examples())
 def test_plans(example: Example):
     for check in CHECKS:
@@ -221,7 +221,7 @@ def test_plans(example: Example):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@settings(max_examples=5000, deadline=None, print_blob=True)
+@settings(max_examples=5000)
 @given(examples(size_max=8))
 def test_many_plans(example: Example):
     for check in CHECKS:

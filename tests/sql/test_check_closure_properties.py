@@ -92,7 +92,7 @@ def ask(duck, expression: str, row) -> object:
     return duck.execute(f"SELECT {expression} FROM (SELECT {casts})", list(row)).fetchone()[0]
 
 
-@settings(max_examples=400, deadline=None, derandomize=True, database=None)
+@settings(max_examples=400)
 @given(text=conditions, row=rows)
 def test_python_says_what_duckdb_says(duck, text, row):
     expression = bind(text)

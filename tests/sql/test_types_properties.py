@@ -77,9 +77,6 @@ ROWS = st.lists(st.tuples(*(st.none() | SAMPLES[t] for t in TYPES)), min_size=3,
 # Rows of so many columns are not worth shrinking: the type that differs is named.
 CHECKED = settings(
     max_examples=4,
-    deadline=None,
-    derandomize=True,
-    database=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate],
 )

@@ -60,7 +60,7 @@ def test_the_same_columns_need_no_projection():
     assert compile_row(STORED, [column(c, t) for c, t in STORED[:2]]) is not None
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_a_frozen_value_of_any_type(data: st.DataObject):
     type_ = data.draw(st.sampled_from(TYPES))

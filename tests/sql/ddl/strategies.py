@@ -82,9 +82,11 @@ TOP = st.builds(RelationName, st.none(), NAMES)
 # A name that is no type's.
 USER_TYPES = st.builds(lambda schema, name: UserType(RelationName(schema, "T " + name)), st.none() | NAMES, NAMES)
 TYPES = st.one_of(
-    st.sampled_from([SqlType(k) for k in Kind if k is not Kind.NUMERIC]),
+    # `character` alone is a `character(1)`, and an array is one of something.
+    st.sampled_from([SqlType(k) for k in Kind if k not in (Kind.NUMERIC, Kind.CHAR, Kind.ARRAY)]),
+    st.just(SqlType(Kind.ARRAY, element=SqlType(Kind.TEXT))),
     st.just(SqlType(Kind.NUMERIC, 10, 2)),
-    st.just(SqlType(Kind.VARCHAR, length=9)),
+    st.sampled_from([SqlType(k, length=n) for k in (Kind.VARCHAR, Kind.CHAR) for n in (1, 9)]),
     USER_TYPES,
 )
 CONSTANTS = st.one_of(

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seachange.errors import Error
@@ -18,12 +18,9 @@ WORDS = """
     \x01 /* -- \U0001f600 _ nextval( cast( interval array row over
 """
 STRAY = st.sampled_from(WORDS.split())
-# A statement may be long, and the machine busy.
-UNHURRIED = settings(deadline=None)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@UNHURRIED
 @given(data=st.data())
 def test_what_is_printed_is_read_back(family, data):
     statement = data.draw(FAMILIES[family])
@@ -31,7 +28,6 @@ def test_what_is_printed_is_read_back(family, data):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@UNHURRIED
 @given(data=st.data())
 def test_a_damaged_statement_is_an_error_of_ours_or_another_statement(family, data):
     words = show(data.draw(FAMILIES[family])).replace("(", " ( ").replace(")", " ) ").replace(",", " , ").split(" ")
@@ -43,7 +39,6 @@ def test_a_damaged_statement_is_an_error_of_ours_or_another_statement(family, da
     parse_or_refuse(" ".join(words))
 
 
-@UNHURRIED
 @given(st.text())
 def test_any_text(text):
     parse_or_refuse(text)
