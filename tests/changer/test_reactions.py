@@ -189,8 +189,12 @@ def test_progress_has_a_rate_and_an_end(node: Node):
 
 @pytest.mark.parametrize("catalog_kind", ["postgresql"])
 @pytest.mark.parametrize("point", ["commit.queued:3", pytest.param("job.validated", marks=pytest.mark.slow)])
-def test_a_catalog_that_is_gone_for_a_while_is_waited_for(node: Node, postgres_server: LocalPostgres, point: str):
+def test_a_catalog_that_is_gone_for_a_while_is_waited_for(
+    node: Node, postgres_server: LocalPostgres, point: str, monkeypatch: pytest.MonkeyPatch
+):
     """The server is killed in the middle of the job, and comes back when the runner waits for it."""
+    # How long a commit asks for its outcome before the job is told that nobody knows.
+    monkeypatch.setattr(node.parts.catalog, "_patience_s", 1.0)
     job_id = begin(node, UNIQUE)
     name, _, occurrence = point.partition(":")
     FAULTS.arm(name, postgres_server.kill, int(occurrence or 1))

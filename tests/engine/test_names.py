@@ -50,6 +50,8 @@ def test_of_two_that_are_planned_at_the_same_time_one_is_refused(
 ):
     """The first is planned, the second comes in before its commit, and then the first is planned again."""
     here, there = Session(nodes[0]), Session(nodes[1])
+    # The first waits for the second, and the second for the first: that long.
+    there.execute("set seachange.drain_timeout = '50ms'")
 
     def come_in_between() -> None:
         FAULTS.disarm()
