@@ -12,9 +12,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 CHECKED := $(wildcard src tests bench demo examples)
+PROSE := $(wildcard *.md docs)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test golden lint format bench clean
+.PHONY: help setup demo serve test golden lint format docs bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +34,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP) ## run the demonstration (ARGS=--quick for a short one)
 	PYTHONPATH=. $(BIN)/python demo/run.py $(ARGS)
 
+serve: $(STAMP) ## serve a scratch database to psql and its kin (ARGS="--listen 127.0.0.1:6000")
+	$(BIN)/seachange serve --data .scratch $(ARGS)
+
 test: $(STAMP) ## run the tests (ARGS="-k name", ARGS=--exhaustive)
 	$(BIN)/python -m pytest -n $(PROCESSES) --maxprocesses 8 --dist worksteal $(ARGS)
 
@@ -48,6 +52,10 @@ lint: $(STAMP) ## run the static checks: ruff, mypy, import-linter
 format: $(STAMP) ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix-only --quiet $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
+
+docs: $(STAMP) ## check the documentation: spelling, links, examples, and the pages that are generated
+	$(BIN)/codespell $(PROSE)
+	$(BIN)/python -m pytest -q tests/docs tests/planner/explain/test_docs.py $(ARGS)
 
 bench: $(STAMP) ## run the benchmarks
 	$(BIN)/python -m bench $(ARGS)

@@ -1,0 +1,35 @@
+"""What the README shows works: each session and program in it is run, one after the other, in a bare folder."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.docs.pages import ROOT, blocks
+
+FOLDER = "/tmp/shop"
+
+
+def run(command: list[str], text: str) -> str:
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_blocks_run_and_print_what_they_show(tmp_path: Path):
+    """A block without a language that follows one is what it prints."""
+    shown = blocks((ROOT / "README.md").read_text())
+    tools = Path(sys.executable).parent
+    ran = 0
+    for block, after in zip(shown, [*shown[1:], None], strict=True):
+        text = block.text.replace(FOLDER, str(tmp_path / "shop")).replace(".venv/bin", os.fspath(tools))
+        if block.language == "sh":
+            printed = run(["bash", "-e"], text)
+        elif block.language == "python":
+            printed = run([sys.executable], text)
+        else:
+            continue
+        ran += 1
+        if after is not None and not after.language:
+            assert printed == after.text
+    assert ran == 2
