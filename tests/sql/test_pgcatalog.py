@@ -1,5 +1,6 @@
 """The catalogs tell of what a statement may see, by numbers that stay."""
 
+import gc
 from dataclasses import replace
 
 import pytest
@@ -118,3 +119,13 @@ def test_returning_tells_the_new_value_also_by_a_full_name(database):
     database.execute("INSERT INTO t VALUES (1, 'old')")
     query = "UPDATE public.t SET b = 'new' WHERE public.t.a = 1 RETURNING public.t.b"
     assert rows(database, query) == [("new",)]
+
+
+def test_functions_outlive_the_session_that_called_them_first(database, tmp_path):
+    query = "select relname::regclass::text, pg_get_userbyid(relowner) from pg_class where relname = 't'"
+    for _ in range(3):
+        with seachange.connect(data=str(tmp_path)) as other:
+            assert rows(other, query) == [("t", "seachange")]
+        gc.collect()
+        # What was let go of is something else by now.
+        assert len([lambda n=n: n for n in range(20_000)]) == 20_000

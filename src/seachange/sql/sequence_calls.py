@@ -6,6 +6,7 @@ in it is kept there: DuckDB knows errors as text only.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import count
@@ -50,6 +51,7 @@ class Caller:
 
 
 _NUMBERS = count(1)
+_LOCK: Final = threading.Lock()
 _CALLERS: WeakValueDictionary[int, Caller] = WeakValueDictionary()
 
 
@@ -100,20 +102,22 @@ _FORMS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 
 def serve(cursor: duckdb.DuckDBPyConnection) -> None:
     """Makes the functions known to a DuckDB, unless they are."""
-    for name, given in _FORMS:
-        try:
-            cursor.create_function(
-                _own_name(name, len(given)),
-                _vectorised(_FUNCTIONS[name], len(given)),
-                ["BIGINT", *given],
-                "BIGINT",
-                type=PythonUDFType.ARROW,
-                null_handling=FunctionNullHandling.SPECIAL,
-                side_effects=True,
-            )
-        except (duckdb.NotImplementedException, duckdb.CatalogException):
-            # Another session was first.
-            return
+    # Whoever comes second waits until all of them are known.
+    with _LOCK:
+        for name, given in _FORMS:
+            try:
+                cursor.create_function(
+                    _own_name(name, len(given)),
+                    _vectorised(_FUNCTIONS[name], len(given)),
+                    ["BIGINT", *given],
+                    "BIGINT",
+                    type=PythonUDFType.ARROW,
+                    null_handling=FunctionNullHandling.SPECIAL,
+                    side_effects=True,
+                )
+            except (duckdb.NotImplementedException, duckdb.CatalogException):
+                # Another session was first.
+                return
 
 
 # Kept for good: DuckDB lets go of a function when the connection closes that made it known, and goes on calling it.

@@ -6,8 +6,10 @@ Like those of sequences, a call carries the number of its session. Arguments tha
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, Protocol
 
 import duckdb
@@ -38,6 +40,7 @@ from seachange.sql.port import TransactionPort
 
 # The parameter that carries the session's number to these functions.
 SESSION: Final = "catalog_session"
+_LOCK: Final = threading.Lock()
 
 
 class Context(Protocol):
@@ -501,20 +504,22 @@ class Answerer(Protocol):
 
 def serve_catalog(cursor: duckdb.DuckDBPyConnection, answer: Answerer) -> None:
     """Makes the functions known to a DuckDB, unless they are."""
-    for name, call in CALLS.items():
-        try:
-            cursor.create_function(
-                own_name(name),
-                _vectorised(call, answer),
-                ["BIGINT", *call.arguments],
-                call.result,
-                type=PythonUDFType.ARROW,
-                null_handling=FunctionNullHandling.SPECIAL,
-                side_effects=True,
-            )
-        except (duckdb.NotImplementedException, duckdb.CatalogException):
-            # Another session was first.
-            return
+    # Whoever comes second waits until all of them are known.
+    with _LOCK:
+        for name, call in CALLS.items():
+            try:
+                cursor.create_function(
+                    own_name(name),
+                    _vectorised(call, answer),
+                    ["BIGINT", *call.arguments],
+                    call.result,
+                    type=PythonUDFType.ARROW,
+                    null_handling=FunctionNullHandling.SPECIAL,
+                    side_effects=True,
+                )
+            except (duckdb.NotImplementedException, duckdb.CatalogException):
+                # Another session was first.
+                return
 
 
 _RESULTS: Final[dict[str, pa.DataType]] = {
@@ -527,6 +532,8 @@ _RESULTS: Final[dict[str, pa.DataType]] = {
 }
 
 
+# Kept for good: DuckDB lets go of a function when the connection closes that made it known, and goes on calling it.
+@cache
 def _vectorised(call: Call, answer: Answerer) -> Callable[..., pa.Array]:
     def run(session: pa.Array, *given: pa.Array) -> pa.Array:
         context, fail = answer(session[0].as_py())
