@@ -3,6 +3,7 @@
 from seachange.catalog.port import Catalog
 from seachange.model.ids import GenerationId, IndexId, SegmentId, Seq
 from seachange.model.log import BelowFloor, Committed, Superseded
+from seachange.model.segments import Holdings
 from tests.catalog.builders import (
     accept,
     batch,
@@ -66,8 +67,10 @@ def test_a_superseded_generation_goes_by_the_sequence_of_the_swap(catalog: Catal
     # A reader at the base has not heard of the swap and may still list the old files.
     catalog.heartbeat(reader, Seq(2))
     assert catalog.collect(epoch, 0) == ()
+    assert catalog.holdings() == Holdings(segments=3, bytes=3_000, superseded=2, garbage=0)
     catalog.heartbeat(reader, Seq(3))
     assert catalog.collect(epoch, 0) == (old, delta)
+    assert catalog.holdings() == Holdings(segments=1, bytes=1_000, superseded=0, garbage=2)
     # Given again until they are forgotten.
     assert catalog.collect(epoch, 0) == (old, delta)
     catalog.forget_files((SegmentId(old),))

@@ -12,6 +12,7 @@ from seachange.engine.node import Node
 from seachange.engine.opening import open_node
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.auth import new_verifier
+from seachange.server.http import Monitor
 from seachange.server.login import Doors
 from seachange.server.server import Options, Server
 
@@ -21,9 +22,11 @@ HOST = "127.0.0.1"
 @dataclass(frozen=True, slots=True)
 class Served:
     server: Server
+    monitor: Monitor
     node: Node
     port: int
     loop: asyncio.AbstractEventLoop
+    http_port: int
 
     @property
     def url(self) -> str:
@@ -52,16 +55,17 @@ def serving(
     thread.start()
     try:
 
-        async def start() -> tuple[Server, int]:
+        async def start() -> Served:
             server = Server(node, Options(HOST, 0, doors, tls, connections, grace))
-            return server, await server.start()
+            monitor = Monitor(node, server)
+            return Served(server, monitor, node, await server.start(), loop, await monitor.start(HOST, 0))
 
-        server, port = asyncio.run_coroutine_threadsafe(start(), loop).result(30)
-        served = Served(server, node, port, loop)
+        served = asyncio.run_coroutine_threadsafe(start(), loop).result(30)
         try:
             yield served
         finally:
             served.stop()
+            asyncio.run_coroutine_threadsafe(served.monitor.stop(), loop).result(30)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

@@ -18,7 +18,7 @@ from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import PublishedDescriptor
-from seachange.model.segments import Generation, IndexContents
+from seachange.model.segments import Generation, Holdings, IndexContents
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 
 # The newest catalog format that this program reads and writes.
@@ -156,6 +156,8 @@ class Catalog(Protocol):
         whose epoch is dead or that were abandoned. They are given again until `forget_files`."""
 
     def forget_files(self, ids: Sequence[SegmentId]) -> None: ...
+
+    def holdings(self) -> Holdings: ...
 
     # Jobs. They are created and changed by `commit`, each by compare-and-set on its revision.
 

@@ -20,8 +20,13 @@ _PAUSE_S_MIN, _PAUSE_S_MAX = 0.002, 0.05
 _MS = 1_000
 
 
+def _nobody_measures(took_us: int) -> None:
+    pass
+
+
 class Drain:
-    """`pause` waits for some seconds, or raises if the work is to end; `lock_timeout_ms` 0 stands for none."""
+    """`pause` waits for some seconds, or raises if the work is to end; `lock_timeout_ms` 0 stands for none. `took` is
+    told how many microseconds a wait took."""
 
     def __init__(
         self,
@@ -30,17 +35,27 @@ class Drain:
         pause: Callable[[float], None],
         timeout_ms: int = DRAIN_TIMEOUT_MS,
         lock_timeout_ms: int = 0,
+        took: Callable[[int], None] = _nobody_measures,
     ) -> None:
         self._changes = changes
         self._clock = clock
         self._pause = pause
         self._timeout_ms = timeout_ms
         self._lock_timeout_ms = lock_timeout_ms
+        self._took = took
 
     def wait(self, published: Seq, tell: Callable[[tuple[Holder, ...], int], None]) -> tuple[Holder, ...]:
         """Until nobody can commit who planned below a publication, or the time is over; gives who is left. Whoever is
         waited for is told when it changes, with how many milliseconds it may take at most."""
         begun_us = self._clock.steady_us()
+        try:
+            return self._wait(published, begun_us, tell)
+        finally:
+            self._took(self._clock.steady_us() - begun_us)
+
+    def _wait(
+        self, published: Seq, begun_us: int, tell: Callable[[tuple[Holder, ...], int], None]
+    ) -> tuple[Holder, ...]:
         pause_s = _PAUSE_S_MIN
         told: tuple[Holder, ...] = ()
         while holders := self._changes.holders(published):

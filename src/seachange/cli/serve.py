@@ -23,12 +23,15 @@ from seachange.model.access import DEFAULT_ROLE
 from seachange.model.objects import DEFAULT_DATABASE
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.auth import new_verifier
+from seachange.server.http import Monitor
 from seachange.server.login import Doors
 from seachange.server.roles import find_verifier
 from seachange.server.server import Options, Server, new_secret
 from seachange.server.tls import load_context
 
 _LISTEN = "127.0.0.1:5433"
+_HTTP = "127.0.0.1:8433"
+Address = tuple[str, int]
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _PASSWORD_FILE = "password"
 _PASSWORD_BYTES = 18
@@ -44,6 +47,12 @@ EXAMPLES = """examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     add_database_options(parser)
     parser.add_argument("--listen", type=_address, default=_LISTEN, metavar="HOST:PORT", help=f"default: {_LISTEN}")
+    parser.add_argument(
+        "--http",
+        type=_http_address,
+        metavar="[HOST:]PORT|off",
+        help=f"health and measurements (default: {_HTTP}, if it is free)",
+    )
     parser.add_argument("--node", metavar="NAME", help="the node's name (default: of host and process)")
     parser.add_argument("--trust", action="store_true", help="ask for no password; only on a loopback address")
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="the certificate, in PEM, for encryption")
@@ -65,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             doors = Doors({}, trust=True) if arguments.trust else _guarded(node, arguments.data, host, port)
             options = Options(host, port, doors, tls, arguments.connections, arguments.grace)
-            asyncio.run(_serve(node, options))
+            asyncio.run(_serve(node, options, arguments.http))
         finally:
             node.close()
     except Error as error:
@@ -74,22 +83,43 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-async def _serve(node: Node, options: Options) -> None:
+async def _serve(node: Node, options: Options, http: Address | None) -> None:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     server = Server(node, options)
     port = await server.start()
+    monitor = Monitor(node, server)
+    watched = await _watch(monitor, http)
     node.jobs.wake()
     # What is there now stays: the collector need not look at it again, and its pauses are short.
     gc.collect()
     gc.freeze()
     print(f"node {node.name} is ready on {options.host}:{port}", flush=True)
+    print(watched, flush=True)
     await ended.wait()
     print(f"node {node.name} stops", flush=True)
     await server.stop()
+    await monitor.stop()
     gc.unfreeze()
+
+
+async def _watch(monitor: Monitor, http: Address | None) -> str:
+    """What is said of it. An address that nobody asked for may be taken: there are often several servers."""
+    host, port = http if http is not None else _address(_HTTP)
+    if not host:
+        return "no health and measurements over HTTP"
+    try:
+        return f"health and measurements on http://{_in_url(host)}:{await monitor.start(host, port)}"
+    except Error as problem:
+        if http is not None:
+            raise
+        return f"no health and measurements over HTTP: {problem}"
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _guarded(node: Node, data: Path, host: str, port: int) -> Doors:
@@ -106,12 +136,18 @@ def _kept_password(data: Path, host: str, port: int) -> str:
     password = SYSTEM_ENTROPY.token(_PASSWORD_BYTES).hex()
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(password + "\n")
-    shown = f"[{host}]" if ":" in host else host
-    print(f"postgresql://{DEFAULT_ROLE}:{quote(password)}@{shown}:{port}/{DEFAULT_DATABASE}", flush=True)
+    print(f"postgresql://{DEFAULT_ROLE}:{quote(password)}@{_in_url(host)}:{port}/{DEFAULT_DATABASE}", flush=True)
     return password
 
 
-def _address(text: str) -> tuple[str, int]:
+def _http_address(text: str) -> Address:
+    """A port alone is one of this machine's own; off is no host."""
+    if text == "off":
+        return "", 0
+    return _address(text if ":" in text else f"127.0.0.1:{text}")
+
+
+def _address(text: str) -> Address:
     host, separator, port = text.rpartition(":")
     if not separator or not host or not port.isdecimal() or int(port) > 65_535:
         raise argparse.ArgumentTypeError(f"{text} is not HOST:PORT")

@@ -21,6 +21,7 @@ from seachange.changer.runner import Runner
 from seachange.engine.changes import NodeChanges
 from seachange.engine.epoch import EpochState
 from seachange.engine.interrupts import Interrupts
+from seachange.engine.meters import Tally
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.spark_pipeline import job_pipeline
 from seachange.model.jobs import FINISHED, NO_JOB, JobId, JobRecord, JobRequest, JobStatus
@@ -137,12 +138,12 @@ class JobDesk:
         changes = NodeChanges(self._parts, epoch)
         clock = self._parts.clock
         drain_ms = next(ms for ms in (conditions.drain_timeout_ms, job.drain_ms, DRAIN_TIMEOUT_MS) if ms is not None)
-        drain = Drain(changes, clock, conditions.pause, drain_ms, conditions.lock_timeout_ms)
+        meters = self._parts.meters
+        drain = Drain(changes, clock, conditions.pause, drain_ms, conditions.lock_timeout_ms, meters.drains.observe)
         pipeline = job_pipeline(self._parts, epoch, conditions.interrupts, job)
         pipeline.foresee(job, changes.head())
-        return Runner(
-            changes, pipeline, drain, clock, conditions.pause, conditions.told, conditions.interrupts.was_nudged
-        )
+        told = partial(_count_rows, conditions.told, meters.pipeline_rows, [job.rows_read])
+        return Runner(changes, pipeline, drain, clock, conditions.pause, told, conditions.interrupts.was_nudged)
 
     # The worker.
 
@@ -290,6 +291,13 @@ class JobDesk:
 def is_wanted(record: JobRecord) -> bool:
     """Whether a job that nobody runs is to be run."""
     return record.status is not JobStatus.PAUSED
+
+
+def _count_rows(told: Callable[[Job], None], rows: Tally, last: list[int], job: Job) -> None:
+    """What was read since the last time; work that is done again counts again, but is not told of as less."""
+    rows.add(count=max(job.rows_read - last[0], 0))
+    last[0] = job.rows_read
+    told(job)
 
 
 def _bug(problem: Exception) -> errors.Error:

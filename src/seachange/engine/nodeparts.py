@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seachange.catalog.port import Catalog
+from seachange.engine.meters import Meters
 from seachange.engine.rowids import RowIds
 from seachange.engine.sequences import NodeSequences
 from seachange.engine.writeplan import Row, WritePlan, compile_read, compile_write_plan
@@ -37,6 +38,7 @@ class NodeParts:
     rowids: RowIds = field(default_factory=RowIds)
     inline_rows_max: int = INLINE_ROWS_MAX
     sequences: NodeSequences = field(init=False)
+    meters: Meters = field(init=False)
     # Whether queries look rows up through indexes; without, they scan, with the same results.
     seeks: bool = True
     # Of the newest rules of schema changes that the node knows.
@@ -48,6 +50,7 @@ class NodeParts:
 
     def __post_init__(self) -> None:
         self.sequences = NodeSequences(self.catalog)
+        self.meters = Meters(self.clock)
 
     def close(self) -> None:
         self.catalog.close()

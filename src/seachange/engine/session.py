@@ -161,7 +161,7 @@ class Session:
         for statement in prepared:
             if results:
                 transaction.start_statement()
-            results.append(self._guarded(partial(self._run, statement, transaction, values)))
+            results.append(self._guarded(partial(self._run, statement, transaction, values), statement.command))
         return results
 
     def copy_out(self, query: str, file: TextIO, format_: CopyFormat) -> int:
@@ -212,7 +212,7 @@ class Session:
         return self._execute_one(prepared, values)
 
     def _execute_one(self, prepared: Prepared, values: Sequence[Any]) -> Result:
-        return self._guarded(lambda: self._dispatch(prepared, values))
+        return self._guarded(lambda: self._dispatch(prepared, values), prepared.command)
 
     def _dispatch(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         if is_control(prepared.parsed):
@@ -321,14 +321,14 @@ class Session:
         # Looked into first, whether the path names it or not.
         return path if own is None else (own, *(name for name in path if name != OWN_SCHEMA))
 
-    def _guarded(self, work: Callable[[], T]) -> T:
+    def _guarded(self, work: Callable[[], T], command: str = "") -> T:
         """A statement with all that belongs to it, commit and repetitions too: it can be cancelled, and has limits."""
         if self._is_guarded:
             return work()
         self._is_guarded, self.is_settled = True, False
         self.client.interrupts.clear()
         try:
-            with self._watched(), self._in_zone():
+            with self.node.parts.meters.statement(command), self._watched(), self._in_zone():
                 return work()
         finally:
             self._is_guarded = False

@@ -78,7 +78,8 @@ def commit_transaction(txn: TransactionState, refit: Refit) -> Seq | None:
             return None
         draft.watched += txn.reads.indexes
         _add_declared(txn, draft)
-        return _submit(txn, draft, refit)
+        with txn.parts.meters.commit():
+            return _submit(txn, draft, refit)
     except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
         # Nobody knows whether the files are referred to: they stay intents of this epoch.
         raise

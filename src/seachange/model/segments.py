@@ -90,3 +90,14 @@ class IndexContents:
     upto: Seq
     generation: Generation | None
     deltas: tuple[IndexDelta, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What a catalog refers to, as numbers: its segments; those of them that only history needs; and the files that
+    nothing needs, which are to be deleted."""
+
+    segments: int
+    bytes: int
+    superseded: int
+    garbage: int

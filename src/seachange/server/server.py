@@ -82,6 +82,14 @@ class Server:
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self._cancels.shutdown)
 
+    @property
+    def client_count(self) -> int:
+        return len(self._clients)
+
+    @property
+    def stranger_count(self) -> int:
+        return len(self._arrived) - len(self._clients)
+
     # For clients.
 
     def arrive(self, client: Client) -> bool:

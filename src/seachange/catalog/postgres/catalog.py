@@ -12,7 +12,7 @@ from seachange import errors
 from seachange.catalog.port import FORMAT
 from seachange.catalog.postgres import jobs
 from seachange.catalog.postgres.arrays import Bigints
-from seachange.catalog.postgres.collect import drop_partitions, read_garbage, remove_log
+from seachange.catalog.postgres.collect import drop_partitions, read_garbage, read_holdings, remove_log
 from seachange.catalog.postgres.commit import PARTITION_SPAN, send_commit, send_outcome
 from seachange.catalog.postgres.connections import Pool
 from seachange.catalog.postgres.locks import forget_dead, read_queues, release_locks, send_wishes
@@ -34,7 +34,7 @@ from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import PublishedDescriptor
-from seachange.model.segments import Generation, IndexContents
+from seachange.model.segments import Generation, Holdings, IndexContents
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
@@ -277,6 +277,9 @@ class PostgresCatalog:
 
     def forget_files(self, ids: Sequence[SegmentId]) -> None:
         self._do(_FORGET_FILES, Bigints(ids))
+
+    def holdings(self) -> Holdings:
+        return self._pool.run(read_holdings)
 
     def claim(self, epoch: Epoch, resource: str) -> bool:
         (held,) = self._row(_CLAIM, epoch, resource)

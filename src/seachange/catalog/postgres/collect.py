@@ -12,6 +12,7 @@ from seachange.catalog.postgres.connections import Connection
 from seachange.catalog.postgres.read import query
 from seachange.catalog.rows import SLICE_ROWS
 from seachange.model.ids import SegmentId
+from seachange.model.segments import Holdings
 
 # Collectors do not take partitions away from each other.
 _TRY_LOCK = "SELECT pg_try_advisory_lock(5873429021877)"
@@ -32,6 +33,15 @@ _FORGET_PARTITION = "DELETE FROM seachange.batch_partition WHERE first = %b"
 _FORGET_OWNERS = """DELETE FROM seachange.index_owner o
     WHERE o.dropped < (SELECT min(p.first) FROM seachange.batch_partition p)"""
 _GARBAGE = "SELECT segment_id FROM seachange.garbage ORDER BY segment_id"
+_HOLDINGS = """WITH newest AS
+        (SELECT index_id, max(id) AS id, max(base) AS base FROM seachange.generation GROUP BY index_id)
+    SELECT count(*), coalesce(sum(s.size_bytes), 0)::bigint,
+        count(CASE WHEN (s.delta IS NULL OR s.delta <= n.base)
+            AND NOT EXISTS (SELECT 1 FROM seachange.generation_member m
+                WHERE m.generation_id = n.id AND m.segment_id = s.id)
+            THEN 1 END),
+        (SELECT count(*) FROM seachange.garbage)
+    FROM seachange.segment s LEFT JOIN newest n ON n.index_id = s.index_id"""
 
 
 def remove_log(db: Connection, floor: int) -> None:
@@ -64,3 +74,7 @@ def _drop_partition(db: Connection, first: int) -> None:
 
 def read_garbage(db: Connection) -> tuple[SegmentId, ...]:
     return tuple(SegmentId(id_) for (id_,) in query(db, _GARBAGE))
+
+
+def read_holdings(db: Connection) -> Holdings:
+    return Holdings(*query(db, _HOLDINGS)[0])

@@ -12,7 +12,7 @@ from seachange import errors
 from seachange.catalog.mounts import refuse_network_file_system
 from seachange.catalog.rows import check_request, node_from
 from seachange.catalog.sqlite import jobs, locks, nodes
-from seachange.catalog.sqlite.collect import raise_floor, remove_slices
+from seachange.catalog.sqlite.collect import raise_floor, read_holdings, remove_slices
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
 from seachange.catalog.sqlite.connections import Read, Readers, Writer, client_error
 from seachange.catalog.sqlite.read import (
@@ -34,7 +34,7 @@ from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import PublishedDescriptor
-from seachange.model.segments import Generation, IndexContents
+from seachange.model.segments import Generation, Holdings, IndexContents
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
@@ -270,6 +270,10 @@ class SqliteCatalog:
     def forget_files(self, ids: Sequence[SegmentId]) -> None:
         with self._writer as db:
             nodes.forget(db, ids)
+
+    def holdings(self) -> Holdings:
+        with Read(self._readers) as db:
+            return read_holdings(db)
 
     def claim(self, epoch: Epoch, resource: str) -> bool:
         with self._writer as db:

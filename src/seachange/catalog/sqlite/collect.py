@@ -16,6 +16,7 @@ from seachange.catalog.sqlite.connections import Writer
 from seachange.catalog.sqlite.read import read_sequence_at
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import SegmentId
+from seachange.model.segments import Holdings
 
 _LOWEST_MARK = "SELECT min(low_water) FROM node WHERE live = 1"
 _FLOOR = "SELECT floor FROM sequencer"
@@ -53,6 +54,15 @@ _FORGET_VERSIONS = (
 )
 _FORGET_BURNED = "DELETE FROM burned WHERE timestamp_us < ?"
 _GARBAGE = "SELECT segment_id FROM garbage ORDER BY segment_id"
+_HOLDINGS = """WITH newest AS
+        (SELECT index_id, max(id) AS id, max(base) AS base FROM generation GROUP BY index_id)
+    SELECT count(*), coalesce(sum(s.size_bytes), 0),
+        count(CASE WHEN (s.delta IS NULL OR s.delta <= n.base)
+            AND NOT EXISTS (SELECT 1 FROM generation_member m
+                WHERE m.generation_id = n.id AND m.segment_id = s.id)
+            THEN 1 END),
+        (SELECT count(*) FROM garbage)
+    FROM segment s LEFT JOIN newest n ON n.index_id = s.index_id"""
 
 _SLICE_OF_BATCHES = """DELETE FROM batch WHERE position IN
     (SELECT position FROM batch WHERE index_id = ? AND position < ? LIMIT ?)"""
@@ -106,3 +116,7 @@ def remove_slices(writer: Writer, slices: list[Slice]) -> None:
         while removed == SLICE_ROWS:
             with writer as db:
                 removed = db.execute(statement, values).rowcount
+
+
+def read_holdings(db: sqlite3.Connection) -> Holdings:
+    return Holdings(*db.execute(_HOLDINGS).fetchone())

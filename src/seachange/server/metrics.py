@@ -1,0 +1,146 @@
+"""What a node has counted, and what it and its catalog hold now, as families of measurements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from seachange import errors
+from seachange.changer.job import read_job
+from seachange.engine.meters import BOUNDS_US, Histogram, Tally
+from seachange.engine.node import Node
+from seachange.model.jobs import FINISHED, JobRecord, JobStatus
+from seachange.server.exposition import Family, Sample, histogram_samples
+
+_US = 1_000_000
+_BOUNDS_S = tuple(bound / _US for bound in BOUNDS_US)
+# Of what begins and ends a transaction, or is no statement of the grammar.
+_OTHER = "other"
+
+# Why statements fail, by the longest beginning of their SQLSTATE.
+_CAUSES = {
+    "0A": "not supported",
+    "08": "connection",
+    "22": "value",
+    "23": "constraint",
+    "25": "transaction state",
+    "28": "log-in",
+    "40": "conflict",
+    "40P01": "deadlock",
+    "42": "statement",
+    "42501": "privilege",
+    "53": "resources",
+    "55P03": "lock",
+    "57014": "canceled",
+    "57P": "shutdown",
+    "58": "input or output",
+    "72": "snapshot",
+    "XX": "bug",
+}
+
+
+def cause_of(sqlstate: str) -> str:
+    """
+    >>> cause_of("40001"), cause_of("40P01"), cause_of("99999")
+    ('conflict', 'deadlock', 'other')
+    """
+    lengths = range(len(sqlstate), 1, -1)
+    return next((_CAUSES[sqlstate[:length]] for length in lengths if sqlstate[:length] in _CAUSES), _OTHER)
+
+
+def collect_metrics(node: Node, clients: int, strangers: int) -> Iterator[Family]:
+    """`clients` are logged in, `strangers` are about to. Asks the catalog: not for the loop."""
+    yield from _counted(node)
+    yield from _held(node, clients, strangers)
+    yield from _jobs(node.parts.catalog.jobs())
+
+
+def _counted(node: Node) -> Iterator[Family]:
+    meters = node.parts.meters
+    statements = {command or _OTHER: histogram for command, histogram in sorted(meters.statements.items())}
+    failures = sorted(meters.failures.read().items())
+    refusals = meters.refusals.read()
+    commits = meters.commits.read().count - sum(refusals.values())
+    conflicts = sum(count for sqlstate, count in refusals.items() if sqlstate.startswith("40"))
+    yield Family(
+        "seachange_statement_seconds",
+        "histogram",
+        "How long statements took, with all that belongs to them, by their commands.",
+        tuple(sample for command, each in statements.items() for sample in _timed(each, command=command)),
+    )
+    yield Family(
+        "seachange_statements_total",
+        "counter",
+        "Statements that ended, well or not.",
+        tuple(Sample(each.read().count, {"command": command}) for command, each in statements.items()),
+    )
+    yield Family(
+        "seachange_aborts_total",
+        "counter",
+        "Statements that failed, and with them what was not committed, by cause and SQLSTATE.",
+        tuple(Sample(count, {"cause": cause_of(state), "sqlstate": state}) for state, count in failures),
+    )
+    yield Family("seachange_commit_seconds", "histogram", "How long commits took.", _timed(meters.commits))
+    yield _counter("seachange_commits_total", "Commits that wrote.", commits)
+    yield _counter("seachange_conflicts_total", "Commits refused for a conflict, tried again or not.", conflicts)
+    drains = meters.drains.read()
+    yield _counter("seachange_drains_total", "Waits of schema changes for older transactions.", drains.count)
+    yield _counter("seachange_version_wait_seconds_total", "How long these waits took.", drains.sum_us / _US)
+    yield _rows(meters.pipeline_rows)
+
+
+def _held(node: Node, clients: int, strangers: int) -> Iterator[Family]:
+    facts = node.statistics()
+    holdings = node.parts.catalog.holdings()
+    live = sum(record.live for record in node.parts.catalog.nodes())
+    yield _counter("seachange_compactions_total", "Indexes that were folded.", facts["compactions"])
+    yield _gauge("seachange_connections", "Clients that are logged in.", clients)
+    yield _gauge("seachange_connections_starting", "Clients that are about to log in.", strangers)
+    yield _gauge("seachange_open_transactions", "Transactions that are open.", facts["open_transactions"])
+    yield _gauge("seachange_applied_sequence", "The last commit that this node knows of.", facts["applied"])
+    yield _gauge("seachange_nodes", "Nodes of the database that are alive.", live)
+    yield _gauge("seachange_segments", "Files that the catalog refers to.", holdings.segments)
+    yield _gauge("seachange_segment_bytes", "The size of these files.", holdings.bytes)
+    yield _gauge("seachange_superseded_segments", "Those of them that only history needs.", holdings.superseded)
+    yield _gauge("seachange_gc_backlog_files", "Files that are to be deleted.", holdings.garbage)
+
+
+def _jobs(records: tuple[JobRecord, ...]) -> Iterator[Family]:
+    counts = Counter(record.status for record in records)
+    yield Family(
+        "seachange_jobs",
+        "gauge",
+        "Jobs by their status; of those that are over, the ones that are still kept.",
+        tuple(Sample(counts[status], {"status": status.value}) for status in JobStatus),
+    )
+    progress: list[Sample] = []
+    done: list[Sample] = []
+    for record in records:
+        if record.status in FINISHED:
+            continue
+        try:
+            job = read_job(record)
+        except errors.UnreadableJob:
+            continue
+        labels = {"job": str(record.id), "status": record.status.value}
+        progress.append(Sample(job.fraction_done or 0, labels))
+        done.append(Sample(job.rows_read, labels))
+    yield Family("seachange_job_progress", "gauge", "How much of a job is done, up to 1.", tuple(progress))
+    yield Family("seachange_job_rows", "gauge", "How many rows a job has read.", tuple(done))
+
+
+def _rows(rows: Tally) -> Family:
+    return _counter("seachange_pipeline_rows_total", "Rows that jobs of this node have read.", rows.total)
+
+
+def _timed(histogram: Histogram, **labels: str) -> tuple[Sample, ...]:
+    reading = histogram.read()
+    return histogram_samples(_BOUNDS_S, reading.counts, reading.sum_us / _US, labels)
+
+
+def _counter(name: str, what: str, value: float) -> Family:
+    return Family(name, "counter", what, (Sample(value),))
+
+
+def _gauge(name: str, what: str, value: float) -> Family:
+    return Family(name, "gauge", what, (Sample(value),))
