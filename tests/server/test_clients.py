@@ -1,14 +1,18 @@
 """psql and asyncpg against the server, and the command itself."""
 
 import asyncio
+import datetime as dt
 import os
 import re
 import signal
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
+from uuid import UUID
 
 import asyncpg
+import psycopg
 import pytest
 
 from tests.support.postgres import OLDEST_VERSION, Account, find_binaries
@@ -68,6 +72,64 @@ def test_asyncpg_prepares_with_types_that_the_server_infers(served):
             await connection.close()
 
     asyncio.run(talk())
+
+
+KEYED = "create table keyed (i int, b bigint primary key, t text, u uuid, d date, n numeric(6,2), v interval, l text[])"
+FIRST = "insert into keyed values (1, 1, 'a', $1, '2024-01-01', 1.5, '1 mon 2 days', '{x,y}')"
+KEY = UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")
+# A condition that the row 1 meets and the row 2 does not, and the value of its parameter.
+CONDITIONS = [
+    ("i = any($1)", [1, None]),
+    ("b = any($1)", [1, 7]),
+    ("b = any($1::int[])", [1, 7]),
+    ("b <> all($1)", [2, 7]),
+    ("t = any($1)", ["a"]),
+    ("t like any($1)", ["%a"]),
+    ("u = any($1)", [KEY]),
+    ("d = any($1)", [dt.date(2024, 1, 1)]),
+    ("n = any($1)", [Decimal("1.50")]),
+    ("l = $1", ["x", "y"]),
+    ("l @> $1", ["y"]),
+    ("l && $1", ["y", "z"]),
+    ("b = any(array[$1, 7])", 1),
+    ("$1 = any(l)", "x"),
+    ("l = '{x,y}' and b = $1", 1),
+]
+
+
+@pytest.fixture(scope="module")
+def keyed(served):
+    async def fill() -> None:
+        connection = await asyncpg.connect(served.url)
+        await connection.execute(KEYED)
+        await connection.execute(FIRST, KEY)
+        await connection.execute("insert into keyed (i, b, t) values (2, 2, 'b')")
+        await connection.close()
+
+    asyncio.run(fill())
+    return served.url
+
+
+def test_asyncpg_gives_arrays_as_parameters(keyed):
+    async def talk() -> None:
+        connection = await asyncpg.connect(keyed)
+        try:
+            spans = [dt.timedelta(days=32)]
+            assert await connection.fetch("select b from keyed where v = any($1)", spans) == [(1,)]
+            for condition, value in CONDITIONS:
+                assert await connection.fetch(f"select b from keyed where {condition}", value) == [(1,)], condition
+        finally:
+            await connection.close()
+
+    asyncio.run(talk())
+
+
+@pytest.mark.parametrize("factory", [psycopg.Cursor, psycopg.RawCursor])
+@pytest.mark.parametrize(("condition", "value"), CONDITIONS)
+def test_psycopg_gives_arrays_as_parameters(keyed, factory, condition, value):
+    text = condition if factory is psycopg.RawCursor else condition.replace("%", "%%").replace("$1", "%s")
+    with psycopg.connect(keyed, cursor_factory=factory) as connection:
+        assert connection.execute(f"select b from keyed where {text}", (value,)).fetchall() == [(1,)]
 
 
 def test_the_command_serves_until_it_is_told_to_stop(tmp_path):

@@ -9,7 +9,8 @@ from typing import Any
 
 from seachange.model.binary_form import decode_binary, encode_binary
 from seachange.model.coercion import check_characters, coercer
-from seachange.model.shown import show_text
+from seachange.model.shown import show_text, shower
+from seachange.model.timezone import UTC
 from seachange.model.types import NAMES, TEXT, Kind, SqlType, array_of
 from seachange.server.messages import decode_text
 from seachange.sql.result import ResultColumn
@@ -21,6 +22,7 @@ Encoder = Callable[[Any], bytes]
 # What PostgreSQL adds to the modifier of a type.
 _MODIFIED = 4
 _INTEGERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.OID})
+_HELD_AS_TEXT = frozenset({Kind.UUID, Kind.INTERVAL})
 _STRINGS = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.CHAR, Kind.NAME, Kind.JSON, Kind.JSONB})
 
 TYPE_BY_OID: dict[int, SqlType] = {
@@ -81,7 +83,16 @@ def decode(type_: SqlType | None, form: int, data: bytes | None) -> Any:
         return None
     if form == BINARY_FORM:
         known = type_ or TEXT
-        return coercer(known)(decode_binary(known, data))
+        return _given(known, decode_binary(known, data))
     text = decode_text(data)
     check_characters(text)
-    return text if type_ is None else coercer(type_)(text)
+    return text if type_ is None else _given(type_, text)
+
+
+def _given(type_: SqlType, value: Any) -> Any:
+    """As a program gives it: of elements that rows hold as texts a query could not tell the type."""
+    held = coercer(type_)(value)
+    if type_.element is None or type_.element.kind not in _HELD_AS_TEXT:
+        return held
+    show = shower(type_, UTC)
+    return held if show is None else show(held)

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from sqlglot import exp
 
+from seachange.model.interval import Interval
 from seachange.model.statements import Explain, ShowSetting
 from seachange.model.types import TEXT, Kind, SqlType
 from seachange.sql.advisory import calls_advisory
@@ -37,11 +38,10 @@ _SAMPLES: dict[Kind, Any] = {
     Kind.TIME: dt.time(),
     Kind.TIMESTAMP: dt.datetime(2000, 1, 1),
     Kind.TIMESTAMPTZ: dt.datetime(2000, 1, 1, tzinfo=dt.UTC),
-    Kind.INTERVAL: "0 0 0",
+    Kind.INTERVAL: Interval(0, 0, 0),
     Kind.UUID: UUID(int=0),
     Kind.JSON: "null",
     Kind.JSONB: "null",
-    Kind.ARRAY: [],
 }
 
 
@@ -86,6 +86,8 @@ def describe(
 
 
 def _sample(type_: SqlType | None) -> Any:
+    if type_ is not None and type_.element is not None:
+        return [_sample(type_.element)]
     return _SAMPLES.get((type_ or TEXT).kind, "")
 
 

@@ -14,6 +14,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.sql.duck_errors import ARGUMENT_PHRASES
 from seachange.sql.guard import function_name
+from seachange.sql.quantified import is_quantified
 from seachange.storage.duck_functions import PREFIX
 
 _Rewrite = Callable[[exp.Func], exp.Expr]
@@ -73,7 +74,7 @@ def _arguments(node: exp.Func) -> list[exp.Expr]:
 
 def _like(node: exp.Expr) -> exp.Expr | None:
     """A backslash escapes unless something else is said to; DuckDB has nothing that does."""
-    if isinstance(node.parent, exp.Escape) or isinstance(node.expression, exp.Any | exp.All):
+    if isinstance(node.parent, exp.Escape) or is_quantified(node):
         return None
     pattern = _text(node.expression)
     if pattern is not None and "\\" not in pattern:

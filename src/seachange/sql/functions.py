@@ -91,7 +91,7 @@ TABLE_FUNCTIONS: Final = frozenset({"generate_series", "exploding_generate_serie
 # The types that a cast may name, as sqlglot calls them.
 _TYPES: Final = """
     array bigint boolean bpchar char date decimal double float int interval json jsonb name smallint text time
-    timestamp timestamptz uuid varbinary varchar
+    timestamp timestamptz uint uuid varbinary varchar
 """
 TYPES: Final[frozenset[str]] = frozenset(_TYPES.split())
 

@@ -19,7 +19,7 @@ from seachange.sql.system import is_told
 from seachange.sql.target import folded
 from seachange.sql.tokens import Reader, split_script
 
-_ALIKE = (exp.Predicate, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Coalesce, exp.PropertyEQ)
+_ALIKE = (exp.Predicate, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Coalesce, exp.PropertyEQ, exp.Array)
 _LITERALS = {True: TEXT, False: SqlType(Kind.INTEGER)}
 _BOOLEAN = SqlType(Kind.BOOLEAN)
 
@@ -63,7 +63,7 @@ def _type(parameter: exp.Expr, tables: Sequence[tuple[str, Table]]) -> SqlType |
             return _cast_type(parent)
         case exp.Limit() | exp.Offset() | exp.Fetch():
             return BIGINT
-        case exp.Any() | exp.All():
+        case exp.Any() | exp.All() | exp.Anonymous() if _is_quantifier(parent):
             other = _first_type((n for n in _operands(parent.parent) if n is not parent), tables)
             return array_of(other) if other is not None and other.element is None else None
         case exp.Tuple() if isinstance(parent.parent, exp.Values):
@@ -76,6 +76,11 @@ def _type(parameter: exp.Expr, tables: Sequence[tuple[str, Table]]) -> SqlType |
             return _first_type((n for n in _operands(parent) if n is not node), tables)
         case _:
             return None
+
+
+def _is_quantifier(node: exp.Expr) -> bool:
+    """The parser takes some of them for calls."""
+    return not isinstance(node, exp.Anonymous) or node.name.lower() in ("all", "some")
 
 
 def _operands(node: exp.Expr | None) -> Iterator[exp.Expr]:
@@ -127,6 +132,8 @@ def _inserted(
 
 
 def _cast_type(node: exp.Cast) -> SqlType | None:
+    if node.to.is_type(exp.DType.ARRAY) and node.to.expressions[0].is_type(exp.DType.UINT):
+        return array_of(SqlType(Kind.OID))
     try:
         (raw,) = split_script(node.to.sql("postgres"))
         return read_type(Reader(raw.words, raw.text))

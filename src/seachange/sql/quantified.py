@@ -1,10 +1,12 @@
-"""Comparisons with all or some elements of a list, `a <> ALL (array[1, 2])`, put by ANY, which DuckDB knows."""
+"""Comparisons with all or some elements of a list, `a <> ALL (array[1, 2])`, put by ANY, which DuckDB knows; of
+patterns by functions over lists."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from seachange import errors
+from seachange.storage.duck_functions import PREFIX
 
 _OPPOSITES: dict[type[exp.Expr], type[exp.Binary]] = {
     exp.EQ: exp.NEQ,
@@ -18,6 +20,8 @@ _OPPOSITES: dict[type[exp.Expr], type[exp.Binary]] = {
 
 def translate_quantifiers(tree: exp.Expr) -> exp.Expr:
     """The parser reads both as calls of functions unless a query stands in them."""
+    for like in list(tree.find_all(exp.Like, exp.ILike)):
+        _match_patterns(like)
     for call in list(tree.find_all(exp.Anonymous)):
         name, comparison = call.name.lower(), call.parent
         if name not in ("all", "some"):
@@ -33,3 +37,26 @@ def translate_quantifiers(tree: exp.Expr) -> exp.Expr:
         opposite = _OPPOSITES[type(comparison)](this=comparison.this.copy(), expression=listed)
         comparison.replace(exp.Paren(this=exp.Not(this=exp.Paren(this=opposite))))
     return tree
+
+
+def is_quantified(comparison: exp.Expr) -> bool:
+    quantifier = comparison.expression
+    if isinstance(quantifier, exp.Anonymous):
+        return quantifier.name.lower() in ("all", "some") and len(quantifier.expressions) == 1
+    return isinstance(quantifier, exp.Any | exp.All)
+
+
+def _match_patterns(like: exp.Expr) -> None:
+    if not is_quantified(like):
+        return
+    if isinstance(like.parent, exp.Not):
+        # The parser does not tell NOT a LIKE ANY (...) from a NOT LIKE ANY (...), which means something else.
+        raise errors.FeatureNotSupported(feature="NOT before LIKE ANY", instead="Write NOT (a LIKE ANY (...)).")
+    quantifier = like.expression
+    called = isinstance(quantifier, exp.Anonymous)
+    patterns = quantifier.expressions[0] if called else quantifier.this.unnest()
+    if isinstance(patterns, exp.Query):
+        raise errors.FeatureNotSupported(feature="LIKE ANY of a query", instead="Use EXISTS.")
+    some = isinstance(quantifier, exp.Any) or (called and quantifier.name.lower() == "some")
+    name = f"{PREFIX}{'ilike' if isinstance(like, exp.ILike) else 'like'}_{'any' if some else 'all'}"
+    like.replace(exp.Anonymous(this=name, expressions=[like.this.copy(), patterns.copy()]))

@@ -34,7 +34,7 @@ def parse_tree(raw: RawStatement) -> exp.Expr:
 
 # Types of which sqlglot knows no lists, and what lists of them are here.
 _LISTED = {name: Token(TokenType.TEXT, "text") for name in ("regtype", "regclass", "regproc", "name")}
-_LISTED["oid"] = Token(TokenType.BIGINT, "bigint")
+_LISTED["oid"] = Token(TokenType.UINT, "uint")
 # Functions whose patterns sqlglot would put as strftime's, which has not all of them: it does not know these names.
 _PATTERNED = {name: Token(TokenType.VAR, f"pg_{name}") for name in ("to_char", "to_date", "to_timestamp")}
 _TYPED_CAST = re.compile(r"'\s*::")

@@ -22,6 +22,7 @@ from seachange.model.types import TEXT, Kind, SqlType
 from seachange.sql.guard import user_type
 from seachange.sql.port import TransactionPort
 from seachange.sql.scope import is_cte_reference
+from seachange.storage.duck_functions import PREFIX
 
 # No statement can contain a NUL.
 TYPE_HOLES = re.compile("\x00t([0-9]+)\x00")
@@ -42,6 +43,13 @@ class Compared:
     tables: tuple[tuple[str | None, str], ...]
     # A literal with spaces at its end, which do not count if the column is a char.
     spaced: bool = False
+    # A literal that may be the text of an array.
+    braced: bool = False
+
+    @property
+    def matters(self) -> bool:
+        """Also where there are no enum types."""
+        return self.spaced or self.braced
 
 
 TypeHole = UserCast | Compared
@@ -63,7 +71,7 @@ def cut_types(tree: exp.Expr) -> tuple[TypeHole, ...]:
         for column, constant in list(_comparisons(tree)):
             own = [table for alias, table in sources if alias == column.table]
             tables = tuple(dict.fromkeys(own or (table for _, table in sources)))
-            mark = _mark(holes, Compared(column.name, tables, _is_spaced(constant)))
+            mark = _mark(holes, Compared(column.name, tables, _is_spaced(constant), _is_braced(constant)))
             constant.replace(exp.Var(this=constant.sql("duckdb") + mark))
     return tuple(holes)
 
@@ -93,6 +101,10 @@ def _is_spaced(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and node.is_string and node.name.endswith(" ")
 
 
+def _is_braced(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and node.is_string and node.name.lstrip().startswith("{")
+
+
 def _is_constant(node: exp.Expr) -> bool:
     return isinstance(node, exp.Parameter) or (isinstance(node, exp.Literal) and node.is_string)
 
@@ -103,7 +115,7 @@ def fill_types(parts: Sequence[str], types: Sequence[str]) -> str:
 
 def bind_types(holes: Sequence[TypeHole], port: TransactionPort, find: FindTable | None = None) -> list[str] | None:
     """The texts for holes; None where none of them matters."""
-    if not holes or not (port.has_enums or any(isinstance(hole, UserCast) or hole.spaced for hole in holes)):
+    if not holes or not (port.has_enums or any(isinstance(hole, UserCast) or hole.matters for hole in holes)):
         return None
     known = find or port.relation
     return [_cast_type(hole, port) if isinstance(hole, UserCast) else _compared(hole, port, known) for hole in holes]
@@ -124,15 +136,17 @@ def find_enum(name: RelationName, port: TransactionPort) -> EnumType:
 def _compared(hole: Compared, port: TransactionPort, find: FindTable) -> str:
     """Nothing where it is not certain that the column is of one enum type: DuckDB then compares texts."""
     enums: set[int] = set()
-    kinds: set[Kind] = set()
+    types: set[SqlType] = set()
     for schema, name in hole.tables:
         table = _find(schema, name, find)
         column = table.column_by_name.get(hole.column) if table is not None else None
         if column is not None:
             enums.add(column.type.enum)
-            kinds.add(column.type.kind)
-    if hole.spaced and kinds == {Kind.CHAR}:
+            types.add(column.type)
+    if hole.spaced and {type_.kind for type_ in types} == {Kind.CHAR}:
         return ".rtrim(' ')"
+    if hole.braced and len(types) == 1 and (listed := types.pop()).element is not None:
+        return f".{PREFIX}array()::{listed.duckdb}"
     type_ = port.object_by_id(DescriptorId(enums.pop())) if len(enums) == 1 else None
     return f"::{labels_of(type_).duckdb}" if isinstance(type_, EnumType) else ""
 

@@ -15,6 +15,7 @@ import duckdb
 from duckdb.func import FunctionNullHandling
 
 from seachange.model import json_ops
+from seachange.model.array_text import parse_array
 from seachange.model.interval import read_canonical
 from seachange.model.json_text import normalize_json, parse_json
 from seachange.model.patterns import capitalise, read_moment, write_moment, write_number
@@ -37,6 +38,7 @@ def check_json(text: str) -> str:
 
 # Name, function, types of its arguments, and of its result. NULL for an argument gives NULL.
 _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ...]] = (
+    ("array", parse_array, (_TEXT,), _TEXTS),
     ("interval_text", show_interval, (_TEXT,), _TEXT),
     ("jsonb", normalize_json, (_TEXT,), _TEXT),
     ("json", check_json, (_TEXT,), _TEXT),
@@ -60,6 +62,14 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("json_length", json_ops.array_length, (_TEXT,), _NUMBER),
     ("json_without_path", json_ops.without_path, (_TEXT, _TEXTS), _TEXT),
 )
+
+
+def _match_each(operator: str, quantifier: str) -> str:
+    join, none = ("OR", "false") if quantifier == "any" else ("AND", "true")
+    matches = f"list_transform(patterns, lambda p: x {operator} p ESCAPE '\\')"
+    return f"(x, patterns) AS list_reduce({matches}, lambda a, b: a {join} b, {none})"
+
+
 # Functions that depend on the types of their arguments, or put together what DuckDB has: their definitions, and what
 # of the above they call.
 _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
@@ -79,6 +89,11 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         "(l, v, w) AS list_transform(l, lambda item: CASE WHEN item IS NOT DISTINCT FROM v THEN w ELSE item END)",
         (),
     ),
+    **{
+        f"{PREFIX}{operator.lower()}_{quantifier}": (_match_each(operator, quantifier), ())
+        for operator in ("LIKE", "ILIKE")
+        for quantifier in ("any", "all")
+    },
     PREFIX + "filled": ("(v, n) AS list_transform(generate_series(1, n), lambda i: v)", ()),
 }
 _BY_NAME: Final = {PREFIX + name: (run, given, result) for name, run, given, result in _FUNCTIONS}
