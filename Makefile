@@ -55,7 +55,7 @@ format: $(STAMP) ## format the code and fix what ruff can fix
 
 docs: $(STAMP) ## check the documentation: spelling, links, examples, and the pages that are generated
 	$(BIN)/codespell $(PROSE)
-	$(BIN)/python -m pytest -q tests/docs tests/planner/explain/test_docs.py $(ARGS)
+	$(BIN)/python -m pytest -q tests/docs tests/planner/explain/test_docs.py tests/catalogue/test_page.py $(ARGS)
 
 bench: $(STAMP) ## run the benchmarks
 	$(BIN)/python -m bench $(ARGS)

@@ -74,6 +74,16 @@ CASES = (
         at_once=True,
     ),
     Case(
+        "drop and add column of the same name",
+        "alter table t drop column b, add column b int default 3",
+        """- column b text
+           + column b integer default '3'::integer reads as 3""",
+        at_once=True,
+        without=frozenset(ALL) - {"delete", "delete many", "cascade", "cascade key"},
+        converts={"b": "3"},
+        none=("select id from t where b is distinct from 3",),
+    ),
+    Case(
         "rename column",
         "alter table t rename column b to e",
         """- column b text
