@@ -23,6 +23,12 @@ def start(data: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, env={**os.environ})
 
 
+def status_of(cursor: seachange.Cursor, job: int) -> str:
+    cursor.execute("select status from seachange.jobs where id = %s", (job,))
+    ((status,),) = cursor.fetchall()
+    return str(status)
+
+
 def test_it_finishes_a_job_and_stops_cleanly(tmp_path: Path):
     with seachange.connect(str(tmp_path)) as db:
         db.cursor().execute("create table item (id int primary key, code text)")
@@ -85,6 +91,34 @@ def test_it_stops_in_the_middle_of_a_job_and_leaves_the_rest_to_others(tmp_path:
             assert line
         other.terminate()
         assert other.wait(30) == 0
+
+
+def test_it_runs_what_sessions_leave_to_it(tmp_path: Path):
+    (tmp_path / "seachange.toml").write_text('[seachange]\nworker = "off"\n')
+    with seachange.connect(str(tmp_path)) as db:
+        db.autocommit = True
+        cursor = db.cursor()
+        cursor.execute("create table item (id int primary key, code text)")
+        cursor.execute("insert into item select i, 'c' || i from generate_series(1, 100) g(i)")
+        with SqlProcess(Place(tmp_path), 500, "job.raised") as process:
+            process.send("create unique index item_code on item (code)")
+            assert process.wait() == -signal.SIGKILL
+        # What its own sessions begin is run here though nobody waits for it; the other job would have come first.
+        cursor.execute("set seachange.concurrently = 'async'")
+        cursor.execute("create table other (id int primary key)")
+        cursor.execute("insert into other values (1)")
+        cursor.execute("create index concurrently other_id on other (id)")
+        while status_of(cursor, 2) != "succeeded":
+            pass
+        with start(tmp_path) as worker:
+            assert worker.stdout is not None
+            name = worker.stdout.readline().split()[1]
+            while "job 1: succeeded" not in (line := worker.stdout.readline()):
+                assert line
+            cursor.execute("select id, node = %s from seachange.jobs order by id", (name,))
+            assert cursor.fetchall() == [(1, True), (2, False)]
+            worker.terminate()
+            assert worker.wait(30) == 0
 
 
 def test_it_says_how_it_is_used(capsys: pytest.CaptureFixture[str]):

@@ -92,6 +92,7 @@ async def _serve(node: Node, options: Options, http: Address | None) -> None:
     port = await server.start()
     monitor = Monitor(node, server)
     watched = await _watch(monitor, http)
+    node.jobs.takes_up = True
     node.jobs.wake()
     # What is there now stays: the collector need not look at it again, and its pauses are short.
     gc.collect()

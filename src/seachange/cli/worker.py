@@ -35,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with open_database(arguments) as node:
             node.jobs.told = _print
+            node.jobs.takes_up = True
             print(f"worker {node.name} is ready", flush=True)
             node.jobs.wake()
             # With a timeout: a signal that another thread took is heard of only when this one wakes.

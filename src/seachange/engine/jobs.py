@@ -66,6 +66,8 @@ class JobDesk:
         self._awake = threading.Event()
         self._threads: list[threading.Thread] = []
         self._thread: threading.Thread | None = None
+        # Off: what other nodes left behind is left to others; what the node's own sessions began is run here.
+        self.takes_up = True
         # Tests run jobs at a moment of their choosing.
         self.paused = False
         self.told: Callable[[Job], None] = lambda job: None
@@ -208,6 +210,7 @@ class JobDesk:
             record
             for record in unfinished
             if record.id not in held
+            and (self.takes_up or record.epoch == own)
             and (_is_asked_for(record) or (is_wanted(record) and (record.epoch == own or record.epoch not in live)))
             and self._can_run(record)
             and is_due(record, open_ids)

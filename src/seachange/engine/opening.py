@@ -56,6 +56,7 @@ def open_node(
     )
     node = Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us)
     node.jobs.begin = partial(begin_queued, node)
+    node.jobs.takes_up = settings.get("seachange.worker") == "on"
     drop_left(node)
     return node
 

@@ -95,6 +95,12 @@ def _check_concurrently(value: str) -> str:
     return value.lower()
 
 
+def _check_switch(value: str) -> str:
+    if (word := value.lower()) not in ("on", "off"):
+        raise ValueError(value)
+    return word
+
+
 def _check_count(value: str) -> str:
     return str(_natural(value))
 
@@ -181,6 +187,14 @@ SETTINGS: dict[str, Setting] = {
             "10s",
             _check_expiry,
             "After what silence a node is given up; of the database, not of a session.",
+            of_node=True,
+        ),
+        Setting(
+            "seachange.worker",
+            "on",
+            _check_switch,
+            "Whether programs that open the database go on with jobs that others left behind; off leaves these to "
+            "seachange worker and serve.",
             of_node=True,
         ),
         Setting("seachange.retention", "1 day", _check_duration, "How long history, and what was dropped, is kept."),
