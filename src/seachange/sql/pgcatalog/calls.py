@@ -501,6 +501,8 @@ class Answerer(Protocol):
 
     def __call__(self, number: int) -> tuple[Context, Callable[[errors.Error], None]]: ...
 
+    def __hash__(self) -> int: ...
+
 
 def serve_catalog(cursor: duckdb.DuckDBPyConnection, answer: Answerer) -> None:
     """Makes the functions known to a DuckDB, unless they are."""
