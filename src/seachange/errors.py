@@ -659,6 +659,23 @@ class DataFolderProblem(OperationalError):
     message = "data folder {path}: {detail}"
 
 
+class HistoryProblem(OperationalError):
+    sqlstate = "58P01"
+    message = "history {path}: {detail}"
+    hint_text = "Give a folder of .sql files as Flyway, golang-migrate, Prisma or Diesel name them, or in plain order."
+
+
+class ReplayNeedsEmptyDatabase(OperationalError):
+    sqlstate = "55000"
+    message = "the database in {path} has tables, which the writers of a replay would write to"
+    hint_text = "Give a folder without a database, or none: then one is made for the replay, and deleted."
+
+
+class WriterLost(OperationalError):
+    message = "the writer in process {process} has ended by itself"
+    hint_text = "Its own message is above."
+
+
 class SparkUnavailable(NotSupportedError):
     sqlstate = "0A000"
     message = "Spark cannot be used: {detail}"

@@ -20,6 +20,7 @@ from seachange.planner.explain.names import one_line, quote
 from seachange.planner.explain.stages import summary
 from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.rules.release import release_of
+from seachange.planner.strategy import Cost, measure
 from seachange.sql.ddl.check import verify_checks
 from seachange.sql.duck import DuckSession
 from seachange.sql.like import expand_likes
@@ -32,16 +33,26 @@ _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 
 def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: DuckSession) -> list[str]:
     statements = [expanded for statement in _read(text) for expanded in expand_likes(statement, port)]
-    tables = port.tables()
-    known = {descriptor.id: descriptor for descriptor in (*tables, *port.objects()) if not isinstance(descriptor, Role)}
-    catalog = Catalog(known, _Sizes(tables, port), port.dropped_tables(), port.search_path)
-    release = release_of(port.release)
-    plan = plan_statements(catalog, statements, _made_up_ids(known.values()), release=release)
+    plan, catalog = _plan(statements, port)
     _verify(plan, catalog, duck)
     plan, catalog, remarks = _with_rows(plan, catalog, statements)
     notices = [f"Notice: {notice}" for notice in plan.notices]
     comment = _COMMENTS.get(form, "")
     return [*(comment + one_line(line) for line in (*notices, *remarks)), *explain_plan(plan, catalog, form)]
+
+
+def cost_of(statement: DdlStatement, port: TransactionPort) -> Cost:
+    """What a statement costs, with the rows that there are."""
+    return measure(*_plan(expand_likes(statement, port), port))
+
+
+def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[Plan, Catalog]:
+    """The plan with ids that are made up, and the catalog that it was made for."""
+    tables = port.tables()
+    known = {descriptor.id: descriptor for descriptor in (*tables, *port.objects()) if not isinstance(descriptor, Role)}
+    catalog = Catalog(known, _Sizes(tables, port), port.dropped_tables(), port.search_path)
+    release = release_of(port.release)
+    return plan_statements(catalog, statements, _made_up_ids(known.values()), release=release), catalog
 
 
 def _read(text: str) -> list[DdlStatement]:

@@ -1,0 +1,1 @@
+"""Replaying a history of migrations while others write: folders, statements, made-up writers, and the report."""

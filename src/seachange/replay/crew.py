@@ -1,0 +1,78 @@
+"""The writers of a replay, each a process with a node of its own: started, told what to leave, stopped and counted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Collection, Sequence
+from types import TracebackType
+from typing import Self
+
+from seachange import errors
+from seachange.replay.assignment import LEFT, READY, Assignment, Order
+from seachange.replay.tally import Tally
+
+_COMMAND = (sys.executable, "-m", "seachange.replay.writer_process")
+_END_SECONDS_MAX = 60
+
+
+class Crew:
+    """As a context: whatever happens, no writer is left behind."""
+
+    def __init__(self, assignments: Sequence[Assignment]) -> None:
+        self._processes = [_start(assignment) for assignment in assignments]
+        self._left: frozenset[str] = frozenset()
+        for process in self._processes:
+            _hear(process, READY)
+
+    def leave(self, tables: Collection[str]) -> None:
+        """Returns when no transaction of a writer uses these tables any more; others may be used again."""
+        if frozenset(tables) == self._left:
+            return
+        self._left = frozenset(tables)
+        for process in self._processes:
+            _tell(process, "\t".join([Order.LEAVE, *sorted(tables)]))
+        for process in self._processes:
+            _hear(process, LEFT)
+
+    def stop(self) -> Tally:
+        total = Tally()
+        for process in self._processes:
+            _tell(process, Order.STOP)
+        for process in self._processes:
+            total.add(Tally.from_json(_hear(process)))
+            process.wait(_END_SECONDS_MAX)
+        return total
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self._processes:
+            process.kill()
+            process.communicate()
+
+
+def _start(assignment: Assignment) -> subprocess.Popen[str]:
+    process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    _tell(process, assignment.to_line())
+    return process
+
+
+def _tell(process: subprocess.Popen[str], line: str) -> None:
+    assert process.stdin is not None
+    try:
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
+    except BrokenPipeError:
+        raise errors.WriterLost(process=process.pid) from None
+
+
+def _hear(process: subprocess.Popen[str], expected: str | None = None) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline().rstrip("\n")
+    if not line or (expected is not None and line != expected):
+        raise errors.WriterLost(process=process.pid)
+    return line

@@ -1,0 +1,154 @@
+"""Pieces of a migration, performed one after the other in a session, and what became of each."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
+
+from seachange import errors
+from seachange.engine.job_session import JobStatement, answer
+from seachange.engine.labels import labelled
+from seachange.engine.node import Node
+from seachange.engine.session import Session
+from seachange.engine.sessionstate import Status
+from seachange.engine.transaction import Transaction
+from seachange.model.jobs import JobId
+from seachange.model.statements import CopyStream, DdlStatement
+from seachange.replay.history import History, Migration
+from seachange.replay.script import Piece, PieceKind, cut
+from seachange.sql.explain_ddl import cost_of
+from seachange.sql.parse import parse_script
+from seachange.sql.result import Result
+from seachange.sql.settings import parse_duration_ms
+
+_JOB_COLUMN = "job_id"
+
+
+class Verdict(StrEnum):
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`strategy` is how the planner brings a change of the schema about; empty for other statements."""
+
+    migration: str
+    line: int
+    text: str
+    verdict: Verdict
+    time_us: int = 0
+    strategy: str = ""
+    sqlstate: str = ""
+    message: str = ""
+    hint: str = ""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A piece and the session that it is to be performed in. `number` counts the pieces of the whole history."""
+
+    number: int
+    migration: Migration
+    piece: Piece
+    session: Session
+
+    @property
+    def in_block(self) -> bool:
+        return self.session.status is not Status.IDLE
+
+    def perform(self) -> Outcome:
+        piece, session = self.piece, self.session
+        if piece.kind is PieceKind.PSQL:
+            return self._outcome(Verdict.SKIPPED, message="a line for psql")
+        if piece.kind is PieceKind.UNREADABLE:
+            code = errors.SyntaxProblem.sqlstate
+            return self._outcome(Verdict.REFUSED, sqlstate=code, message=piece.problem)
+        session.notices.clear()
+        clock = session.node.parts.clock
+        strategy = ""
+        started = clock.steady_us()
+        try:
+            strategy = _strategy(session, piece)
+            started = clock.steady_us()
+            _run(session, piece)
+        except errors.Error as error:
+            time_us = clock.steady_us() - started
+            refusal = (error.sqlstate, str(error), error.hint or "")
+            return self._outcome(Verdict.REFUSED, time_us, strategy, *refusal)
+        return self._outcome(Verdict.ACCEPTED, clock.steady_us() - started, strategy)
+
+    def _outcome(
+        self,
+        verdict: Verdict,
+        time_us: int = 0,
+        strategy: str = "",
+        sqlstate: str = "",
+        message: str = "",
+        hint: str = "",
+    ) -> Outcome:
+        place = (self.migration.name, self.piece.line, self.piece.text)
+        return Outcome(*place, verdict, time_us, strategy, sqlstate, message, hint, tuple(self.session.notices))
+
+
+def steps(history: History, node: Node, told: Callable[[Outcome], None]) -> Iterator[Step]:
+    """Every piece of the history; each migration has a session of its own. A transaction that a migration leaves open
+    is rolled back, which is told."""
+    number = 0
+    for migration in history.migrations:
+        pieces = cut(migration.text)
+        with closing(Session(node)) as session:
+            for piece in pieces:
+                step = Step(number, migration, piece, session)
+                number += 1
+                yield step
+            if session.status is not Status.IDLE and pieces:
+                problem = errors.ActiveTransaction(detail="the migration ends within a transaction: it is rolled back")
+                place = (migration.name, pieces[-1].line, "(end of the migration)")
+                told(Outcome(*place, Verdict.REFUSED, sqlstate=problem.sqlstate, message=str(problem)))
+
+
+def _strategy(session: Session, piece: Piece) -> str:
+    parsed = parse_script(piece.text)
+    if len(parsed) != 1 or not isinstance(parsed[0], DdlStatement):
+        return ""
+    statement = parsed[0]
+
+    def ask(transaction: Transaction) -> str:
+        try:
+            return cost_of(statement, labelled(transaction)).strategy.value
+        except errors.Error:
+            # The statement itself says what is wrong.
+            return ""
+
+    return session.in_transaction(ask)
+
+
+def _run(session: Session, piece: Piece) -> None:
+    if piece.rows is not None:
+        _copy(session, piece.text, piece.rows)
+    else:
+        _wait(session, session.execute(piece.text))
+
+
+def _copy(session: Session, text: str, rows: str) -> None:
+    (copy,) = parse_script(text)
+    if not isinstance(copy, CopyStream):
+        raise errors.SyntaxProblem(detail="rows follow a statement that is no COPY FROM STDIN")
+    session.copy_in(copy, lambda width: io.StringIO(rows))
+
+
+def _wait(session: Session, result: Result) -> None:
+    """For the jobs that an asynchronous statement has only begun."""
+    if result.columns is None or [column.name for column in result.columns] != [_JOB_COLUMN]:
+        return
+    settings = session.settings
+    limits = [parse_duration_ms(settings.get(name)) for name in ("seachange.drain_timeout", "lock_timeout")]
+    for (job_id,) in result.rows:
+        waiting = JobStatement(session.node, session.client.interrupts, session.notices.append, *limits)
+        answer(waiting.wait(JobId(job_id)))

@@ -1,0 +1,183 @@
+"""Rows that a table takes, made up from what it demands now and what later versions of it will demand.
+
+Pure but for the dice: what others hold (rows that a foreign key can refer to) is asked for through a port.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+
+from seachange.model.descriptor import Column, Table
+from seachange.model.types import Kind, SqlType
+from seachange.replay.demands import Demand, Form, Parent, Rule
+from seachange.replay.dice import Dice
+from seachange.replay.values import NULL, Made, make, number, quoted, word
+from seachange.sql.check_closure import Evaluate, Undecided, compile_check_expression
+
+# The values of a key of another table that a row may refer to; None if there is none.
+FindParent = Callable[[Parent], tuple[Made, ...] | None]
+
+_ATTEMPTS_MAX = 40
+_LITERALS = re.compile(r"'((?:[^']|'')*)'|(?<![\w\"])(-?[0-9]+(?:\.[0-9]+)?)")
+_STRINGS = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.CHAR, Kind.NAME})
+_INTEGERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
+_NEAR = (-1, 0, 1)
+# The longest text that is made up to meet a CHECK of its length.
+_LENGTH_MAX = 100
+_DEFAULTED_PERCENT = 30
+_NULL_PERCENT = 10
+
+
+class NoParent(Exception):
+    """A row needs one of another table to refer to, and there is none."""
+
+    def __init__(self, parent: Parent) -> None:
+        super().__init__(parent.table)
+        self.parent = parent
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes up rows of one version of a table. `now` is what it demands, `later` what its next versions will."""
+
+    table: Table
+    now: Demand
+    later: Demand
+    dice: Dice
+    find_parent: FindParent
+
+    def insert(self) -> dict[str, Made]:
+        """The columns of a new row that are given values; others take their defaults."""
+        given = [c for c in self.table.visible_columns if self._is_given(c)]
+        return self._make(given)
+
+    def update(self, kept: Collection[str]) -> dict[str, Made]:
+        """New values for some columns; those `kept` stay as they are."""
+        free = [c for c in self.table.visible_columns if _is_settable(c) and c.name not in kept]
+        if not free:
+            return {}
+        chosen = {self.dice.pick(free).name for _ in range(1 + self.dice.below(2))}
+        # What a CHECK or a foreign key ties together is changed together.
+        for _ in free:
+            tied = [group for group in self._ties() if chosen & group]
+            chosen = chosen.union(*tied)
+        if not chosen <= {c.name for c in free}:
+            return {}
+        return self._make([c for c in free if c.name in chosen])
+
+    def _is_given(self, column: Column) -> bool:
+        if not _is_settable(column) or column.default_sequences:
+            return False
+        return column.default is None or not self.dice.chance(_DEFAULTED_PERCENT)
+
+    def _ties(self) -> list[set[str]]:
+        rules = self.now.rules | self.later.rules
+        parents = self.now.parents | self.later.parents
+        return [{name for _, name in rule.names} for rule in rules] + [set(parent.columns) for parent in parents]
+
+    def _make(self, columns: list[Column]) -> dict[str, Made]:
+        row = {column.name: self._value(column) for column in columns}
+        self._refer(row)
+        self._obey(row, {column.name: column for column in columns})
+        return row
+
+    def _value(self, column: Column) -> Made:
+        required = column.name in self.now.required | self.later.required
+        distinct = column.name in self.now.distinct | self.later.distinct
+        if not required and not distinct and self.dice.chance(_NULL_PERCENT):
+            return NULL
+        form = self._form(column)
+        made = make(form.type, form.labels, self.dice, distinct)
+        # A text that is to become something else has its form already.
+        becomes = form.type != column.type and not isinstance(made.value, str) and made is not NULL
+        return quoted(made.literal.strip("'")) if becomes and column.type.kind in _STRINGS else made
+
+    def _form(self, column: Column) -> Form:
+        """The type whose values fit the column now and later: texts may become anything, of numbers small ones fit
+        everywhere."""
+        now = next(form for form in self.now.forms if form.column == column.name)
+        if column.type.enum or column.type.kind not in _STRINGS:
+            return now
+        later = sorted((form for form in self.later.forms if form.column == column.name), key=repr)
+        others = [form for form in later if form.type.enum or form.type.kind not in _STRINGS]
+        if others:
+            return others[0]
+        lengths = [form.type.length for form in (now, *later) if form.type.length]
+        return Form(column.name, SqlType(Kind.VARCHAR, length=min(lengths)), ()) if lengths else now
+
+    def _refer(self, row: dict[str, Made]) -> None:
+        """Columns of foreign keys take the values of rows that there are."""
+        referring: set[str] = set()
+        for parent in (*sorted(self.now.parents, key=repr), *sorted(self.later.parents, key=repr)):
+            if not set(parent.columns) <= row.keys() or referring & set(parent.columns):
+                continue
+            referring |= set(parent.columns)
+            found = self.find_parent(parent)
+            if found is not None:
+                row.update(zip(parent.columns, found, strict=True))
+                continue
+            optional = [c for c in parent.columns if c not in self.now.required | self.later.required]
+            if not optional:
+                raise NoParent(parent)
+            row[optional[0]] = NULL
+
+    def _obey(self, row: dict[str, Made], columns: Mapping[str, Column]) -> None:
+        """Draws values of columns with CHECKs again, until all hold; those of later versions as far as that can be."""
+        rules = (*sorted(self.now.rules, key=repr), *sorted(self.later.rules - self.now.rules, key=repr))
+        for _ in range(_ATTEMPTS_MAX):
+            broken = [rule for rule in rules if self._is_broken(rule, row)]
+            if not broken:
+                return
+            for name in [name for _, name in broken[0].names if name in columns]:
+                candidates = _candidates(broken[0].expression, columns[name], self.dice)
+                row[name] = self.dice.pick(candidates) if candidates else self._value(columns[name])
+
+    def _is_broken(self, rule: Rule, row: Mapping[str, Made]) -> bool:
+        if not all(name in row for _, name in rule.names):
+            return False
+        types = tuple((short, self.table.column_by_name[name].type) for short, name in rule.names)
+        evaluate = _compiled(rule.expression, types)
+        if evaluate is None:
+            return False
+        try:
+            return evaluate(tuple(row[name].value for _, name in rule.names)) is False
+        except Undecided:
+            return False
+
+
+def _is_settable(column: Column) -> bool:
+    return column.generated is None and column.identity is None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(expression: str, types: tuple[tuple[str, SqlType], ...]) -> Evaluate | None:
+    return compile_check_expression(
+        expression, {short: (position, type_) for position, (short, type_) in enumerate(types)}
+    )
+
+
+def _candidates(expression: str, column: Column, dice: Dice) -> list[Made]:
+    """Values that a CHECK is likely to take: its own constants, and what is near them."""
+    found: list[Made] = []
+    for text, digits in _LITERALS.findall(expression):
+        if column.type.kind in _STRINGS and text:
+            found.append(quoted(text.replace("''", "'").replace("%", word(dice, 12, True)).replace("_", "x")))
+            found.append(quoted(text.replace("''", "'")))
+        elif column.type.kind in _STRINGS and digits.isdecimal():
+            length = min(int(digits), column.type.length or _LENGTH_MAX)
+            found += [quoted(word(dice, max(length + near, 0), True).ljust(length + near, "x")) for near in _NEAR]
+        elif column.type.kind in _INTEGERS and digits:
+            found += [number(int(Decimal(digits)) + near) for near in _NEAR]
+        elif column.type.kind is Kind.NUMERIC and digits:
+            found += [number(Decimal(digits) + near) for near in _NEAR]
+        elif column.type.kind is Kind.DOUBLE and digits:
+            found += [_double(float(digits) + near) for near in _NEAR]
+    return found
+
+
+def _double(value: float) -> Made:
+    return Made(value, repr(value))

@@ -1,0 +1,167 @@
+"""A replay: the history is rehearsed where nobody else is, then performed statement by statement while writers write,
+and judged.
+
+**Invariant:** what is reported of a statement is what its client would have seen; nothing is run again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.opening import acquire_node, release_node
+from seachange.engine.session import Session
+from seachange.engine.sessionstate import Status
+from seachange.model.isolation import Isolation
+from seachange.replay.assignment import Assignment
+from seachange.replay.crew import Crew
+from seachange.replay.demands import Foresight, Shape, dropped, foresee
+from seachange.replay.history import History, Naming, read_history
+from seachange.replay.perform import Outcome, Verdict, steps
+from seachange.replay.schema_text import Lines, describe_schema, differences
+from seachange.replay.tally import Tally
+from seachange.replay.writer import shape_of
+from seachange.verify.consistency import check
+
+Told = Callable[[Outcome], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`pace_ms`: how long a transaction of a writer takes at least; `pause_ms`: how long each statement waits before it
+    begins, so that writers use what the one before has left."""
+
+    data: Path
+    catalog: str | None = None
+    writers: int = 2
+    seed: int = 1
+    pace_ms: int = 20
+    pause_ms: int = 20
+    expected: Path | None = None
+
+
+@dataclass(slots=True)
+class Replay:
+    """What came of it. `differences` is None where no schema was expected."""
+
+    naming: Naming
+    left_out: tuple[str, ...]
+    outcomes: list[Outcome] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+    anomalies: list[str] = field(default_factory=list)
+    differences: list[str] | None = None
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(outcome.verdict is verdict for outcome in self.outcomes)
+
+    def is_good(self, strict: bool) -> bool:
+        refused = strict and self.count(Verdict.REFUSED)
+        return not (self.tally.failed or self.anomalies or self.differences or refused)
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What is known of a history before it is replayed: what tables will demand, and which ones each piece drops."""
+
+    foresight: Foresight
+    drops: tuple[tuple[str, ...], ...]
+
+
+def replay(history: History, options: Options, told: Told) -> Replay:
+    result = Replay(history.naming, history.left_out)
+
+    def note(outcome: Outcome) -> None:
+        result.outcomes.append(outcome)
+        told(outcome)
+
+    rehearsal = rehearse(history)
+    assignments = [
+        Assignment(options.data, options.catalog, n, options.seed, options.pace_ms, rehearsal.foresight)
+        for n in range(options.writers)
+    ]
+    with _opened(options.data, options.catalog) as node:
+        _check_empty(node, options.data)
+        with Crew(assignments) as crew:
+            _perform(history, node, crew, rehearsal, note, options.pause_ms)
+            result.tally = crew.stop()
+        result.anomalies = [str(anomaly) for anomaly in check(node)]
+        if options.expected is not None:
+            result.differences = differences(_schema(node), _expected_schema(read_history(options.expected)))
+    return result
+
+
+def _check_empty(node: Node, data: Path) -> None:
+    """Writers write to whatever tables there are: none of them may be anybody's."""
+    transaction = node.begin(Isolation.REPEATABLE_READ)
+    try:
+        if transaction.tables():
+            raise errors.ReplayNeedsEmptyDatabase(path=data)
+    finally:
+        transaction.rollback()
+
+
+def rehearse(history: History) -> Rehearsal:
+    """Performs the history on a database without rows but those that it brings, which is thrown away."""
+    shapes: list[Shape] = [Shape(())]
+    with _scratch() as node:
+        for step in steps(history, node, _ignore):
+            step.perform()
+            shapes.append(_shape(step.session) or shapes[-1])
+    drops = tuple(dropped(before, after) for before, after in pairwise(shapes))
+    return Rehearsal(foresee(shapes), drops)
+
+
+def _perform(history: History, node: Node, crew: Crew, rehearsal: Rehearsal, told: Told, pause_ms: int) -> None:
+    left: set[str] = set()
+    for step in steps(history, node, told):
+        # Within a block, a table is gone for others only at its end.
+        left = {*(left if step.in_block else ()), *rehearsal.drops[step.number]}
+        crew.leave(left)
+        threading.Event().wait(pause_ms / 1_000)
+        told(step.perform())
+
+
+def _expected_schema(history: History) -> Lines:
+    with _scratch() as node:
+        for step in steps(history, node, _ignore):
+            step.perform()
+        return _schema(node)
+
+
+def _schema(node: Node) -> Lines:
+    transaction = node.begin(Isolation.REPEATABLE_READ)
+    try:
+        return describe_schema([*transaction.tables(), *transaction.objects()])
+    finally:
+        transaction.rollback()
+
+
+def _shape(session: Session) -> Shape | None:
+    """As the session sees it; None in a transaction that has failed."""
+    return session.in_transaction(shape_of) if session.status is not Status.FAILED else None
+
+
+def _ignore(outcome: Outcome) -> None:
+    """Nobody wants to know."""
+
+
+@contextmanager
+def _scratch() -> Iterator[Node]:
+    with TemporaryDirectory(prefix="seachange-replay-") as folder, _opened(Path(folder), None) as node:
+        yield node
+
+
+@contextmanager
+def _opened(data: Path, catalog: str | None) -> Iterator[Node]:
+    node = acquire_node(data, catalog)
+    try:
+        yield node
+    finally:
+        release_node(node)

@@ -1,0 +1,52 @@
+"""The text of writers' statements. Values are literals, or texts of values that PostgreSQL takes for any type.
+
+**Invariant:** nothing comes into a text but quoted names, quoted texts and literals that `values` made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from seachange.model.descriptor import Table
+from seachange.model.enums import quote_text
+from seachange.replay.values import Made
+from seachange.storage.plan import quote
+
+
+def relation(schema: str, name: str) -> str:
+    return f"{quote(schema)}.{quote(name)}"
+
+
+def insert(table: Table, row: Mapping[str, Made], returned: Sequence[str]) -> str:
+    target = f"INSERT INTO {relation(table.schema, table.name)}"
+    values = f"({_names(row)}) VALUES ({', '.join(made.literal for made in row.values())})" if row else "DEFAULT VALUES"
+    return f"{target} {values}" + (f" RETURNING {_texts(returned)}" if returned else "")
+
+
+def update(table: Table, row: Mapping[str, Made], key: Mapping[str, str]) -> str:
+    assigned = ", ".join(f"{quote(name)} = {made.literal}" for name, made in row.items())
+    return f"UPDATE {relation(table.schema, table.name)} SET {assigned} WHERE {_condition(key)}"
+
+
+def delete(table: Table, key: Mapping[str, str]) -> str:
+    return f"DELETE FROM {relation(table.schema, table.name)} WHERE {_condition(key)}"
+
+
+def find(table: Table, columns: Sequence[str], key: Mapping[str, str]) -> str:
+    return f"SELECT {_texts(columns)} FROM {relation(table.schema, table.name)} WHERE {_condition(key)}"
+
+
+def count(schema: str, name: str) -> str:
+    return f"SELECT count(*) FROM {relation(schema, name)}"
+
+
+def _names(columns: Mapping[str, Made]) -> str:
+    return ", ".join(quote(name) for name in columns)
+
+
+def _texts(columns: Sequence[str]) -> str:
+    return ", ".join(f"{quote(name)}::text" for name in columns)
+
+
+def _condition(key: Mapping[str, str]) -> str:
+    return " AND ".join(f"{quote(name)} = {quote_text(value)}" for name, value in key.items())

@@ -1,0 +1,152 @@
+"""Made-up values of every type, with the literal that stands for each in a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from seachange.model.enums import quote_text
+from seachange.model.types import Kind, SqlType
+from seachange.replay.dice import Dice
+
+_WORDS = ("amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath", "isle", "juniper", "kelp", "linden")
+# As many values as these are as good as never drawn twice.
+_MANY = 1 << 62
+_TEXT_LENGTH = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A value as rows hold it, as far as CHECKs are to be foreseen for it, and as the text of a statement."""
+
+    value: Any
+    literal: str
+
+
+NULL = Made(None, "NULL")
+
+
+def quoted(text: str) -> Made:
+    return Made(text, quote_text(text))
+
+
+def number(value: int | Decimal) -> Made:
+    return Made(value, str(value))
+
+
+def make(type_: SqlType, labels: tuple[str, ...], dice: Dice, distinct: bool = False) -> Made:
+    """A value of the type; `labels` are those of an enum. A `distinct` one is drawn from as many as the type has."""
+    if type_.enum:
+        return quoted(dice.pick(labels)) if labels else NULL
+    if type_.element is not None:
+        return _array(type_.element, dice)
+    return _MAKERS[type_.kind](type_, dice, distinct)
+
+
+def _boolean(type_: SqlType, dice: Dice, distinct: bool) -> Made:
+    value = dice.chance(50)
+    return Made(value, "true" if value else "false")
+
+
+_INTEGER_BOUNDS = {Kind.SMALLINT: 1 << 15, Kind.INTEGER: 1 << 31, Kind.BIGINT: 1 << 62, Kind.OID: 1 << 31}
+# What a column holds that is no key: small numbers fit wherever a history takes them to.
+_SMALL = 100
+
+
+def _integer(type_: SqlType, dice: Dice, distinct: bool) -> Made:
+    return number(1 + dice.below(_INTEGER_BOUNDS[type_.kind] - 1 if distinct else _SMALL))
+
+
+def _numeric(type_: SqlType, dice: Dice, distinct: bool) -> Made:
+    precision, scale = type_.digits
+    units = 10 ** min(precision, 18 if distinct else scale + 2)
+    return number(Decimal(1 + dice.below(max(units - 1, 1))).scaleb(-scale))
+
+
+def _real(type_: SqlType, dice: Dice, distinct: bool) -> Made:
+    value = (1 + dice.below(1 << 20 if distinct else _SMALL)) / 4
+    return Made(value, repr(value))
+
+
+def word(dice: Dice, length: int, distinct: bool) -> str:
+    """A text of at most `length` characters."""
+    if distinct:
+        tail = f"{dice.below(_MANY):x}"
+        return f"{dice.pick(_WORDS)}-{tail}"[:length] if length > len(tail) + len("juniper-") else tail[:length]
+    return f"{dice.pick(_WORDS)} {dice.below(_SMALL)}"[:length]
+
+
+def _text(type_: SqlType, dice: Dice, distinct: bool) -> Made:
+    return quoted(word(dice, type_.length or _TEXT_LENGTH, distinct).rstrip())
+
+
+def _bytes(type_: SqlType, dice: Dice, distinct: bool) -> Made:
+    return Made(None, f"'\\x{dice.below(_MANY):016x}'")
+
+
+def _date_text(dice: Dice, distinct: bool) -> str:
+    years = 900 if distinct else 6
+    return f"{2020 + dice.below(years)}-{1 + dice.below(12):02}-{1 + dice.below(28):02}"
+
+
+def _time_text(dice: Dice) -> str:
+    return f"{dice.below(24):02}:{dice.below(60):02}:{dice.below(60):02}"
+
+
+def _date(type_: SqlType, dice: Dice, distinct: bool) -> Made:
+    return Made(None, quote_text(_date_text(dice, distinct)))
+
+
+def _time(type_: SqlType, dice: Dice, distinct: bool) -> Made:
+    return Made(None, quote_text(_time_text(dice)))
+
+
+def _moment(type_: SqlType, dice: Dice, distinct: bool) -> Made:
+    zone = "+00" if type_.kind is Kind.TIMESTAMPTZ else ""
+    return Made(None, quote_text(f"{_date_text(dice, distinct)} {_time_text(dice)}{zone}"))
+
+
+def _interval(type_: SqlType, dice: Dice, distinct: bool) -> Made:
+    return Made(None, f"'{1 + dice.below(60)} days'")
+
+
+def _uuid(type_: SqlType, dice: Dice, distinct: bool) -> Made:
+    digits = f"{dice.below(1 << 64):016x}{dice.below(1 << 64):016x}"
+    return Made(None, f"'{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}'")
+
+
+def _json(type_: SqlType, dice: Dice, distinct: bool) -> Made:
+    return Made(None, f"""'{{"note": "{dice.pick(_WORDS)}", "count": {dice.below(_SMALL)}}}'""")
+
+
+def _array(element: SqlType, dice: Dice) -> Made:
+    items = [make(element, (), dice) for _ in range(dice.below(4))]
+    inner = ",".join('"' + item.literal.strip("'").replace('"', '\\"') + '"' for item in items)
+    return Made(None, f"'{{{inner}}}'")
+
+
+_MAKERS: dict[Kind, Callable[[SqlType, Dice, bool], Made]] = {
+    Kind.BOOLEAN: _boolean,
+    Kind.SMALLINT: _integer,
+    Kind.INTEGER: _integer,
+    Kind.BIGINT: _integer,
+    Kind.OID: _integer,
+    Kind.NUMERIC: _numeric,
+    Kind.REAL: _real,
+    Kind.DOUBLE: _real,
+    Kind.TEXT: _text,
+    Kind.VARCHAR: _text,
+    Kind.CHAR: _text,
+    Kind.NAME: _text,
+    Kind.BYTEA: _bytes,
+    Kind.DATE: _date,
+    Kind.TIME: _time,
+    Kind.TIMESTAMP: _moment,
+    Kind.TIMESTAMPTZ: _moment,
+    Kind.INTERVAL: _interval,
+    Kind.UUID: _uuid,
+    Kind.JSON: _json,
+    Kind.JSONB: _json,
+}

@@ -1,0 +1,250 @@
+"""A writer: transactions made up from the schema that each of them sees.
+
+A transaction is at REPEATABLE READ, looks at the tables of its snapshot and then inserts, changes, deletes and reads by
+them, while migrations go on: it is planned with one version of a table and committed at this or a later one.
+
+**Invariant:** a writer changes, deletes and refers to rows that it has inserted itself, so that no two writers ever
+want the same row: whatever fails, fails because of a migration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from seachange.engine.session import Session
+from seachange.engine.transaction import Transaction
+from seachange.errors import Error
+from seachange.model.descriptor import Column, Table
+from seachange.model.enums import quote_text
+from seachange.model.ids import TableId
+from seachange.model.isolation import Isolation
+from seachange.model.objects import EnumType, View
+from seachange.model.temporary import is_temporary
+from seachange.replay import statements
+from seachange.replay.demands import Demand, Foresight, Parent, Shape, demand_of, label
+from seachange.replay.dice import Dice
+from seachange.replay.rows import Maker, NoParent
+from seachange.replay.tally import Tally
+from seachange.replay.values import Made
+from seachange.runtime.clock import Clock
+
+Key = tuple[str, ...]
+
+_STATEMENTS_MAX = 3
+# Rows beyond these are left alone for good.
+_OWNED_MAX = 200
+# How far up parents are made for a row that cannot be without.
+_PARENTS_MAX = 4
+
+
+@dataclass(slots=True)
+class OwnRows:
+    """The primary keys of rows that a writer has inserted, as texts; those of a key that is no longer are forgotten."""
+
+    columns: tuple[Column, ...]
+    keys: list[Key] = field(default_factory=list)
+
+
+class Writer:
+    def __init__(self, session: Session, foresight: Foresight, clock: Clock, *seed: object) -> None:
+        self._session = session
+        self._foresight = foresight
+        self._clock = clock
+        self._dice = Dice(*seed)
+        self._own: dict[TableId, OwnRows] = {}
+        # Tables that are about to be dropped, which an application has to leave before.
+        self.left: Collection[str] = ()
+        self.tally = Tally()
+
+    def run_transaction(self) -> None:
+        started = self._clock.steady_us()
+        attempt = _Attempt(self._session, self._foresight, self._dice, self._own, self.left)
+        try:
+            self._session.begin(Isolation.REPEATABLE_READ)
+            attempt.run()
+            self._session.commit()
+        except Error as error:
+            self._session.rollback()
+            self.tally.fail(error.sqlstate, str(error), attempt.statement)
+            return
+        attempt.remember()
+        if attempt.actions:
+            self.tally.succeed(self._clock.steady_us() - started, attempt.actions)
+
+
+def shape_of(transaction: Transaction) -> Shape:
+    """The tables that everybody sees, and the labels of enum types."""
+    enums = [d for d in transaction.objects() if isinstance(d, EnumType)]
+    labels = tuple((enum.id, tuple(v.label for v in sorted(enum.values, key=lambda v: v.rank))) for enum in enums)
+    return Shape(tuple(table for table in transaction.tables() if not is_temporary(table.schema)), labels)
+
+
+class _Attempt:
+    """One transaction. What it has done to the rows of the writer is remembered once it is committed."""
+
+    def __init__(
+        self,
+        session: Session,
+        foresight: Foresight,
+        dice: Dice,
+        own: dict[TableId, OwnRows],
+        left: Collection[str],
+    ) -> None:
+        self._session = session
+        self._foresight = foresight
+        self._dice = dice
+        self._own = own
+        self._left = left
+        self._inserted: list[tuple[Table, Key]] = []
+        self._deleted: list[tuple[Table, Key]] = []
+        self.actions: list[str] = []
+        self.statement = "BEGIN"
+
+    def run(self) -> None:
+        self._shape, self._views = self._session.in_transaction(
+            lambda transaction: (shape_of(transaction), [d for d in transaction.objects() if isinstance(d, View)])
+        )
+        tables = [table for table in self._shape.tables if label(table) not in self._left]
+        if not tables:
+            return
+        for _ in range(1 + self._dice.below(_STATEMENTS_MAX)):
+            self._act(self._dice.pick(tables))
+        self.statement = "COMMIT"
+
+    def remember(self) -> None:
+        for table, key in self._inserted:
+            own = self._rows(table)
+            own.keys.append(key)
+            if len(own.keys) > _OWNED_MAX:
+                own.keys.pop(0)
+        for table, key in self._deleted:
+            if key in self._rows(table).keys:
+                self._rows(table).keys.remove(key)
+
+    def _act(self, table: Table) -> None:
+        roll = self._dice.below(100)
+        action = next(act for bound, act in _ACTIONS if roll < bound)
+        action(self, table)
+
+    def _execute(self, text: str) -> list[tuple[str | None, ...]]:
+        self.statement = text
+        return [tuple(row) for row in self._session.execute(text).rows]
+
+    # What a transaction may do with a table.
+
+    def insert(self, table: Table, depth: int = 0) -> bool:
+        try:
+            row = self._maker(table).insert()
+        except NoParent as missing:
+            parent = next((t for t in self._shape.tables if label(t) == missing.parent.table), None)
+            usable = parent is not None and parent.id != table.id and label(parent) not in self._left
+            if parent is None or not usable or depth == _PARENTS_MAX or not self.insert(parent, depth + 1):
+                return False
+            return self.insert(table, depth + 1)
+        key = _key_columns(table)
+        found = self._execute(statements.insert(table, row, [c.name for c in key]))
+        for values in found if key else ():
+            self._inserted.append((table, tuple(str(value) for value in values)))
+        self.actions.append("insert")
+        return True
+
+    def update(self, table: Table) -> None:
+        key = self._pick_own(table)
+        if key is None:
+            self.insert(table)
+            return
+        kept = {*key, *self._referred(table)}
+        row = self._maker(table).update(kept)
+        if row:
+            self._execute(statements.update(table, row, key))
+            self.actions.append("update")
+
+    def delete(self, table: Table) -> None:
+        key = self._pick_own(table)
+        if key is None or self._is_awaited(table):
+            self.insert(table)
+            return
+        self._execute(statements.delete(table, key))
+        self._deleted.append((table, tuple(key.values())))
+        self.actions.append("delete")
+
+    def read(self, table: Table) -> None:
+        relations = [(table.schema, table.name), *((view.schema, view.name) for view in self._views)]
+        self._execute(statements.count(*self._dice.pick(relations)))
+        self.actions.append("read")
+
+    # Rows of its own.
+
+    def _maker(self, table: Table) -> Maker:
+        later = self._foresight.get(label(table), Demand())
+        return Maker(table, demand_of(table, self._shape), later, self._dice, self._find_parent)
+
+    def _rows(self, table: Table) -> OwnRows:
+        columns = _key_columns(table)
+        own = self._own.get(table.id)
+        if own is None or [(c.id, c.type) for c in own.columns] != [(c.id, c.type) for c in columns]:
+            own = self._own[table.id] = OwnRows(columns)
+        return own
+
+    def _keys(self, table: Table) -> list[Key]:
+        """Those that are there, as far as this transaction knows."""
+        gone = {key for other, key in self._deleted if other.id == table.id}
+        mine = [key for other, key in self._inserted if other.id == table.id]
+        return [key for key in (*self._rows(table).keys, *mine) if key not in gone]
+
+    def _pick_own(self, table: Table) -> Mapping[str, str] | None:
+        keys = self._keys(table)
+        if not keys or not _key_columns(table):
+            return None
+        names = [column.name for column in _key_columns(table)]
+        return dict(zip(names, self._dice.pick(keys), strict=True))
+
+    def _find_parent(self, parent: Parent) -> tuple[Made, ...] | None:
+        table = next((t for t in self._shape.tables if label(t) == parent.table), None)
+        known = table is not None and all(name in table.column_by_name for name in parent.keys)
+        if table is None or not known:
+            return None
+        key = self._pick_own(table)
+        if key is None:
+            return None
+        found = self._execute(statements.find(table, parent.keys, key))
+        if not found:
+            # It has gone with another row, or with all of them.
+            self._deleted.append((table, tuple(key.values())))
+            return None
+        return tuple(Made(None, quote_text(str(value))) for value in found[0]) if None not in found[0] else None
+
+    def _references(self, table: Table) -> tuple[set[Parent], set[Parent]]:
+        """The foreign keys that refer to a table: those that there are, and those to come between columns that there
+        are."""
+        now: set[Parent] = set()
+        later: set[Parent] = set()
+        for child in self._shape.tables:
+            now |= {p for p in demand_of(child, self._shape).parents if p.table == label(table)}
+            foreseen = self._foresight.get(label(child), Demand()).parents
+            later |= {p for p in foreseen if p.table == label(table) and child.column_by_name.keys() >= set(p.columns)}
+        return now, later - now
+
+    def _referred(self, table: Table) -> set[str]:
+        now, later = self._references(table)
+        return {name for parent in now | later for name in parent.keys}
+
+    def _is_awaited(self, table: Table) -> bool:
+        """Whether rows may be referred to by others that no foreign key protects yet."""
+        return bool(self._references(table)[1])
+
+
+def _key_columns(table: Table) -> tuple[Column, ...]:
+    """Those of the primary key; none if it is hidden."""
+    columns = tuple(table.column_by_id[c] for c in table.primary.key)
+    return () if any(column.hidden for column in columns) else columns
+
+
+# Out of a hundred, up to which.
+_ACTIONS: tuple[tuple[int, Callable[[_Attempt, Table], object]], ...] = (
+    (50, _Attempt.insert),
+    (78, _Attempt.update),
+    (90, _Attempt.delete),
+    (100, _Attempt.read),
+)

@@ -1,0 +1,65 @@
+"""A writer as a process of its own: `python -m seachange.replay.writer_process`, with its orders on standard input.
+
+The first line is its assignment, the others are words of `Order`; it answers READY and LEFT, and with its tally when
+the input ends or says so.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from contextlib import closing
+
+from seachange.engine.opening import acquire_node, release_node
+from seachange.engine.session import Session
+from seachange.replay.assignment import LEFT, READY, Assignment, Order
+from seachange.replay.writer import Writer
+from seachange.runtime.clock import SYSTEM_CLOCK
+
+
+def main() -> int:
+    assignment = Assignment.from_line(sys.stdin.readline())
+    orders: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+    node = acquire_node(assignment.data, assignment.catalog)
+    try:
+        with closing(Session(node)) as session:
+            writer = Writer(session, assignment.foresight, SYSTEM_CLOCK, assignment.seed, assignment.number)
+            _say(READY)
+            _work(writer, orders, assignment.pace_ms)
+            _say(writer.tally.to_json())
+    finally:
+        release_node(node)
+    return 0
+
+
+def _listen(orders: queue.SimpleQueue[str]) -> None:
+    for line in sys.stdin:
+        orders.put(line.rstrip("\n"))
+    # Whoever gave orders is gone.
+    orders.put(Order.STOP)
+
+
+def _work(writer: Writer, orders: queue.SimpleQueue[str], pace_ms: int) -> None:
+    while True:
+        started = SYSTEM_CLOCK.steady_us()
+        writer.run_transaction()
+        rest_us = pace_ms * 1_000 - (SYSTEM_CLOCK.steady_us() - started)
+        try:
+            order, *names = orders.get(timeout=max(rest_us, 0) / 1_000_000).split("\t")
+        except queue.Empty:
+            continue
+        if order == Order.STOP:
+            return
+        writer.left = frozenset(names)
+        _say(LEFT)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
