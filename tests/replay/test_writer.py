@@ -10,7 +10,8 @@ EVERY_TYPE = """
     create table every (
         id bigserial primary key, a smallint, b integer, c bigint, d real, e double precision, f numeric,
         g numeric(8, 3), h text, i varchar(5), j char(3), k bytea, l date, m time, n timestamp, o timestamptz,
-        p interval, q uuid, r json, s jsonb, t boolean, u mood, v int[], w text[], x int generated always as (b + 1) stored,
+        p interval, q uuid, r json, s jsonb, t boolean, u mood, v int[], w text[],
+        x int generated always as (b + 1) stored,
         y bigint generated always as identity, z text default 'z' not null
     )
 """
