@@ -580,6 +580,10 @@ class AdvisoryLocksLost(OperationalError):
 class OutOfMemory(OperationalError):
     sqlstate = "53200"
     message = "out of memory: {detail}"
+    hint_text = (
+        "Ask for fewer rows at a time, or raise what was met: seachange.memory_limit, seachange.temp_space_limit or "
+        "seachange.process_growth_limit."
+    )
 
 
 class CatalogUnavailable(OperationalError):
@@ -713,13 +717,31 @@ class InvalidPassword(OperationalError):
 class TooManyConnections(OperationalError):
     sqlstate = "53300"
     message = "there are {count} connections already, and no more are taken"
-    hint_text = "Close some, or start the server with a higher --connections."
+    hint_text = "Close some, or raise max_connections (serve --connections)."
 
 
 class TooManyStatements(OperationalError):
     sqlstate = "53400"
     message = "the connection has {count} prepared statements or portals already"
-    hint_text = "Close some of them, by DEALLOCATE for example."
+    hint_text = "Close some of them, by DEALLOCATE for example, or raise seachange.max_prepared_statements."
+
+
+class IdleInTransaction(OperationalError):
+    sqlstate = "25P03"
+    message = "terminating connection: it was silent within a transaction for {ms} ms"
+    hint_text = "Its transaction was rolled back. idle_in_transaction_session_timeout says how long it may be silent."
+
+
+class IdleSession(OperationalError):
+    sqlstate = "57P05"
+    message = "terminating connection: it was silent for {ms} ms"
+    hint_text = "Connect again. idle_session_timeout says how long it may be silent."
+
+
+class LoginTimeout(OperationalError):
+    sqlstate = "57014"
+    message = "terminating connection: it did not log in within {ms} ms"
+    hint_text = "authentication_timeout says how long that may take."
 
 
 class ServerStops(OperationalError):

@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust", action="store_true", help="ask for no password; only on a loopback address")
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="the certificate, in PEM, for encryption")
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its key, if that is another file")
-    parser.add_argument("--connections", type=_positive, default=200, metavar="N", help="at most (default: 200)")
+    parser.add_argument("--connections", type=_positive, metavar="N", help="at most (default: max_connections, 200)")
     parser.add_argument(
         "--grace", type=float, default=5.0, metavar="SECONDS", help="for transactions to finish at the end (default: 5)"
     )

@@ -19,7 +19,7 @@ from seachange.engine.temporary_left import drop_left
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.opening import open_files
-from seachange.sql.settings import SessionSettings, parse_duration_ms
+from seachange.sql.settings import SessionSettings, parse_duration_ms, parse_size
 from seachange.storage.duck import Duck
 from seachange.storage.warehouse import Warehouse
 
@@ -49,7 +49,11 @@ def open_node(
         catalog=open_catalog(catalog, data, SYSTEM_CLOCK, SYSTEM_ENTROPY),
         files=files,
         warehouse=Warehouse(files),
-        duck=Duck(data / "tmp"),
+        duck=Duck(
+            data / "tmp",
+            parse_size(settings.get("seachange.memory_limit")),
+            parse_size(settings.get("seachange.temp_space_limit")),
+        ),
         clock=SYSTEM_CLOCK,
         entropy=SYSTEM_ENTROPY,
         settings=settings.defaults,

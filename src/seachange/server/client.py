@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import socket
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Protocol, cast
 
 from seachange import errors
@@ -20,14 +22,22 @@ from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server import messages as m
 from seachange.server.connection import Connection
 from seachange.server.inbox import Inbox
+from seachange.server.limits import Limits, find_patience_ms, silence_error
 from seachange.server.login import Doors, Login
 from seachange.server.outbox import Outbox
 from seachange.server.reports import error_report
 
-LOGIN_SECONDS = 30.0
+_MS = 1_000
 # So long a wrong password is answered later than a right one, for guessing to be slow.
 _REFUSAL_SECONDS = 0.2
 _SECRET_BYTES = 4
+# After a minute without a word a client's machine is asked whether it is there, for one minute more.
+_KEEP_ALIVE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 6),
+)
 
 
 class House(Protocol):
@@ -36,6 +46,7 @@ class House(Protocol):
     node: Node
     doors: Doors
     tls: ssl.SSLContext | None
+    limits: Limits
     is_stopping: bool
 
     def arrive(self, client: Client) -> bool:
@@ -73,15 +84,26 @@ class Client(asyncio.Protocol):
         self._number = 0
         self._secret = SYSTEM_ENTROPY.token(_SECRET_BYTES)
         self._task: asyncio.Task[None] | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+        # Whether the loop was told to end a silence.
+        self._is_awaited = False
 
     # On the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._outbox = Outbox(self._loop, self._transport)
-        self._timer = self._loop.call_later(LOGIN_SECONDS, self.abort)
+        _keep_alive(self._transport)
+        self._login_timer = self._loop.call_later(self._house.limits.login_ms / _MS, self._end_login)
         if not self._house.arrive(self):
             self._transport.abort()
+
+    def _end_login(self) -> None:
+        if self._is_upgrading:
+            # Nothing can be said in between.
+            self.abort()
+        else:
+            self._refuse(errors.LoginTimeout(ms=self._house.limits.login_ms))
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
@@ -144,7 +166,11 @@ class Client(asyncio.Protocol):
     async def _secure(self, context: ssl.SSLContext) -> None:
         try:
             secure = await self._loop.start_tls(
-                self._transport, self, context, server_side=True, ssl_handshake_timeout=LOGIN_SECONDS
+                self._transport,
+                self,
+                context,
+                server_side=True,
+                ssl_handshake_timeout=self._house.limits.login_ms / _MS,
             )
         except (OSError, ssl.SSLError):
             self._transport.abort()
@@ -159,8 +185,8 @@ class Client(asyncio.Protocol):
     def _answer(self, data: bytes) -> None:
         self._transport.write(data)
         if self._login.is_done:
-            self._timer.cancel()
-            self._frames.bytes_max = m.MESSAGE_BYTES_MAX
+            self._login_timer.cancel()
+            self._frames.bytes_max = self._house.limits.message_bytes_max
             self._is_handed_over = True
             self._inbox.occupy()
             self._house.run(self._open)
@@ -185,8 +211,28 @@ class Client(asyncio.Protocol):
     def eof_received(self) -> bool:
         return False
 
+    def _await(self) -> None:
+        """The client may be silent from now on. Somebody may be at work for it already, and then tells the loop again
+        when that is done."""
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        assert self._connection is not None
+        session = self._connection.session
+        patience_ms = find_patience_ms(session.settings, session.status)
+        self._is_awaited = bool(patience_ms)
+        if patience_ms and not self._is_lost:
+            end = partial(self._end_silence, self._inbox.rounds, silence_error(session.status, patience_ms))
+            self._idle_timer = self._loop.call_later(patience_ms / _MS, end)
+
+    def _end_silence(self, rounds: int, problem: errors.Error) -> None:
+        if self._inbox.occupy(rounds):
+            self._house.run(lambda: self._part(problem))
+
     def connection_lost(self, problem: Exception | None) -> None:
-        self._timer.cancel()
+        self._login_timer.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         self._outbox.lose()
         self._is_lost = True
         if not self._is_handed_over or self._is_parted:
@@ -238,7 +284,7 @@ class Client(asyncio.Protocol):
         except errors.Error as error:
             self._part(error)
             return
-        self._connection = Connection(session, self._inbox, self._outbox)
+        self._connection = Connection(session, self._inbox, self._outbox, self._house.limits.statements_max)
         try:
             session.check_login()
             self._connection.begin(self._login.settings, m.backend_key(self._number, self._secret))
@@ -253,6 +299,7 @@ class Client(asyncio.Protocol):
         try:
             while connection.work():
                 if not self._house.is_stopping or connection.session.status is not Status.IDLE:
+                    self._rest(connection.session)
                     return
                 # Nothing is under way, and nothing new is begun: the client hears of it as if it had asked.
                 if not self._inbox.occupy():
@@ -262,6 +309,13 @@ class Client(asyncio.Protocol):
         except BaseException:
             self._part(None)
             raise
+
+    def _rest(self, session: Session) -> None:
+        """Nothing is to be done. The loop is told only where a silence has an end, or had one."""
+        if find_patience_ms(session.settings, session.status) or self._is_awaited:
+            self._is_awaited = True
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._await)
 
     def _part(self, error: errors.Error | None) -> None:
         """The session ends, and then the connection."""
@@ -275,3 +329,11 @@ class Client(asyncio.Protocol):
                 self._outbox.close()
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._leave)
+
+
+def _keep_alive(transport: asyncio.Transport) -> None:
+    """A client whose machine has gone without a word is given up by the system."""
+    peer = transport.get_extra_info("socket")
+    if peer is not None and peer.family in (socket.AF_INET, socket.AF_INET6):
+        for level, name, value in _KEEP_ALIVE:
+            peer.setsockopt(level, name, value)

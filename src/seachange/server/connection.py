@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, TextIO
 
@@ -54,12 +55,12 @@ REPORTED = {
 
 
 class Connection:
-    def __init__(self, session: Session, inbox: Inbox, outbox: Outbox) -> None:
+    def __init__(self, session: Session, inbox: Inbox, outbox: Outbox, statements_max: int) -> None:
         self.session = session
         self._inbox = inbox
         self._out = outbox
-        self._statements = Statements(session.prepared)
-        self._portals = Portals()
+        self._statements = Statements(session.prepared, statements_max)
+        self._portals = Portals(statements_max)
         self._told: dict[str, str] = {}
         self._skips = False
         # A transaction that the client did not ask for, around the statements up to the next Sync.
@@ -94,7 +95,6 @@ class Connection:
         """From another thread: ends the statement that runs now."""
         if self._is_running:
             self.session.interrupt()
-            self._inbox.cut()
 
     def work(self) -> bool:
         """What has been received; False when the client has taken leave."""
@@ -178,14 +178,17 @@ class Connection:
 
     def _copy_in(self, copy: CopyStream) -> int:
         source = CopySource(self._inbox)
+        with ExitStack() as waiting:
 
-        def begin(width: int) -> TextIO:
-            self._out.send(m.copy_response(b"G", width))
-            self._out.flush()
-            return source.open()
+            def begin(width: int) -> TextIO:
+                # Whatever ends the statement, its time limit too, ends the wait for the client.
+                waiting.enter_context(self.session.client.interrupts.reaching(self._inbox))
+                self._out.send(m.copy_response(b"G", width))
+                self._out.flush()
+                return source.open()
 
-        count = self.session.copy_in(copy, begin)
-        source.finish()
+            count = self.session.copy_in(copy, begin)
+            source.finish()
         return count
 
     def _copy_out(self, copy: CopyStream) -> int:

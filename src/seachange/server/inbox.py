@@ -29,6 +29,8 @@ class Inbox:
         self._is_busy = False
         self._is_ended = False
         self._is_cut = False
+        # How often all was done that there was to do.
+        self.rounds = 0
 
     def put(self, frames: Iterable[Frame]) -> bool:
         """Whether somebody has to be set to work."""
@@ -38,10 +40,10 @@ class Inbox:
                 self._bytes += len(frame.body)
             return self._begin()
 
-    def occupy(self) -> bool:
-        """Takes the place of the one at work, if it is free."""
+    def occupy(self, rounds: int | None = None) -> bool:
+        """Takes the place of the one at work, if it is free, and was since so many `rounds` were over."""
         with self._changed:
-            if self._is_busy:
+            if self._is_busy or rounds not in (None, self.rounds):
                 return False
             self._is_busy = True
             return True
@@ -76,6 +78,7 @@ class Inbox:
         with self._changed:
             if not self._is_ready():
                 self._is_busy = False
+                self.rounds += 1
                 return None
             return self._pop()
 
@@ -103,7 +106,7 @@ class Inbox:
         with self._changed:
             return tuple(self._frames[i] for i in range(min(count, len(self._frames))))
 
-    def cut(self) -> None:
+    def interrupt(self) -> None:
         """Ends a wait for messages, as a request to cancel does."""
         with self._changed:
             self._is_cut = True

@@ -20,7 +20,6 @@ CANCEL_REQUEST = (1234, 5678)
 STARTUP_BYTES_MAX = 10_000
 # Before its password was checked a client has no reason to send much.
 LOGIN_BYTES_MAX = 65_536
-MESSAGE_BYTES_MAX = 256 << 20
 
 _INT16, _INT32, _UINT32 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">I")
 _NULL = b"\xff\xff\xff\xff"

@@ -12,9 +12,6 @@ from seachange.model.types import SqlType
 from seachange.sql.execute import Prepared
 from seachange.sql.result import Result, ResultColumn
 
-# Of statements, and of portals, of one connection.
-_COUNT_MAX = 10_000
-
 
 @dataclass(slots=True)
 class Statement:
@@ -46,15 +43,16 @@ class Portal:
 class Statements:
     """Those with names are the session's own: EXECUTE finds them, DEALLOCATE and DISCARD ALL end them."""
 
-    def __init__(self, named: NamedStatements) -> None:
+    def __init__(self, named: NamedStatements, count_max: int) -> None:
         self._named = named
+        self._count_max = count_max
         self._by_name: dict[str, Statement] = {}
 
     def add(self, name: str, statement: Statement) -> None:
         if name and statement.named is not None:
-            if len(self._by_name) >= _COUNT_MAX:
+            if len(self._by_name) >= self._count_max:
                 self._forget_ended()
-            if len(self._by_name) >= _COUNT_MAX:
+            if len(self._by_name) >= self._count_max:
                 raise errors.TooManyStatements(count=len(self._by_name))
             self._named.put(name, statement.named)
         self._by_name[name] = statement
@@ -77,13 +75,14 @@ class Statements:
 
 
 class Portals:
-    def __init__(self) -> None:
+    def __init__(self, count_max: int) -> None:
+        self._count_max = count_max
         self._by_name: dict[str, Portal] = {}
 
     def add(self, name: str, portal: Portal) -> None:
         if name and name in self._by_name:
             raise errors.DuplicateCursor(name=name)
-        if len(self._by_name) >= _COUNT_MAX:
+        if len(self._by_name) >= self._count_max:
             raise errors.TooManyStatements(count=len(self._by_name))
         self._by_name[name] = portal
 

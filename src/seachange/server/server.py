@@ -12,6 +12,7 @@ from seachange import errors
 from seachange.engine.node import Node
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.client import Client
+from seachange.server.limits import read_limits
 from seachange.server.login import Doors
 from seachange.server.messages import Cancel
 
@@ -26,7 +27,8 @@ class Options:
     port: int
     doors: Doors
     tls: ssl.SSLContext | None = None
-    connections_max: int = 200
+    # None: as the settings of the database say.
+    connections_max: int | None = None
     # How long transactions may take to end when the server does.
     grace_seconds: float = 5.0
 
@@ -37,6 +39,7 @@ class Server:
         self.doors = options.doors
         self.tls = options.tls
         self.is_stopping = False
+        self.limits = read_limits(node.parts.settings, options.connections_max)
         self._options = options
         # Everybody with a socket, and those of them that may come in, by their numbers.
         self._arrived: set[Client] = set()
@@ -44,7 +47,7 @@ class Server:
         self._numbers: dict[Client, int] = {}
         self._next_number = 1
         # One for each client that has something to do; a cancel finds one even if all of them do.
-        self._threads = ThreadPoolExecutor(options.connections_max, "seachange-client")
+        self._threads = ThreadPoolExecutor(self.limits.connections_max, "seachange-client")
         self._cancels = ThreadPoolExecutor(2, "seachange-cancel")
         self._listener: asyncio.Server | None = None
         self._is_empty = asyncio.Event()
@@ -95,10 +98,10 @@ class Server:
     def arrive(self, client: Client) -> bool:
         self._arrived.add(client)
         self._is_empty.clear()
-        return len(self._arrived) <= 2 * self._options.connections_max + _STRANGERS_MAX and not self.is_stopping
+        return len(self._arrived) <= 2 * self.limits.connections_max + _STRANGERS_MAX and not self.is_stopping
 
     def welcome(self, client: Client) -> int:
-        if len(self._clients) >= self._options.connections_max:
+        if len(self._clients) >= self.limits.connections_max:
             raise errors.TooManyConnections(count=len(self._clients))
         number, self._next_number = self._next_number, self._next_number % 0x7FFF_FFFF + 1
         self._clients[number] = client

@@ -31,6 +31,8 @@ _SIZE = re.compile(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", re.IGNORECASE)
 _BYTES: dict[str, int] = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 # A node that beats five times within its expiry must have the time to.
 EXPIRY_MS_MIN = 100
+# What every statement of a client fits into, and what a signed length cannot say any more.
+MESSAGE_BYTES_MIN, MESSAGE_BYTES_BEYOND = 1 << 16, 1 << 31
 # As a JVM takes it.
 # How the address of a server of Spark Connect begins.
 _CONNECT = "sc://"
@@ -103,6 +105,18 @@ def _check_switch(value: str) -> str:
 
 def _check_count(value: str) -> str:
     return str(_natural(value))
+
+
+def _check_some(value: str) -> str:
+    if not _natural(value):
+        raise ValueError(value)
+    return _check_count(value)
+
+
+def _check_message_size(value: str) -> str:
+    if not MESSAGE_BYTES_MIN <= parse_size(value) < MESSAGE_BYTES_BEYOND:
+        raise ValueError(value)
+    return value
 
 
 def _check_rows(value: str) -> str:
@@ -182,6 +196,60 @@ SETTINGS: dict[str, Setting] = {
             "How long a schema change waits for transactions that began before it.",
         ),
         Setting("lock_timeout", "0", _check_duration, "How long a statement waits for a key; 0 for ever."),
+        Setting(
+            "authentication_timeout",
+            "30s",
+            _check_expiry,
+            "How long a client of the server may take to log in.",
+            of_node=True,
+        ),
+        Setting(
+            "idle_in_transaction_session_timeout",
+            "0",
+            _check_duration,
+            "After what silence within a transaction the server ends a connection (25P03); 0 for never.",
+        ),
+        Setting(
+            "idle_session_timeout",
+            "0",
+            _check_duration,
+            "After what silence outside of transactions the server ends a connection (57P05); 0 for never.",
+        ),
+        Setting(
+            "max_connections",
+            "200",
+            _check_some,
+            "How many clients the server takes; one more gets 53300. --connections counts more.",
+            of_node=True,
+        ),
+        Setting(
+            "seachange.max_prepared_statements",
+            "10000",
+            _check_some,
+            "How many prepared statements, and how many portals, a connection may have; one more gets 53400.",
+            of_node=True,
+        ),
+        Setting(
+            "seachange.max_message_size",
+            "256MB",
+            _check_message_size,
+            "How large a message of a client may be; a larger one ends its connection (08P01).",
+            of_node=True,
+        ),
+        Setting(
+            "seachange.memory_limit",
+            "0",
+            _check_size,
+            "How much memory the queries of a node take before they spill; 0 for four fifths of the machine's.",
+            of_node=True,
+        ),
+        Setting(
+            "seachange.temp_space_limit",
+            "0",
+            _check_size,
+            "How much space the queries of a node may spill to; 0 for nine tenths of what is free.",
+            of_node=True,
+        ),
         Setting(
             "seachange.node_expiry",
             "10s",

@@ -40,10 +40,11 @@ _MACROS: tuple[str, ...] = (
 class Duck:
     """DuckDB holds no data of ours: it reads the Arrow tables and Parquet files that a statement hands to it."""
 
-    def __init__(self, spill_folder: Path, memory_limit_bytes: int | None = None) -> None:
+    def __init__(self, spill_folder: Path, memory_limit_bytes: int = 0, spill_limit_bytes: int = 0) -> None:
+        """0: as much as DuckDB takes by itself."""
         config = {**_CONFIG, "temp_directory": str(spill_folder)}
-        if memory_limit_bytes is not None:
-            config["memory_limit"] = f"{memory_limit_bytes}B"
+        limits = (("memory_limit", memory_limit_bytes), ("max_temp_directory_size", spill_limit_bytes))
+        config |= {name: f"{limit}B" for name, limit in limits if limit}
         self._connection = duckdb.connect(":memory:", config=config)
         for statement in _SETTINGS + _MACROS:
             self._connection.execute(statement)

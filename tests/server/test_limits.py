@@ -1,0 +1,145 @@
+"""What one client may take: more is an error with a code, and others notice nothing."""
+
+import socket
+import threading
+import time
+
+import psycopg
+import pytest
+
+from tests.support.serving import HOST, Served, serving
+from tests.support.wire import SYNC, Wire, fields, parse, query, startup
+
+SETTINGS = """
+authentication_timeout = "300ms"
+[seachange]
+max_prepared_statements = 5
+max_message_size = "64kB"
+memory_limit = "24MB"
+temp_space_limit = "2MB"
+"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "seachange.toml").write_text(SETTINGS)
+    with serving(folder) as served:
+        yield served
+
+
+def is_served(served: Served) -> bool:
+    with Wire(served.port) as other:
+        return other.rows("select 1") == [[b"1"]]
+
+
+def last_words(wire: Wire) -> str:
+    """The SQLSTATE with which the server ends a connection on which nothing is sent."""
+    ((kind, body),) = wire.until(b"E")
+    assert kind == b"E"
+    assert fields(body)["S"] == "FATAL"
+    assert wire.receive() is None
+    return fields(body)["C"]
+
+
+def test_silence_within_a_transaction_ends_it(served):
+    with Wire(served.port) as other, Wire(served.port) as silent:
+        other.round(query("create table t (id int primary key)"))
+        silent.round(query("set idle_in_transaction_session_timeout = 150"))
+        silent.round(query("begin; insert into t values (1)"))
+        assert last_words(silent) == "25P03"
+        # What it held is free.
+        assert other.code(query("insert into t values (1)")) is None
+        assert other.rows("select count(*) from t") == [[b"1"]]
+
+
+def test_silence_outside_of_transactions_ends_a_session(served):
+    options = "-c idle_session_timeout=150 -c idle_in_transaction_session_timeout=1"
+    with Wire(served.port, options=options) as silent:
+        assert last_words(silent) == "57P05"
+    assert is_served(served)
+
+
+def test_whoever_talks_or_takes_long_is_not_silent(served):
+    with Wire(served.port, options="-c idle_session_timeout=300") as busy, Wire(served.port) as other:
+        for _ in range(4):
+            time.sleep(0.1)
+            assert busy.rows("select 1") == [[b"1"]]
+        # Longer than the silence that there may be.
+        other.round(query("select pg_advisory_lock(1)"))
+        busy.send(query("select pg_advisory_lock(1)"))
+        time.sleep(0.5)
+        other.round(query("select pg_advisory_unlock(1)"))
+        assert busy.until(b"Z")[-1] == (b"Z", b"I")
+        busy.round(query("set idle_session_timeout = 0"))
+        time.sleep(0.4)
+        assert busy.rows("select 1") == [[b"1"]]
+
+
+def test_a_log_in_has_to_be_made_in_time(served):
+    with socket.create_connection((HOST, served.port), 10) as slow:
+        slow.sendall(startup()[:5])
+        answer = slow.recv(1000)
+        assert answer[:1] == b"E"
+        assert b"57014" in answer
+        assert slow.recv(1000) == b""
+
+
+def test_one_statement_too_many(served):
+    with Wire(served.port) as wire:
+        for i in range(5):
+            wire.send(parse("select 1", f"s{i}"))
+        assert wire.code(SYNC) is None
+        assert wire.code(parse("select 1", "s5"), SYNC) == "53400"
+        wire.round(query("deallocate s0"))
+        assert wire.code(parse("select 1", "s5"), SYNC) is None
+
+
+def test_a_message_that_is_too_large_ends_its_connection(served):
+    with Wire(served.port) as wire:
+        assert wire.code(query("select '" + "x" * 70_000 + "'")) == "08P01"
+    assert is_served(served)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select max(n) from (select row_number() over (order by md5(x::text)) as n from generate_series(1, {}) s(x)) q",
+        "select array_agg(x) from generate_series(1, {}) s(x)",
+    ],
+)
+def test_a_query_that_takes_too_much_memory_or_space_fails_alone(served, text):
+    with psycopg.connect(served.url) as connection, psycopg.connect(served.url) as other:
+        other.execute("select 1")
+        with pytest.raises(psycopg.errors.OutOfMemory) as caught:
+            connection.execute(text.format(1_500_000))
+        assert "seachange.memory_limit" in (caught.value.diag.message_hint or "")
+        assert other.execute("select 1").fetchone() == (1,)
+        connection.rollback()
+        assert connection.execute("select 1").fetchone() == (1,)
+
+
+def test_the_time_of_a_statement_is_bounded_though_its_client_sends_nothing(served):
+    with Wire(served.port, options="-c statement_timeout=200") as wire:
+        wire.round(query("create table c (id int)"))
+        wire.send(query("copy c from stdin"))
+        assert wire.until(b"G")[-1][0] == b"G"
+        assert wire.code() == "57014"
+        assert wire.rows("select count(*) from c") == [[b"0"]]
+
+
+def test_what_is_on_its_way_to_a_client_that_does_not_read_is_bounded(served):
+    with Wire(served.port) as deaf:
+        deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.send(query("copy (select repeat('x', 1000) from generate_series(1, 200000)) to stdout"))
+        deaf.until(b"d")
+        (client,) = served.server._clients.values()
+        stuck = threading.Event()
+        while not stuck.is_set():
+            written = client._transport.get_write_buffer_size()
+            stuck.wait(0.2)
+            if written and client._transport.get_write_buffer_size() == written:
+                stuck.set()
+        assert written < 2 << 20
+        assert is_served(served)
+    assert is_served(served)
