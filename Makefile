@@ -11,11 +11,11 @@ export PYTHONDONTWRITEBYTECODE =
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
-CHECKED := $(wildcard src tests bench demo examples)
+CHECKED := $(wildcard src tests bench compat demo examples)
 PROSE := $(wildcard *.md docs)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test golden lint format docs bench clean
+.PHONY: help setup demo serve test golden lint format docs bench compat clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,5 +60,8 @@ docs: $(STAMP) ## check the documentation: spelling, links, examples, and the pa
 bench: $(STAMP) ## run the benchmarks
 	$(BIN)/python -m bench $(ARGS)
 
+compat: $(STAMP) ## try PostgreSQL's clients against a server (ARGS="--only psql,JDBC")
+	PYTHONPATH=. $(BIN)/python -m compat $(ARGS)
+
 clean: ## remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info build
+	rm -rf $(VENV) .compat .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info build

@@ -1,0 +1,133 @@
+"""Liquibase: a change log forth and back, and the change log that it makes of a database."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+
+from compat.features import Features, expect
+
+feature = Features()
+JAVA, JARS = os.environ.get("JAVA", "java"), os.environ.get("JARS", "")
+SECONDS_MAX = 120
+# Only what PostgreSQL needs of the many that come along.
+LIBRARIES = ("liquibase-core", "picocli", "postgresql", "snakeyaml", "commons-*", "opencsv", "jaxb-*")
+
+CHANGES = """<?xml version="1.0" encoding="UTF-8"?>
+<databaseChangeLog xmlns="http://www.liquibase.org/xml/ns/dbchangelog"
+    xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
+    xsi:schemaLocation="http://www.liquibase.org/xml/ns/dbchangelog
+        http://www.liquibase.org/xml/ns/dbchangelog/dbchangelog-4.28.xsd">
+  <changeSet id="1" author="compat">
+    <createTable tableName="author">
+      <column name="id" type="int" autoIncrement="true"><constraints primaryKey="true"/></column>
+      <column name="name" type="varchar(80)"><constraints nullable="false" unique="true"/></column>
+    </createTable>
+  </changeSet>
+  <changeSet id="2" author="compat">
+    <createTable tableName="book" remarks="what is sold">
+      <column name="id" type="bigint"><constraints primaryKey="true" primaryKeyName="book_key"/></column>
+      <column name="author_id" type="int">
+        <constraints nullable="false" foreignKeyName="book_author" references="author(id)"/>
+      </column>
+      <column name="price" type="decimal(8,2)" defaultValueNumeric="1.5"/>
+    </createTable>
+    <createIndex tableName="book" indexName="book_price"><column name="price"/></createIndex>
+  </changeSet>
+  <changeSet id="3" author="compat">
+    <addColumn tableName="book"><column name="title" type="varchar(40)" defaultValue="none"/></addColumn>
+    <addNotNullConstraint tableName="book" columnName="title" columnDataType="varchar(40)"/>
+    <renameColumn tableName="book" oldColumnName="title" newColumnName="name" columnDataType="varchar(40)"/>
+    <createSequence sequenceName="numbers" startValue="10" incrementBy="5"/>
+    <createView viewName="cheap">select id, name from book where price &lt; 10</createView>
+  </changeSet>
+  <changeSet id="4" author="compat">
+    <insert tableName="author"><column name="name" value="Woolf"/></insert>
+    <sql>insert into book (id, author_id) select 1, id from author</sql>
+    <rollback>delete from book; delete from author</rollback>
+  </changeSet>
+</databaseChangeLog>
+"""
+
+
+def liquibase(url: str, folder: Path, *arguments: str) -> str:
+    parts = urlsplit(url)
+    jars = [str(path) for name in LIBRARIES for path in sorted(Path(JARS).glob(f"{name}.jar"))]
+    command = [JAVA, "-cp", ":".join(jars), "liquibase.integration.commandline.LiquibaseCommandLine"]
+    command += ["--log-level=warning", f"--search-path={folder}", *arguments[:1]]
+    command += [f"--url=jdbc:postgresql://{parts.hostname}:{parts.port}{parts.path}"]
+    command += [f"--username={parts.username}", f"--password={parts.password}", *arguments[1:]]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=SECONDS_MAX, cwd=folder, stdin=subprocess.DEVNULL
+    )
+    if done.returncode != 0:
+        problem = [line for line in done.stderr.splitlines() if "ERROR" in line or "Unexpected" in line]
+        os.write(2, done.stderr.encode())
+        raise AssertionError(" ".join(problem or done.stderr.splitlines()[-3:]))
+    return done.stdout + done.stderr
+
+
+def run(url: str, *arguments: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "changes.xml").write_text(CHANGES)
+        return liquibase(url, Path(folder), *arguments)
+
+
+def ask(url: str, query: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+@feature("update")
+def update(url: str) -> None:
+    run(url, "update", "--changelog-file=changes.xml")
+    expect(ask(url, "select b.name, b.price::text, a.name from book b join author a on a.id = b.author_id"),
+           [("none", "1.50", "Woolf")])  # fmt: skip
+    expect(ask(url, "select count(*) from databasechangelog"), [(4,)])
+    expect(ask(url, "select locked from databasechangeloglock"), [(False,)])
+
+
+@feature("update again, status")
+def status(url: str) -> None:
+    run(url, "update", "--changelog-file=changes.xml")
+    told = run(url, "status", "--changelog-file=changes.xml")
+    expect("is up to date" in told, True)
+
+
+@feature("generate-changelog")
+def generate(url: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "found.xml"
+        liquibase(url, Path(folder), "generate-changelog", f"--changelog-file={path}")
+        text = path.read_text()
+    for part in (
+        'createTable remarks="what is sold" tableName="book"',
+        'addForeignKeyConstraint baseColumnNames="author_id" baseTableName="book" constraintName="book_author"',
+        'createIndex indexName="book_price"',
+        'createView fullDefinition="false" viewName="cheap"',
+        'primaryKeyName="book_key"',
+        'type="numeric(8, 2)"',
+    ):
+        expect((part, part in text), (part, True))
+
+
+@feature("rollback-count")
+def rollback(url: str) -> None:
+    run(url, "rollback-count", "--changelog-file=changes.xml", "--count=2")
+    expect(ask(url, "select count(*) from databasechangelog"), [(2,)])
+    expect(ask(url, "select count(*) from information_schema.views where table_name = 'cheap'"), [(0,)])
+
+
+@feature("drop-all")
+def drop_all(url: str) -> None:
+    run(url, "drop-all")
+    expect(ask(url, "select count(*) from information_schema.tables where table_schema = 'public'"), [(0,)])
+
+
+if __name__ == "__main__":
+    feature.run()
