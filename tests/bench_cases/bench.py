@@ -123,7 +123,7 @@ class Bench:
 
     def relations(self) -> set[str]:
         self.runner.epoch.catch_up()
-        return {name for _, name in self.runner.epoch.schemas.newest.relations}
+        return {name for _, name in self.runner.epoch.schemas.newest.within().relations}
 
     # The run.
 

@@ -108,7 +108,7 @@ class Traffic:
         node = self._nodes[self._begun % len(self._nodes)]
         self._begun += 1
         node.epoch.catch_up()
-        tables = node.epoch.schemas.newest.by_name
+        tables = node.epoch.schemas.newest.within().by_name
         name = next((n for n in (self._case.renames.get("t", "t"), "t") if ("public", n) in tables), None)
         if name is None:
             return

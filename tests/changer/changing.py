@@ -77,7 +77,7 @@ def run_between(node: Node, job_id: JobId, between: Callable[[str], object], dra
 def indexes(node: Node) -> dict[str, str]:
     """The indexes of the table, with their states."""
     node.epoch.catch_up()
-    table = node.epoch.schemas.newest.by_name["public", "item"]
+    table = node.epoch.schemas.newest.within().by_name["public", "item"]
     return {index.name: index.state.value for index in table.indexes}
 
 

@@ -30,7 +30,7 @@ def before(stage: str, act: Callable[[], object]) -> Callable[[str], object]:
 
 def type_of(node: Node, column: str) -> str:
     node.epoch.catch_up()
-    return str(node.epoch.schemas.newest.by_name["public", "item"].column_by_name[column].type)
+    return str(node.epoch.schemas.newest.within().by_name["public", "item"].column_by_name[column].type)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

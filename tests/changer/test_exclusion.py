@@ -167,7 +167,7 @@ def test_labels_are_given_beside_an_open_change(node: Node, session: Session, bl
     ask(node, "set lock_timeout = '50ms'; " + label)
     session.execute("commit")
     node.epoch.catch_up()
-    table = node.epoch.schemas.newest.by_name["public", "item"]
+    table = node.epoch.schemas.newest.within().by_name["public", "item"]
     said = [comment.text for comment in table.access.comments]
     wanted = {"'other'" if "is 'other'" in block else "", label.rpartition(" is ")[2]} - {""}
     assert set(said) == ({"other"} if wanted == {"'other'", "'things'"} else {text.strip("'") for text in wanted})

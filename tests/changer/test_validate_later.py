@@ -16,7 +16,7 @@ VALIDATE = "alter table item validate constraint few"
 
 def _states(node: Node) -> list[str]:
     node.epoch.catch_up()
-    return [check.state.value for check in node.epoch.schemas.newest.by_name["public", "item"].checks]
+    return [check.state.value for check in node.epoch.schemas.newest.within().by_name["public", "item"].checks]
 
 
 def test_rows_that_meet_it(node: Node):

@@ -81,7 +81,7 @@ def versions(node: Node) -> tuple[int, int]:
     """Of the table, and of the record of the job."""
     node.epoch.catch_up()
     (record,) = node.parts.catalog.jobs()
-    return node.epoch.schemas.newest.by_name["public", "item"].version, record.revision
+    return node.epoch.schemas.newest.within().by_name["public", "item"].version, record.revision
 
 
 def test_a_session_that_comes_back_sees_the_job_of_the_one_that_was_killed(shop: Place):

@@ -62,7 +62,7 @@ def node(opened: Node) -> Iterator[Node]:
     """A node over a database without tables."""
     yield opened
     with closing(Session(opened)) as session:
-        for _, name in opened.epoch.schemas.newest.by_name:
+        for _, name in opened.epoch.schemas.newest.within().by_name:
             session.execute(f"drop table if exists {name} cascade")
 
 

@@ -14,7 +14,7 @@ from tests.engine.database import create, insert, rows
 
 
 def image_of(node: Node) -> IndexImage:
-    table = node.epoch.schemas.newest.by_name["public", "t"]
+    table = node.epoch.schemas.newest.within().by_name["public", "t"]
     return node.epoch.image(table, table.primary, node.epoch.applied)
 
 
@@ -38,14 +38,14 @@ def test_few_rows_are_left_alone_until_they_are_old(node: Node):
     image = image_of(node)
     assert not has_grown(image, node.epoch.applied)
     assert has_grown(image, Seq(node.epoch.applied + FOLD_AGE_SEQS + 1))
-    node.compact(node.epoch.schemas.newest.by_name["public", "t"], full=False)
+    node.compact(node.epoch.schemas.newest.within().by_name["public", "t"], full=False)
     assert not has_grown(image_of(node), Seq(node.epoch.applied + 2 * FOLD_AGE_SEQS))
 
 
 def test_a_compaction_that_fails_leaves_nothing_behind(node: Node):
     create(node)
     insert(node, *[(n, "x", n) for n in range(100)])
-    table = node.epoch.schemas.newest.by_name["public", "t"]
+    table = node.epoch.schemas.newest.within().by_name["public", "t"]
 
     def full() -> None:
         raise OSError(errno.ENOSPC, "full")

@@ -57,7 +57,7 @@ def node(opened: Node) -> Iterator[Node]:
     yield opened
     opened.parts.inline_rows_max = inline_rows_max
     with closing(Session(opened)) as session:
-        for _, name in opened.epoch.schemas.newest.by_name:
+        for _, name in opened.epoch.schemas.newest.within().by_name:
             session.execute(f"drop table if exists {name} cascade")
 
 

@@ -1,6 +1,7 @@
 """Sessions: transactions, retries, read-only snapshots, and what a statement leaves behind."""
 
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -245,6 +246,8 @@ def test_a_statement_can_be_nested_too_deeply(session):
 
 
 def test_who_and_where(node):
+    with closing(Session(node)) as root:
+        root.execute("create database db")
     session = Session(node, "alice", "db")
     text = "select current_user, session_user, current_database(), current_schema"
     assert rows(session, text) == [("alice", "alice", "db", "public")]

@@ -17,7 +17,12 @@ EXAMPLES = """examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_database_options(parser)
-    parser.add_argument("tables", nargs="*", metavar="TABLE", help="name or schema.name; all tables if none is given")
+    parser.add_argument(
+        "tables",
+        nargs="*",
+        metavar="TABLE",
+        help="[[database.]schema.]name; all of all databases if none is given",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         with open_database(arguments) as node:
             session = Session(node, arguments.user, arguments.database)
             try:
+                session.check_login()
                 return Runner(session, arguments.format).run(arguments.inputs)
             finally:
                 session.close()

@@ -51,11 +51,15 @@ def connect(
     node = acquire_node(Path(data), catalog)
     try:
         connection = Connection(node, user, database, autocommit)
-        connection.session.check_login()
-        return connection
     except BaseException:
         release_node(node)
         raise
+    try:
+        connection.session.check_login()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 class Connection:

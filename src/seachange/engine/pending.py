@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from seachange import errors
-from seachange.engine.schemas import Relation, Schema
+from seachange.engine.schemas import Contents, Relation, Schema
 from seachange.model.access import merge_access
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId
 from seachange.model.log import DescriptorChange, GenerationChange
 from seachange.model.object_json import encode_descriptor
 from seachange.model.object_statements import ObjectKind
-from seachange.model.objects import Descriptor, Sequence, View, is_relabelled, qualified_name
+from seachange.model.objects import Descriptor, Sequence, View, is_relabelled, is_within, qualified_name
 from seachange.model.states import State
 
 _Change = tuple[Descriptor | None, Descriptor | None]
@@ -89,9 +89,12 @@ class PendingSchema:
         """What the transaction itself has dropped."""
         return tuple(before for before, after in self._changes.values() if isinstance(before, Table) and after is None)
 
-    def find(self, schema: str, name: str, committed: Schema) -> Relation | None:
+    def find(self, schema: str, name: str, committed: Contents) -> Relation | None:
+        place = (committed.database, schema, name)
         for _, pending in self._changes.values():
-            if isinstance(pending, Table | Sequence | View) and (pending.schema, pending.name) == (schema, name):
+            if not isinstance(pending, Table | Sequence | View):
+                continue
+            if (pending.database, pending.schema, pending.name) == place:
                 return pending
         found = committed.relations.get((schema, name))
         return None if found is None or found.id in self._changes else found
@@ -107,16 +110,22 @@ class PendingSchema:
         change = self._changes.get(id_)
         return committed.objects.get(id_) if change is None else change[1]
 
-    def tables(self, committed: Schema) -> tuple[Table, ...]:
+    def tables(self, committed: Contents | Schema) -> tuple[Table, ...]:
+        """Of one database, or of all."""
         if not self._changes:
             return tuple(committed.by_id.values())
-        pending = [after for _, after in self._changes.values() if isinstance(after, Table)]
+        pending = [after for after in self._seen(committed) if isinstance(after, Table)]
         return (*(t for t in committed.by_id.values() if t.id not in self._changes), *pending)
 
-    def objects(self, committed: Schema) -> tuple[Descriptor, ...]:
+    def objects(self, committed: Contents | Schema) -> tuple[Descriptor, ...]:
         """All that are not tables."""
-        pending = [after for _, after in self._changes.values() if after is not None and not isinstance(after, Table)]
+        pending = [after for after in self._seen(committed) if not isinstance(after, Table)]
         return (*(o for o in committed.objects.values() if o.id not in self._changes), *pending)
+
+    def _seen(self, committed: Contents | Schema) -> Iterator[Descriptor]:
+        for _, after in self._changes.values():
+            if after is not None and (isinstance(committed, Schema) or is_within(after, committed.database)):
+                yield after
 
     def versions(self) -> dict[DescriptorId, int]:
         """What the commit carries for the descriptors that it changes: the versions that it publishes."""

@@ -7,16 +7,39 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, Seq
-from seachange.model.objects import Descriptor, EnumType, PublishedDescriptor, Sequence, View
+from seachange.model.objects import (
+    DEFAULT_DATABASE,
+    Descriptor,
+    EnumType,
+    PublishedDescriptor,
+    Sequence,
+    View,
+    is_within,
+)
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
 
 Relation = Table | Sequence | View
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a session of one database sees: all that is in it, and what all databases share."""
+
+    database: str
+    by_id: dict[DescriptorId, Table]
+    objects: dict[DescriptorId, Descriptor]
+    by_name: dict[tuple[str, str], Table]
+    # Tables, sequences and views, by schema and name.
+    relations: dict[tuple[str, str], Relation]
+    # The names of the schemas that somebody created.
+    schemas: frozenset[str]
+    has_enums: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +49,17 @@ class Schema:
     seq: Seq
     by_id: dict[DescriptorId, Table]
     objects: dict[DescriptorId, Descriptor]
-    by_name: dict[tuple[str, str], Table]
-    # Tables, sequences and views, by schema and name.
-    relations: dict[tuple[str, str], Relation]
-    # The names of the schemas that somebody created.
-    schemas: frozenset[str]
     # By the table referred to: the foreign keys that do, with their tables.
     references: dict[DescriptorId, tuple[Reference, ...]]
-    has_enums: bool = False
+    # Those that somebody has asked for.
+    _within: dict[str, Contents] = field(default_factory=dict, compare=False, repr=False)
+
+    def within(self, database: str = DEFAULT_DATABASE) -> Contents:
+        found = self._within.get(database)
+        if found is None:
+            # Two threads may make the same.
+            found = self._within[database] = _contents(self, database)
+        return found
 
 
 def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> Schema:
@@ -44,13 +70,19 @@ def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> Schema:
             by_id[descriptor.id] = descriptor
         else:
             objects[descriptor.id] = descriptor
+    parents = {key.parent for table in by_id.values() for key in table.foreign_keys}
+    references = {parent: references_to(by_id.values(), parent) for parent in parents}
+    return Schema(seq, by_id, objects, references)
+
+
+def _contents(schema: Schema, database: str) -> Contents:
+    by_id = {id_: table for id_, table in schema.by_id.items() if table.database == database}
+    objects = {id_: o for id_, o in schema.objects.items() if is_within(o, database)}
     by_name = {(table.schema, table.name): table for table in by_id.values()}
     others = {(o.schema, o.name): o for o in objects.values() if isinstance(o, Sequence | View)}
     named = frozenset(o.name for o in objects.values() if isinstance(o, SchemaObject))
-    parents = {key.parent for table in by_id.values() for key in table.foreign_keys}
-    references = {parent: references_to(by_id.values(), parent) for parent in parents}
     has_enums = any(isinstance(o, EnumType) for o in objects.values())
-    return Schema(seq, by_id, objects, by_name, {**by_name, **others}, named, references, has_enums)
+    return Contents(database, by_id, objects, by_name, {**by_name, **others}, named, has_enums)
 
 
 class SchemaHistory:

@@ -14,6 +14,7 @@ from typing import Any, TextIO, TypeVar
 
 from seachange import errors
 from seachange.changer.job import Job, Queued
+from seachange.engine.admission import Admission
 from seachange.engine.control import is_control, run_control
 from seachange.engine.job_session import JobStatement, enqueue, is_asynchronous, job_result
 from seachange.engine.labels import labelled
@@ -24,11 +25,10 @@ from seachange.engine.sessionfacts import SessionFacts
 from seachange.engine.sessionstate import Status
 from seachange.engine.statements import NamedStatements, OpenCursors, prepare_one
 from seachange.engine.transaction import Transaction
-from seachange.model.access import DEFAULT_ROLE
-from seachange.model.actor import ROOT, Actor, actor_of, find_roles, role_exists
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
+from seachange.model.objects import DEFAULT_DATABASE
 from seachange.model.relation import RelationName
 from seachange.model.search_path import parse_path
 from seachange.model.statements import CopyStream
@@ -39,6 +39,7 @@ from seachange.runtime.faults import reach
 from seachange.sql.busy import Busy
 from seachange.sql.copy import CopyIn, copy_out
 from seachange.sql.copy_text import CopyFormat, copy_format
+from seachange.sql.databases import check_database
 from seachange.sql.describe import Description, describe
 from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
@@ -71,6 +72,7 @@ class Session:
         self._transaction: Transaction | None = None
         # Who this session is to others' locks, and how it hears that a statement is to end.
         self.client = node.new_client(self.notices)
+        self._admission = Admission(node, user, database, self.client, self.settings)
         self._facts = SessionFacts(user, database, self.client.actor, self.settings)
         self._is_guarded = False
         self.is_settled = False
@@ -84,6 +86,7 @@ class Session:
         self.rollback()
         self.drop_temporary()
         self.unlock_advisory()
+        self._admission.use.end()
         self.node.retention.leave(self.settings)
         self._duck.close()
 
@@ -94,38 +97,14 @@ class Session:
                 self.execute(f"drop table if exists {OWN_SCHEMA}.{quote(name)} cascade")
 
     def check_login(self) -> None:
-        """Whether there is a role of the user's name that may have a session."""
-        if self.user == DEFAULT_ROLE:
-            return
-        self.node.epoch.catch_up()
-        role = find_roles(self.node.epoch.schemas.newest.objects.values()).get(self.user)
-        if role is None or not role.login:
-            detail = f'role "{self.user}" does not exist' if role is None else f'role "{self.user}" may not log in'
-            raise errors.InvalidAuthorization(detail=detail)
+        """Whether there are such a role, which may have a session, and such a database."""
+        self._admission.check_login()
+        if self.database != DEFAULT_DATABASE:
+            # Every transaction says that the database is in use, if that was not said yet.
+            self.in_transaction(lambda transaction: None)
 
     def check_role(self, name: str, of_session: bool) -> None:
-        if self._transaction is not None:
-            roles = find_roles(self._transaction.objects())
-        else:
-            self.node.epoch.catch_up()
-            roles = find_roles(self.node.epoch.schemas.newest.objects.values())
-        if name in ("none", "default"):
-            return
-        if not role_exists(name, roles):
-            raise errors.UndefinedObject(kind="role", name=name)
-        own = actor_of(self.user if of_session else self._session_user(), roles)
-        if not own.superuser and (of_session or name not in own.roles):
-            detail = f'permission denied to set {"session authorization" if of_session else "role"} "{name}"'
-            raise errors.InsufficientPrivilege(detail=detail)
-
-    def _session_user(self) -> str:
-        name = self.settings.get("session_authorization")
-        return self.user if name == "default" else name
-
-    def _actor(self, transaction: Transaction) -> Actor:
-        role = self.settings.get("role")
-        name = self._session_user() if role == "none" else role
-        return ROOT if name == DEFAULT_ROLE else actor_of(name, find_roles(transaction.objects()))
+        self._admission.check_role(name, of_session, self._transaction)
 
     def interrupt(self) -> None:
         """Cancels the running statement; may be called from another thread."""
@@ -187,6 +166,7 @@ class Session:
             if self.read_only or transaction.read_only:
                 raise errors.ReadOnlyTransaction(command="COPY FROM")
             self._tell(transaction)
+            check_database(relation.database, transaction)
             port = labelled(transaction)
             copying = CopyIn(port, port.table(relation.schema, relation.name), copy.columns, format_)
             return copying.run(open_file(copying.width))
@@ -311,7 +291,7 @@ class Session:
 
     def _tell(self, transaction: Transaction) -> None:
         transaction.search_path = self._path()
-        transaction.actor = self._actor(transaction)
+        transaction.actor = self._admission.actor(transaction)
         transaction.session = self._facts
         self._duck.ask(transaction.known)
 
@@ -364,7 +344,7 @@ class Session:
                 self._transaction = self._begin()
             else:
                 self._transaction.start_statement()
-                self._transaction.actor = self._actor(self._transaction)
+                self._transaction.actor = self._admission.actor(self._transaction)
             return work(self._transaction)
         except BaseException:
             self._fail()
@@ -428,13 +408,14 @@ class Session:
         seq = None if as_of is None else Seq(as_of)
         transaction = self.node.begin(self._isolation(), seq, self.client, may_write and not self.read_only)
         transaction.search_path = self._path()
-        transaction.actor = self._actor(transaction)
+        transaction.actor = self._admission.actor(transaction)
         transaction.session = self._facts
         # A session waits, and runs a statement again.
         transaction.claims.waits = True
         try:
             self.client.advisory.check_epoch(transaction.epoch)
-        except errors.AdvisoryLocksLost:
+            self._admission.use.begin(transaction.claims)
+        except errors.Error:
             transaction.rollback()
             raise
         return transaction

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 from seachange import errors
 from seachange.changer.job import Job, read_job
@@ -12,17 +12,28 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.holders import Lease, leases_of
 from seachange.engine.nodeparts import NodeParts
 from seachange.model.descriptor import Index, Table
-from seachange.model.ids import Seq
+from seachange.model.ids import DescriptorId, Seq
 from seachange.model.jobs import FINISHED, JobId, JobRecord, JobStatus
 from seachange.model.segments import Segment
 
 Row = tuple[Any, ...]
-_Source = tuple[NodeParts, EpochState]
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-def system_rows(view: str, parts: NodeParts, epoch: EpochState) -> list[Row]:
-    return list(_VIEWS[view]((parts, epoch)))
+class _Source(NamedTuple):
+    """Jobs, nodes and events are those of all databases, tables and what belongs to them those of `database`."""
+
+    parts: NodeParts
+    epoch: EpochState
+    database: str
+
+    @property
+    def tables(self) -> dict[DescriptorId, Table]:
+        return self.epoch.schemas.newest.within(self.database).by_id
+
+
+def system_rows(view: str, parts: NodeParts, epoch: EpochState, database: str) -> list[Row]:
+    return list(_VIEWS[view](_Source(parts, epoch, database)))
 
 
 def _moment(timestamp_us: int) -> dt.datetime:
@@ -30,7 +41,7 @@ def _moment(timestamp_us: int) -> dt.datetime:
 
 
 def _jobs(source: _Source) -> Iterator[Row]:
-    catalog = source[0].catalog
+    catalog = source.parts.catalog
     names = {node.epoch: node.name for node in catalog.nodes()}
     records = catalog.jobs()
     unfinished = {record.id for record in records if record.status not in FINISHED}
@@ -89,7 +100,7 @@ def _eta(record: JobRecord, job: Job) -> dt.datetime | None:
 
 
 def _job_stages(source: _Source) -> Iterator[Row]:
-    for record in source[0].catalog.jobs():
+    for record in source.parts.catalog.jobs():
         try:
             stages = read_job(record).stages
         except errors.UnreadableJob:
@@ -102,8 +113,8 @@ def _job_stages(source: _Source) -> Iterator[Row]:
 def _leases(source: _Source) -> Iterator[Row]:
     """Who may still commit with which version: open transactions, and for each node its mark. A version that the
     catalog no longer accepts is held by nobody; whoever planned with it is made to fit the newest when it commits."""
-    parts, epoch = source
-    newest = epoch.schemas.newest.by_id
+    parts, epoch = source.parts, source.epoch
+    newest = source.tables
     lowest = parts.catalog.min_versions()
     for node in parts.catalog.nodes():
         if not node.live:
@@ -127,16 +138,15 @@ def _schema_at(epoch: EpochState, seq: Seq) -> dict[Any, Table]:
 
 
 def _nodes(source: _Source) -> Iterator[Row]:
-    for node in source[0].catalog.nodes():
+    for node in source.parts.catalog.nodes():
         marks = (node.low_water, node.write_mark)
         yield (node.epoch, node.name, node.live, *marks, node.expiry_ms, node.format, node.release)
 
 
 def _descriptors(source: _Source) -> Iterator[Row]:
     """One row for each table, and one for each part of it that has a state."""
-    parts, epoch = source
-    lowest = parts.catalog.min_versions()
-    for id_, table in epoch.schemas.newest.by_id.items():
+    lowest = source.parts.catalog.min_versions()
+    for id_, table in source.tables.items():
         place = (id_, table.schema, table.name, table.version, lowest.get(id_, 0))
         yield (*place, "table", table.name, "PUBLIC")
         coming = (table.next_primary,) if table.next_primary is not None else ()
@@ -153,9 +163,9 @@ def _descriptors(source: _Source) -> Iterator[Row]:
 
 def _stored(source: _Source) -> Iterator[tuple[Table, Index, Segment, bool]]:
     """Every segment of every index as of now, and whether it is part of a base."""
-    parts, epoch = source
+    parts, epoch = source.parts, source.epoch
     at = epoch.applied
-    for table in epoch.schema(at).by_id.values():
+    for table in epoch.schema(at).within(source.database).by_id.values():
         coming = (table.next_primary,) if table.next_primary is not None else ()
         for index in (*table.indexes, *coming):
             contents = parts.catalog.index_contents(epoch.epoch, index.id, at)
@@ -177,7 +187,7 @@ def _layouts(source: _Source) -> Iterator[Row]:
     for table, index, segment, _ in _stored(source):
         if index.id == table.primary.id:
             stored.setdefault((table.id, segment.layout_id), []).append(segment.rows)
-    for table in source[1].schemas.newest.by_id.values():
+    for table in source.tables.values():
         names = {column.id: column.name for column in table.columns}
         for layout in table.layouts:
             columns = ", ".join(f"{names.get(id_, f'(dropped {id_})')} {type_}" for id_, type_ in layout.columns)
@@ -187,7 +197,7 @@ def _layouts(source: _Source) -> Iterator[Row]:
 
 
 def _events(source: _Source) -> Iterator[Row]:
-    for event in source[0].catalog.events():
+    for event in source.parts.catalog.events():
         yield (_moment(event.timestamp_us), event.job_id or None, event.seq, event.text)
 
 

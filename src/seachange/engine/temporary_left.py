@@ -16,9 +16,11 @@ def drop_left(node: Node) -> None:
     found = [table for table in node.epoch.schemas.newest.by_id.values() if epoch_of(table.schema) is not None]
     if not found:
         return
-    with suppress(errors.Error), closing(Session(node)) as session:
-        live = {other.epoch for other in node.parts.catalog.nodes() if other.live}
-        session.execute("set lock_timeout = '100ms'")
-        for table in found:
-            if epoch_of(table.schema) not in live:
-                session.execute(f"drop table if exists {quote(table.schema)}.{quote(table.name)} cascade")
+    live = {other.epoch for other in node.parts.catalog.nodes() if other.live}
+    left = [table for table in found if epoch_of(table.schema) not in live]
+    for database in {table.database for table in left}:
+        with suppress(errors.Error), closing(Session(node, database=database)) as session:
+            session.execute("set lock_timeout = '100ms'")
+            for table in left:
+                if table.database == database:
+                    session.execute(f"drop table if exists {quote(table.schema)}.{quote(table.name)} cascade")

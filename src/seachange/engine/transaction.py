@@ -30,7 +30,7 @@ class Transaction(TransactionWrites):
         self._foreign_keys.set_deferral(found, deferred)
 
     def system_rows(self, view: str) -> list[Row]:
-        return system_rows(view, self.parts, self.epoch)
+        return system_rows(view, self.parts, self.epoch, self.session.database)
 
     def request_job(self, job_id: JobId, request: JobRequest) -> None:
         if not self.actor.superuser:

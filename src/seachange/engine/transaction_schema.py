@@ -20,7 +20,7 @@ from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
 from seachange.engine.registry import Holds, Writer
-from seachange.engine.schemas import Relation
+from seachange.engine.schemas import Contents, Relation, Schema
 from seachange.engine.sessionfacts import SessionFacts
 from seachange.model.actor import ROOT, actor_of, find_roles
 from seachange.model.descriptor import Table
@@ -200,8 +200,17 @@ class TransactionSchema:
     def note_temporary(self, table: Table, on_commit: OnCommit) -> None:
         self.client.temporary.on_commit[table.id] = on_commit
 
+    @property
+    def _whole(self) -> Schema:
+        return self.epoch.schema(self.snapshot)
+
+    @property
+    def _committed(self) -> Contents:
+        """What was committed of the database that it is about."""
+        return self._whole.within(self.session.database)
+
     def relation(self, schema: str | None, name: str) -> Relation:
-        committed = self.epoch.schema(self.snapshot)
+        committed = self._committed
         if schema == OWN_SCHEMA:
             schema = self.client.temporary.schema or OWN_SCHEMA
         for each in self.search_path if schema is None else (schema,):
@@ -213,7 +222,7 @@ class TransactionSchema:
     @property
     def current_schema(self) -> str | None:
         """The first schema of the path that exists."""
-        created = self.epoch.schema(self.snapshot).schemas
+        created = self._committed.schemas
         if self.pending:
             created = frozenset(o.name for o in self.objects() if isinstance(o, SchemaObject))
         return next((name for name in self.search_path if name == DEFAULT_SCHEMA or name in created), None)
@@ -225,32 +234,38 @@ class TransactionSchema:
         return found
 
     def objects(self) -> tuple[Descriptor, ...]:
-        return self.pending.objects(self.epoch.schema(self.snapshot))
+        return self.pending.objects(self._committed)
 
     def object_by_id(self, id_: DescriptorId) -> Descriptor | None:
-        return self.pending.find_object(id_, self.epoch.schema(self.snapshot))
+        return self.pending.find_object(id_, self._whole)
 
     @property
     def has_enums(self) -> bool:
-        if self.epoch.schema(self.snapshot).has_enums:
+        if self._committed.has_enums:
             return True
         return bool(self.pending) and any(isinstance(found, EnumType) for found in self.objects())
 
     def tables(self) -> tuple[Table, ...]:
-        return self.pending.tables(self.epoch.schema(self.snapshot))
+        return self.pending.tables(self._committed)
+
+    def every_table(self) -> tuple[Table, ...]:
+        return self.pending.tables(self._whole)
+
+    def every_object(self) -> tuple[Descriptor, ...]:
+        return self.pending.objects(self._whole)
 
     def dropped_tables(self) -> tuple[Table, ...]:
         kept = [replace(d.body, version=d.version) for d in self.parts.catalog.dropped() if isinstance(d.body, Table)]
         return (*kept, *self.pending.dropped())
 
     def table_by_id(self, table_id: TableId) -> Table | None:
-        return self.pending.find_by_id(table_id, self.epoch.schema(self.snapshot))
+        return self.pending.find_by_id(table_id, self._whole)
 
     def references_to(self, table: Table) -> tuple[Reference, ...]:
         """The foreign keys that refer to a table, with their tables."""
         if self.pending:
-            return references_to(self.tables(), table.id)
-        return self.epoch.schema(self.snapshot).references.get(table.id, ())
+            return references_to(self.every_table(), table.id)
+        return self._whole.references.get(table.id, ())
 
     def allocate_ids(self, count: int) -> range:
         return self.parts.catalog.allocate_ids(count)

@@ -19,6 +19,7 @@ from seachange.engine.bulk_change import BulkChange
 from seachange.engine.bulk_rules import check_change, check_load
 from seachange.engine.claims import Claim, LockedRow, claim_deletes, claim_inserts, claim_key, claim_updates
 from seachange.engine.client import Client
+from seachange.engine.database_use import hold_alone
 from seachange.engine.deferral import Deferral
 from seachange.engine.derive import Failures
 from seachange.engine.epoch import EpochState
@@ -34,7 +35,7 @@ from seachange.model.ids import IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId, JobStatus
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
-from seachange.model.objects import Descriptor, EnumType, View, is_relabelled
+from seachange.model.objects import Database, Descriptor, EnumType, View, is_relabelled
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.planner.plan import Change
 from seachange.planner.stages import Phase, Progress
@@ -107,6 +108,11 @@ class TransactionWrites(TransactionReads):
                 self.relied[descriptor.id] = descriptor.version
                 # Whoever changes it at the same time has planned without knowing of this.
                 self.shares.setdefault(change_hash(descriptor.id), self.snapshot)
+
+    def hold_alone(self, database: Database) -> None:
+        # A process that was killed uses nothing; somebody has to say so.
+        self.parts.catalog.expire_nodes()
+        hold_alone(database, self.claims)
 
     def launch(self, statement: str, change: Change, progress: Progress, phase: Phase, passed: bool) -> JobId:
         """The rest of a change becomes a job when this transaction commits."""

@@ -23,6 +23,8 @@ PRIVILEGES: dict[ObjectKind, tuple[str, ...]] = {
     ObjectKind.DATABASE: ("CREATE", "CONNECT", "TEMPORARY"),
     ObjectKind.TYPE: ("USAGE",),
 }
+# What everybody may do with a new object, until it is revoked.
+EVERYBODYS: dict[ObjectKind, tuple[str, ...]] = {ObjectKind.DATABASE: ("CONNECT", "TEMPORARY")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,10 @@ class Access:
     owner: str = DEFAULT_ROLE
     privileges: tuple[RolePrivileges, ...] = ()
     comments: tuple[PartComment, ...] = ()
+
+
+# Of the database that is always there, before there is anything to say of it.
+UNSAID_DATABASE = Access(privileges=(RolePrivileges(PUBLIC_ROLE, EVERYBODYS[ObjectKind.DATABASE]),))
 
 
 def merge_access(before: Access, ours: Access, theirs: Access) -> Access | None:

@@ -15,6 +15,7 @@ from seachange.model.objects import (
     Descriptor,
     EnumType,
     Role,
+    RoleSetting,
     Schema,
     Sequence,
     Value,
@@ -37,6 +38,7 @@ _OBJECTS = Codec(
     ObjectKind,
     Role,
     DefaultPrivileges,
+    RoleSetting,
 )
 # How the text of an object begins.
 _OBJECT = '{"="'

@@ -244,8 +244,28 @@ class DropOwned:
     cascade: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeSettings:
+    """ALTER ROLE and ALTER DATABASE ... SET or RESET: what sessions of the role, in the database, begin with. `name`
+    None means all settings; `value` None takes them away, unless the session's own is to be taken (`current`)."""
+
+    role: str | None
+    database: str | None
+    name: str | None
+    value: str | None = None
+    current: bool = False
+
+
 RoleStatement = (
-    CreateRole | AlterRole | RenameRole | DropRoles | GrantRoles | ChangeDefaultPrivileges | ReassignOwned | DropOwned
+    CreateRole
+    | AlterRole
+    | RenameRole
+    | DropRoles
+    | GrantRoles
+    | ChangeDefaultPrivileges
+    | ReassignOwned
+    | DropOwned
+    | ChangeSettings
 )
 
 

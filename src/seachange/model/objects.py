@@ -16,10 +16,13 @@ DEFAULT_SCHEMA = "public"
 
 @dataclass(frozen=True, slots=True)
 class Database:
+    """`settings` are what sessions of it begin with. They are no elements: the planner carries them along."""
+
     id: DescriptorId
     version: int
     name: str
     access: Access = Access()  # noqa: RUF009 - a value
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,15 @@ class DefaultPrivileges:
 
 
 @dataclass(frozen=True, slots=True)
+class RoleSetting:
+    """What sessions of a role begin with, in one database or in all (0)."""
+
+    database: int
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class Role:
     """`password` is a SCRAM-SHA-256 verifier as PostgreSQL keeps it; `member_of` are the roles whose privileges it
     has, `admin_of` those of them that it may give to others."""
@@ -125,10 +137,16 @@ class Role:
     member_of: tuple[str, ...] = ()
     admin_of: tuple[str, ...] = ()
     defaults: tuple[DefaultPrivileges, ...] = ()
+    settings: tuple[RoleSetting, ...] = ()
     access: Access = Access()  # noqa: RUF009 - a value
 
 
 Descriptor = Table | Database | Schema | Sequence | EnumType | View | Role
+
+
+def is_within(descriptor: Descriptor, database: str) -> bool:
+    """Whether sessions of that database see it. Databases and roles are everybody's."""
+    return isinstance(descriptor, Database | Role) or descriptor.database == database
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class RelationName:
+    """`database` is the session's wherever it is given: no statement reaches further."""
+
     schema: str | None
     name: str
+    database: str | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return self.name if self.schema is None else f"{self.schema}.{self.name}"

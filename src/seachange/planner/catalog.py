@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from seachange.model.descriptor import Table
 from seachange.model.elements import Element, descriptor_of
 from seachange.model.ids import DescriptorId, TableId
-from seachange.model.objects import DEFAULT_SCHEMA, Descriptor
+from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Descriptor
 from seachange.model.ops import Op, SetState
 from seachange.model.states import State
 from seachange.planner.object_parts import compose, decompose
@@ -29,12 +29,14 @@ class TableSize:
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """`sizes` lacks tables of which nothing is known; `dropped` are tables whose data is still kept; `search_path` are
-    the schemas in which names without one are looked for, of which some may not exist."""
+    the schemas in which names without one are looked for, of which some may not exist, `database` is that of the
+    session."""
 
     descriptors: Mapping[DescriptorId, Descriptor] = field(default_factory=dict)
     sizes: Mapping[TableId, TableSize] = field(default_factory=dict)
     dropped: tuple[Table, ...] = ()
     search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
+    database: str = DEFAULT_DATABASE
 
     def is_empty(self, table_id: TableId) -> bool:
         size = self.sizes.get(table_id)

@@ -111,6 +111,8 @@ def compose(before: Descriptor | None, parts: Mapping[Element, State]) -> Descri
             made = build(element, version, parts)
             if isinstance(made, objects.EnumType) and isinstance(before, objects.EnumType):
                 made = replace(made, next_value_id=max(made.next_value_id, before.next_value_id))
+            if isinstance(made, objects.Database) and isinstance(before, objects.Database):
+                made = replace(made, settings=before.settings)
             return made
     return None
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Collection, Mapping
 
 from seachange.changer.job import Job, read_job
 from seachange.model.descriptor import Table
 from seachange.model.elements import descriptor_of
 from seachange.model.ids import DescriptorId
 from seachange.model.jobs import JobId
-from seachange.model.relation import RelationName
 from seachange.model.statements import DdlStatement
 from seachange.planner.exclusion import Answer, ChangeKind, Exclusion, classify, decide
 from seachange.planner.plan import Change
+from seachange.sql.databases import relations_named
 from seachange.sql.port import TransactionPort
 
 
@@ -56,7 +55,7 @@ def _is_before(job: Job, place: JobId | None) -> bool:
 def check_named(statement: DdlStatement, port: TransactionPort) -> None:
     """The same for a statement that cannot be planned as things are: if a table that it names is being changed, it may
     be possible later."""
-    names = {name.name for name in _relations(statement)}
+    names = {name.name for name in relations_named(statement)}
     named = {table.id for table in port.tables() if not names.isdisjoint(_names_of(table))}
     found = [
         record.id
@@ -83,14 +82,3 @@ def check_relied(ids: Collection[DescriptorId], port: TransactionPort) -> None:
 
 def _names_of(table: Table) -> set[str]:
     return {table.name, *(index.name for index in table.indexes)}
-
-
-def _relations(value: object) -> Iterator[RelationName]:
-    if isinstance(value, RelationName):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _relations(item)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from _relations(getattr(value, field.name))

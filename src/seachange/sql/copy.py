@@ -17,6 +17,7 @@ from seachange.model.timezone import session_zone
 from seachange.model.types import from_duckdb
 from seachange.sql.copy_text import CopyFormat, Fields, format_record, read_records
 from seachange.sql.copy_values import Shown, shown
+from seachange.sql.databases import check_named_databases
 from seachange.sql.default_text import is_drawn
 from seachange.sql.dml import compile_select
 from seachange.sql.duck import DuckQuery, DuckSession
@@ -135,6 +136,7 @@ def copy_out(
     format_: CopyFormat,
 ) -> int:
     """Writes the rows of a query; gives their number."""
+    check_named_databases(statement, port)
     template = compile_select(statement.tree)
     check_parameter_count(template, values)
     query = bind_query(template, port, values)

@@ -16,6 +16,7 @@ from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatem
 from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import session_zone
 from seachange.sql.create_as import run_create_as
+from seachange.sql.databases import check_named_databases
 from seachange.sql.ddl.tags import command_tag, role_tag
 from seachange.sql.dml import compile_plan
 from seachange.sql.duck import DuckSession
@@ -95,6 +96,7 @@ def run_statement(
     mark = port.mark()
     duck.serve(port)
     try:
+        check_named_databases(prepared.parsed, port)
         if isinstance(prepared.parsed, TreeStatement):
             return _run_tree(prepared, prepared.parsed, port, duck, values)
         if isinstance(prepared.parsed, Explain):

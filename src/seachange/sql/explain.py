@@ -12,6 +12,7 @@ from seachange.model.scan import ScanFacts
 from seachange.model.statements import Explain
 from seachange.model.types import TEXT
 from seachange.sql.change import Delete, Update
+from seachange.sql.databases import check_named_databases
 from seachange.sql.dml import compile_plan, compile_select, select_key_table, selects_by_index
 from seachange.sql.duck import DuckSession
 from seachange.sql.explain_change import constraint_lines, rows_in_words
@@ -35,6 +36,7 @@ def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, va
     (parsed, *more) = parse_script(statement.query)
     if more or not isinstance(parsed, TreeStatement):
         raise errors.SyntaxProblem(detail="EXPLAIN takes one query")
+    check_named_databases(parsed, port)
     if parsed.command != "SELECT":
         return _result(_explain_change(parsed, statement.analyze, port, duck, values))
     template = compile_select(parsed.tree)

@@ -12,7 +12,7 @@ from itertools import count
 from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.model.ids import TableId
-from seachange.model.objects import Descriptor, Role
+from seachange.model.objects import Descriptor
 from seachange.model.statements import Begin, Commit, DdlExplanation, DdlStatement
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.explain.form import explain_plan
@@ -21,6 +21,7 @@ from seachange.planner.explain.stages import summary
 from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.strategy import Cost, measure
+from seachange.sql.databases import check_named_databases, descriptors_of, tables_of
 from seachange.sql.ddl.check import verify_checks
 from seachange.sql.duck import DuckSession
 from seachange.sql.like import expand_likes
@@ -33,6 +34,8 @@ _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 
 def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: DuckSession) -> list[str]:
     statements = [expanded for statement in _read(text) for expanded in expand_likes(statement, port)]
+    for statement in statements:
+        check_named_databases(statement, port)
     plan, catalog = _plan(statements, port)
     _verify(plan, catalog, duck)
     plan, catalog, remarks = _with_rows(plan, catalog, statements)
@@ -48,9 +51,8 @@ def cost_of(statement: DdlStatement, port: TransactionPort) -> Cost:
 
 def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[Plan, Catalog]:
     """The plan with ids that are made up, and the catalog that it was made for."""
-    tables = port.tables()
-    known = {descriptor.id: descriptor for descriptor in (*tables, *port.objects()) if not isinstance(descriptor, Role)}
-    catalog = Catalog(known, _Sizes(tables, port), port.dropped_tables(), port.search_path)
+    tables, known = tables_of(statements, port), descriptors_of(statements, port)
+    catalog = Catalog(known, _Sizes(tables, port), port.dropped_tables(), port.search_path, port.session.database)
     release = release_of(port.release)
     return plan_statements(catalog, statements, _made_up_ids(known.values()), release=release), catalog
 

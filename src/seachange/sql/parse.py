@@ -36,7 +36,7 @@ from seachange.sql.session import (
 )
 from seachange.sql.sugar import read_sugar
 from seachange.sql.tokens import Kind, RawStatement, Reader, split_script
-from seachange.sql.tree import parse_tree
+from seachange.sql.tree import parse_tree, take_databases
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class TreeStatement:
 
     text: str
     tree: exp.Expr
+    # Those that names of three parts begin with.
+    databases: frozenset[str] = frozenset()
 
     @property
     def command(self) -> str:
@@ -110,16 +112,21 @@ def parse_texts(script: str) -> tuple[tuple[Parsed, str], ...]:
         raise errors.StatementTooComplex() from None
 
 
+def _tree_statement(raw: RawStatement) -> TreeStatement:
+    tree = parse_tree(raw)
+    return TreeStatement(raw.text, tree, take_databases(tree))
+
+
 def parse_statement(raw: RawStatement) -> Parsed:
     reader = Reader(raw.words, raw.text)
     first = reader.plain()
     if first in _TREE_WORDS or first == "(":
-        return TreeStatement(raw.text, parse_tree(raw))
+        return _tree_statement(raw)
     query = read_sugar(reader)
     if query is not None:
         reader.expect_end()
         (raw,) = split_script(query)
-        return TreeStatement(raw.text, parse_tree(raw))
+        return _tree_statement(raw)
     for words, read in _READERS:
         if reader.take(*words):
             statement = read(reader)

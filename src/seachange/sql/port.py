@@ -18,7 +18,7 @@ from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, TableId
 from seachange.model.jobs import JobId, JobRecord, JobRequest
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
-from seachange.model.objects import Descriptor, View
+from seachange.model.objects import Database, Descriptor, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.references import Reference
 from seachange.model.relation import RelationName
@@ -133,7 +133,15 @@ class TransactionPort(Protocol):
         """Tables whose data is still kept, in the order in which they were dropped, as of the version that followed."""
 
     def objects(self) -> tuple[Descriptor, ...]:
-        """All descriptors but tables."""
+        """All descriptors but tables, of the session's database; and roles and databases, which are everybody's."""
+
+    def every_table(self) -> tuple[Table, ...]:
+        """Those of other databases too."""
+
+    def every_object(self) -> tuple[Descriptor, ...]: ...
+
+    def hold_alone(self, database: Database) -> None:
+        """55006 if another session uses the database; none begins to before the transaction ends."""
 
     def table_by_id(self, table_id: TableId) -> Table | None: ...
 

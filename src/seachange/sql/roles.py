@@ -18,6 +18,7 @@ from seachange.model.object_statements import (
     AlterRole,
     ChangeDefaultPrivileges,
     ChangeOwner,
+    ChangeSettings,
     CreateRole,
     DropObjects,
     DropOwned,
@@ -30,7 +31,7 @@ from seachange.model.object_statements import (
     RoleOptions,
     RoleStatement,
 )
-from seachange.model.objects import Database, DefaultPrivileges, Descriptor, Role, Schema
+from seachange.model.objects import DEFAULT_DATABASE, Database, DefaultPrivileges, Descriptor, Role, Schema
 from seachange.model.relation import RelationName
 from seachange.model.scram import SALT_BYTES, is_verifier, make_verifier
 from seachange.model.statements import DdlStatement, DropTable
@@ -38,6 +39,7 @@ from seachange.sql.access import check_roles, describe, kind_of
 from seachange.sql.ddl.tags import role_tag
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result
+from seachange.sql.stored_settings import change_database_settings, changed_role_settings, find_database
 
 Run = Callable[[DdlStatement], object]
 _FLAGS = ("login", "superuser", "create_database", "create_role", "inherit")
@@ -58,6 +60,8 @@ def run_role(statement: RoleStatement, port: TransactionPort, run: Run, notices:
             _change_members(statement, port)
         case ChangeDefaultPrivileges():
             _change_defaults(statement, port)
+        case ChangeSettings():
+            _change_settings(statement, port, run)
         case ReassignOwned(owners, new_owner):
             _check_member(owners, port)
             check_roles([new_owner], port)
@@ -172,7 +176,7 @@ def _without(role: Role, other: str) -> dict[str, tuple[str, ...]]:
 def _uses(name: str, port: TransactionPort) -> list[str]:
     """What belongs to the role, or grants it something."""
     found = []
-    for each in (*port.tables(), *port.objects()):
+    for each in (*port.every_table(), *port.every_object()):
         if isinstance(each, Role):
             if each.name != name and any(default.role == name for default in each.defaults):
                 found.append(f"default privileges of role {each.name}")
@@ -236,6 +240,29 @@ def _change_defaults(statement: ChangeDefaultPrivileges, port: TransactionPort) 
         _publish(role, port, defaults=defaults)
 
 
+def _change_settings(statement: ChangeSettings, port: TransactionPort, run: Run) -> None:
+    database = _database(statement.database, port, run) if statement.database is not None else None
+    if statement.role is None:
+        assert database is not None
+        change_database_settings(statement, database, port)
+        return
+    role = _role(statement.role, port)
+    if role.name != port.actor.user:
+        _check_may_change(port, role.superuser)
+    _publish(role, port, settings=changed_role_settings(statement, role, database, port))
+
+
+def _database(name: str, port: TransactionPort, run: Run) -> Database:
+    """The one that is always there gets its descriptor when there is something to say of it."""
+    found = find_database(name, port.objects())
+    if found is None and name == DEFAULT_DATABASE:
+        run(ChangeOwner(ObjectKind.DATABASE, RelationName(None, name), DEFAULT_ROLE))
+        found = find_database(name, port.objects())
+    if found is None:
+        raise errors.InvalidDatabaseName(name=name)
+    return found
+
+
 # What roles own.
 
 
@@ -264,7 +291,7 @@ def _drop_owned(statement: DropOwned, port: TransactionPort, run: Run) -> None:
         # It may have gone with another.
         if isinstance(found, Table) and port.table_by_id(found.id) is not None:
             run(DropTable((_name(found),), cascade=statement.cascade))
-        elif not isinstance(found, Table) and port.object_by_id(found.id) is not None:
+        elif not isinstance(found, Table | Database) and port.object_by_id(found.id) is not None:
             run(DropObjects(kind_of(found), (_name(found),), cascade=statement.cascade))
     for found in (*port.tables(), *port.objects()):
         held = [] if isinstance(found, Role) else [p for p in found.access.privileges if p.role in statement.owners]

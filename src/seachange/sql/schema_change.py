@@ -16,10 +16,9 @@ from seachange import errors
 from seachange.model import elements
 from seachange.model.defaults import is_constant
 from seachange.model.descriptor import Table
-from seachange.model.elements import Element
 from seachange.model.ids import DescriptorId, TableId
 from seachange.model.object_statements import UndropTable
-from seachange.model.objects import Descriptor, EnumType, Role, View, is_relabelled
+from seachange.model.objects import Database, Descriptor, EnumType, View, is_relabelled
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.ops import OpType
@@ -30,6 +29,7 @@ from seachange.planner.rules.release import release_of
 from seachange.planner.stages import Phase, progress_after
 from seachange.sql.access import check_named_roles, check_owner, check_plan, give_to_creator
 from seachange.sql.busy import check_change, check_named, check_relied
+from seachange.sql.databases import descriptors_of, hold_database, tables_of
 from seachange.sql.ddl.check import verify_checks
 from seachange.sql.ddl.computed import evaluate_stable, verify_computed
 from seachange.sql.ddl.index_types import settle_indexes
@@ -42,10 +42,8 @@ from seachange.sql.views import settle_view
 # Ids are taken in blocks: how many a statement needs is known only when it has been planned.
 _ID_BLOCK = 8
 
-# What can be planned and not yet be executed.
-_NOT_EXECUTED: dict[type[Element], str] = {
-    elements.Database: "a database",
-}
+_IN_SCHEMAS = (Table, SequenceObject, View, EnumType)
+_IN_DATABASES = (*_IN_SCHEMAS, SchemaObject)
 
 
 class _Sizes(Mapping[TableId, TableSize]):
@@ -66,14 +64,11 @@ class _Sizes(Mapping[TableId, TableSize]):
 
 
 def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
-    tables = {table.id: table for table in port.tables()}
-    known: dict[DescriptorId, Descriptor] = {
-        **tables,
-        **{other.id: other for other in port.objects() if not isinstance(other, Role)},
-    }
+    tables = {table.id: table for table in tables_of([statement], port)}
+    known = descriptors_of([statement], port)
     # Looked for only by the statement that brings them back.
     kept = port.dropped_tables() if isinstance(statement, UndropTable) else ()
-    catalog = Catalog(known, _Sizes(port, tables), kept, port.search_path)
+    catalog = Catalog(known, _Sizes(port, tables), kept, port.search_path, port.session.database)
     check_named_roles(statement, port)
     check_owner(statement, port)
     plan = _plan(statement, catalog, port)
@@ -92,6 +87,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
             feature="this change of a table that has rows in a transaction block",
             instead="Send the statement alone, outside of a block. EXPLAIN (DDL) shows what it takes.",
         )
+    hold_database(statement, known.values(), port)
     check_change(plan.change, port)
     after = catalog
     for stage in at_once:
@@ -148,13 +144,16 @@ def _rely(
 ) -> None:
     """What a new version refers to must still be there when it is published."""
     used: set[DescriptorId] = set()
+    databases = {other.name: other.id for other in after.descriptors.values() if isinstance(other, Database)}
     schemas = {other.name: other.id for other in after.descriptors.values() if isinstance(other, SchemaObject)}
     for id_ in changed:
         descriptor = after.descriptors.get(id_)
         before = known.get(id_)
         if before is not None and descriptor is not None and is_relabelled(before, descriptor):
             continue
-        if isinstance(descriptor, Table | SequenceObject | View | EnumType) and descriptor.schema in schemas:
+        if isinstance(descriptor, _IN_DATABASES) and descriptor.database in databases:
+            used.add(databases[descriptor.database])
+        if isinstance(descriptor, _IN_SCHEMAS) and descriptor.schema in schemas:
             used.add(schemas[descriptor.schema])
         match descriptor:
             case Table(columns=columns):
@@ -198,10 +197,6 @@ def _refuse_unfit(plan: Plan) -> None:
     rebuilt -= {e.column_id for e in added if isinstance(e, elements.ConvertedColumn)}
     drawn = {e.column_id for e in added if isinstance(e, elements.ColumnDefault) and not is_constant(e.expression)}
     drawn |= {e.column_id for e in added if isinstance(e, elements.ColumnIdentity)}
-    for target in plan.change.targets:
-        what = _NOT_EXECUTED.get(type(target.element))
-        if what is not None:
-            raise errors.FeatureNotSupported(feature=f"executing DDL about {what}", instead="EXPLAIN (DDL) plans it.")
     for index in added:
         # Whoever changes a row before it has its value could not tell which entry goes.
         if isinstance(index, elements.SecondaryIndex | elements.UniqueIndex) and rebuilt & drawn & {*index.column_ids}:

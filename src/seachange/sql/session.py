@@ -5,7 +5,6 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.isolation import ISOLATION_BY_NAME, Isolation
 from seachange.model.relation import RelationName
-from seachange.model.search_path import quote_in_path
 from seachange.model.statements import (
     Begin,
     Commit,
@@ -20,16 +19,10 @@ from seachange.model.statements import (
     ShowSetting,
 )
 from seachange.sql.ddl.names import read_relation
-from seachange.sql.tokens import Kind, Reader
+from seachange.sql.setting_words import read_assignment, read_setting_name, read_value
+from seachange.sql.tokens import Reader
 
 _NOISE = ("work", "transaction")
-# Names of several words, and the settings that they stand for.
-_SPELLINGS: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("time", "zone"), "timezone"),
-    (("transaction", "isolation", "level"), "transaction_isolation"),
-    (("names",), "client_encoding"),
-)
-_WITHOUT_EQUALS = ("timezone", "client_encoding", "role")
 
 
 def read_begin(reader: Reader) -> Begin:
@@ -109,26 +102,12 @@ def read_set(reader: Reader) -> SetSetting | SetTransaction | SetConstraints:
     if reader.take("session", "characteristics", "as", "transaction"):
         return SetTransaction(*_read_modes(reader), session=True)
     if reader.take("session", "authorization"):
-        return SetSetting("session_authorization", _read_value(reader))
+        return SetSetting("session_authorization", read_value(reader))
     scope = reader.take_any("session", "local")
     if reader.take("transaction"):
         return SetTransaction(*_read_modes(reader))
-    name = _read_name(reader)
-    assigned = reader.take("to") or reader.take_symbol("=")
-    if not assigned and name not in _WITHOUT_EQUALS:
-        raise reader.problem()
-    return SetSetting(name, _read_path(reader) if name == "search_path" else _read_value(reader), scope == "local")
-
-
-def _read_path(reader: Reader) -> str | None:
-    """A list of names, or of strings that are names."""
-    if reader.take("default"):
-        reader.expect_end()
-        return None
-    names = [quote_in_path(_read_value_word(reader))]
-    while reader.take_symbol(","):
-        names.append(quote_in_path(_read_value_word(reader)))
-    return ", ".join(names)
+    name, value = read_assignment(reader)
+    return SetSetting(name, value, scope == "local")
 
 
 def _read_constraints(reader: Reader) -> SetConstraints:
@@ -143,40 +122,11 @@ def _read_constraints(reader: Reader) -> SetConstraints:
     return SetConstraints(None if names is None else tuple(names), mode == "deferred")
 
 
-def _read_name(reader: Reader) -> str:
-    for words, name in _SPELLINGS:
-        if reader.take(*words):
-            return name
-    name = reader.name()
-    while reader.take_symbol("."):
-        name = f"{name}.{reader.name()}"
-    return name.lower()
-
-
-def _read_value(reader: Reader) -> str | None:
-    if reader.take("default"):
-        reader.expect_end()
-        return None
-    parts = [_read_value_word(reader)]
-    while not reader.at_end:
-        separator = ", " if reader.take_symbol(",") else " "
-        parts.append(separator + _read_value_word(reader))
-    return "".join(parts)
-
-
-def _read_value_word(reader: Reader) -> str:
-    sign = "-" if reader.take_symbol("-") else ""
-    word = reader.next()
-    if word.kind is Kind.SYMBOL:
-        raise errors.SyntaxProblem(detail=f'at or near "{word.text}"')
-    return sign + word.text
-
-
 def read_show(reader: Reader) -> ShowSetting:
     if reader.take("all"):
         reader.expect_end()
         return ShowSetting(None)
-    name = _read_name(reader)
+    name = read_setting_name(reader)
     reader.expect_end()
     return ShowSetting(name)
 
@@ -185,6 +135,6 @@ def read_reset(reader: Reader) -> ResetSetting:
     if reader.take("all"):
         reader.expect_end()
         return ResetSetting(None)
-    name = "session_authorization" if reader.take("session", "authorization") else _read_name(reader)
+    name = read_setting_name(reader)
     reader.expect_end()
     return ResetSetting(name)

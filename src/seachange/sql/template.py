@@ -227,8 +227,6 @@ def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
     numbers = {node.meta[PLACE]: number for number, node in enumerate(nodes)}
     targets = {place for node in nodes for _, place, _ in node.meta.get(LINKS, ())}
     for node in nodes:
-        if node.catalog and node.catalog != "seachange":
-            raise errors.FeatureNotSupported(feature="a reference to another database", instead="")
         number = len(found)
         hidden, given = bool(node.meta.get(WITH_HIDDEN)), bool(node.meta.get(GIVEN))
         read, demands = None if hidden else columns, node.meta.get(DEMANDS, ())

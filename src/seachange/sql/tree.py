@@ -32,6 +32,15 @@ def parse_tree(raw: RawStatement) -> exp.Expr:
     return tree
 
 
+def take_databases(tree: exp.Expr) -> frozenset[str]:
+    """The databases that names begin with, which are taken away from them."""
+    named = [node for node in tree.find_all(exp.Table, exp.Column) if node.args.get("catalog") is not None]
+    found = [node.args["catalog"] for node in named]
+    for node in named:
+        node.set("catalog", None)
+    return frozenset(str(name.this) if name.quoted else str(name.this).lower() for name in found)
+
+
 # Types of which sqlglot knows no lists, and what lists of them are here.
 _LISTED = {name: Token(TokenType.TEXT, "text") for name in ("regtype", "regclass", "regproc", "name")}
 _LISTED["oid"] = Token(TokenType.UINT, "uint")

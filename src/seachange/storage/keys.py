@@ -166,6 +166,11 @@ def change_hash(descriptor_id: DescriptorId) -> KeyHash:
     return _hash(b"d", descriptor_id, b"")
 
 
+def database_hash(descriptor_id: DescriptorId) -> KeyHash:
+    """The key of the lock on a database: sessions share it, whoever drops the database has it alone."""
+    return _hash(b"b", descriptor_id, b"")
+
+
 def name_hash(database: str, schema: str, name: str) -> KeyHash:
     """What a statement writes that gives a relation or type its name: those of a schema share one space."""
     return _hash(b"n", 0, "\0".join((database, schema, name)).encode())

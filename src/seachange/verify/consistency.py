@@ -18,6 +18,7 @@ from seachange.model.constraint import ForeignKey
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import IndexId
 from seachange.model.isolation import Isolation
+from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
 from seachange.model.segments import IndexContents
 from seachange.model.states import READABLE
 from seachange.storage.spill import sorting_connection
@@ -45,7 +46,7 @@ class Report:
 
 
 def check(database: Database, tables: Sequence[str] = ()) -> list[Anomaly]:
-    """The anomalies of these tables (`name` or `schema.name`; none given: of all)."""
+    """The anomalies of these tables (`name`, `schema.name` or `database.schema.name`; none given: of all)."""
     return inspect(database, tables).anomalies
 
 
@@ -63,9 +64,17 @@ def inspect(database: Database, tables: Sequence[str] = (), rows_max: int = KEYW
 
 def _chosen(snapshot: Snapshot, names: Sequence[str]) -> tuple[Table, ...]:
     if not names:
-        return snapshot.tables()
-    parts = [name.rpartition(".") for name in names]
-    return tuple(snapshot.table(schema or None, name) for schema, _, name in parts)
+        return snapshot.every_table()
+    return tuple(_find(snapshot, name) for name in names)
+
+
+def _find(snapshot: Snapshot, name: str) -> Table:
+    given = name.split(".")
+    place = (*(DEFAULT_DATABASE, DEFAULT_SCHEMA)[: max(0, 3 - len(given))], *given)
+    for table in snapshot.every_table():
+        if (table.database, table.schema, table.name) == place:
+            return table
+    raise errors.UndefinedTable(name=name)
 
 
 class TableCheck:
@@ -106,7 +115,7 @@ class TableCheck:
     @property
     def _references(self) -> list[tuple[ForeignKey, Subject]]:
         """The foreign keys that hold for every row, each with the rows that it refers to."""
-        tables = {table.id: table for table in self._snapshot.tables()}
+        tables = {table.id: table for table in self._snapshot.every_table()}
         keys = [key for key in self._primary.table.foreign_keys if key.state in READABLE]
         return [(key, Subject(tables[key.parent], tables[key.parent].primary)) for key in keys]
 

@@ -44,9 +44,8 @@ class Snapshot(Protocol):
     @property
     def snapshot(self) -> Seq: ...
 
-    def tables(self) -> tuple[Table, ...]: ...
-
-    def table(self, schema: str | None, name: str) -> Table: ...
+    def every_table(self) -> tuple[Table, ...]:
+        """Of all databases."""
 
     def broken_checks(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[tuple[str, tuple[Any, ...]]]:
         """The rows, in the order of `table.columns`, that do not fulfil a check, with its name."""

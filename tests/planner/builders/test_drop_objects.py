@@ -55,7 +55,7 @@ def test_a_database_goes_with_its_entry():
     world = World("create database other")
     assert world.code("drop database seachange") == "55006"
     assert world.code("drop database nosuch") == "3D000"
-    assert changes(world.run("drop database other")) == {"-Database", "-Namespace", "-Owner"}
+    assert changes(world.run("drop database other")) == {"-Database", "-Namespace", "-Owner", "-Privileges"}
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,6 @@ def test_syntax_error(elements):
         ("create table t (a int, unique (a) include (b))", "0A000"),
         ("create table t (a int, exclude (a with =))", "0A000"),
         ("create table t (a int, constraint c not null a)", "0A000"),
-        ("create table d.s.t (a int)", "0A000"),
         ("create table t (a int) oops", "42601"),
         ("create table t", "42601"),
         ("drop table t cascade restrict", "42601"),

@@ -205,7 +205,7 @@ class Compaction:
         self._arrived, self._go = threading.Event(), threading.Event()
         self._folded: bool | None = None
         node.epoch.catch_up()
-        described = node.epoch.schemas.newest.by_name["public", table]
+        described = node.epoch.schemas.newest.within().by_name["public", table]
         found = next(i for i in described.indexes if i.name == index)
         FAULTS.arm("compaction.written", self._wait)
         self._thread = threading.Thread(

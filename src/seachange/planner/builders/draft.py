@@ -18,7 +18,7 @@ from seachange.model.descriptor import Table
 from seachange.model.elements import Element
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
-from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Descriptor
+from seachange.model.objects import DEFAULT_SCHEMA, Descriptor
 from seachange.model.relation import RelationName
 from seachange.model.states import State
 from seachange.model.targets import Goal, Status, Target
@@ -60,12 +60,11 @@ class Draft:
         self,
         catalog: Catalog,
         ids: Iterator[int],
-        database: str = DEFAULT_DATABASE,
         evaluated: Mapping[str, str | None] | None = None,
     ) -> None:
         self.catalog = catalog
         self.ids = ids
-        self.database = database
+        self.database = catalog.database
         # The values of stable defaults, by their text: they are evaluated once, when the column is added.
         self.evaluated = evaluated or {}
         self.statement = 0
@@ -87,7 +86,7 @@ class Draft:
         self._index: dict[tuple[type[Element], str, object], dict[Element, None]] = {}
         self._loaded: set[DescriptorId] = set()
         self._next: dict[tuple[DescriptorId, str], int] = {}
-        self.directory = Directory(database)
+        self.directory = Directory(catalog.database)
         for descriptor in catalog.descriptors.values():
             entry = namespace_of(descriptor)
             self.directory.put(entry)

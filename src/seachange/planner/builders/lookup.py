@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from seachange import errors
 from seachange.model import elements
-from seachange.model.access import PUBLIC_ROLE
+from seachange.model.access import EVERYBODYS, PUBLIC_ROLE
 from seachange.model.ids import DescriptorId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
@@ -88,7 +88,7 @@ def find_space(draft: Draft, kind: ObjectKind, name: str) -> Found | None:
     if found is None and name == ALWAYS[kind]:
         id_ = add_space(draft, kind, name)
         if kind is ObjectKind.SCHEMA:
-            # What everybody may do with it from the start, and can be revoked.
+            # Unlike others, everybody may use it from the start.
             draft.add(elements.Privileges(id_, PUBLIC_ROLE, ("USAGE",)))
         found = draft.directory.find_space(kind, name)
     if found is not None:
@@ -104,6 +104,8 @@ def add_space(draft: Draft, kind: ObjectKind, name: str) -> DescriptorId:
     else:
         draft.add(elements.Database(id_))
         draft.add(elements.Namespace(id_, kind, "", "", name))
+    if kind in EVERYBODYS:
+        draft.add(elements.Privileges(id_, PUBLIC_ROLE, EVERYBODYS[kind]))
     return id_
 
 

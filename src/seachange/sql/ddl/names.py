@@ -56,10 +56,10 @@ def read_relation(reader: Reader) -> RelationName:
     first = reader.name()
     if not reader.take_symbol("."):
         return RelationName(None, first)
-    name = RelationName(first, reader.name())
-    if reader.at_symbol("."):
-        raise errors.FeatureNotSupported(feature="the name of a database before a name", instead="Leave it out.")
-    return name
+    second = reader.name()
+    if not reader.take_symbol("."):
+        return RelationName(first, second)
+    return RelationName(second, reader.name(), database=first)
 
 
 def read_relations(reader: Reader) -> tuple[RelationName, ...]:

@@ -9,6 +9,7 @@ from seachange.model.access import PUBLIC_ROLE
 from seachange.model.object_statements import (
     AlterRole,
     ChangeDefaultPrivileges,
+    ChangeSettings,
     CreateRole,
     DropOwned,
     DropRoles,
@@ -21,6 +22,7 @@ from seachange.model.object_statements import (
 from seachange.sql.ddl.names import read_list
 from seachange.sql.ddl.object import read_role, take_cascade
 from seachange.sql.ddl.privilege import check_privileges, read_privileges
+from seachange.sql.setting_words import read_settings
 from seachange.sql.tokens import Reader
 
 # Words that say whether a role may do something.
@@ -58,14 +60,15 @@ def _read_new_name(reader: Reader) -> str:
     return name
 
 
-def read_alter_role(reader: Reader) -> AlterRole | RenameRole:
+def read_alter_role(reader: Reader) -> AlterRole | RenameRole | ChangeSettings:
+    if reader.at("all"):
+        raise errors.FeatureNotSupported(feature="settings of all roles", instead="Write them into seachange.toml.")
     name = read_role(reader)
     if reader.take("rename", "to"):
         return RenameRole(name, _read_new_name(reader))
-    if reader.at("set") or reader.at("reset") or reader.at("in", "database"):
-        raise errors.FeatureNotSupported(
-            feature="settings of a role", instead="Set them in the session, or for all in seachange.toml."
-        )
+    database = reader.name() if reader.take("in", "database") else None
+    if database is not None or reader.at("set") or reader.at("reset"):
+        return read_settings(reader, name, database)
     reader.take("with")
     return AlterRole(name, _read_options(reader, {}))
 

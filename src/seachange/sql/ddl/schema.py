@@ -5,6 +5,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.object_statements import (
     ChangeOwner,
+    ChangeSettings,
     CreateDatabase,
     CreateSchema,
     MoveObject,
@@ -12,6 +13,7 @@ from seachange.model.object_statements import (
     RenameObject,
 )
 from seachange.sql.ddl.object import read_object_name, read_role, take_change
+from seachange.sql.setting_words import read_settings
 from seachange.sql.tokens import Reader
 
 # What a new database is anyway: such options may stand there.
@@ -84,7 +86,10 @@ def read_alter_schema(reader: Reader) -> RenameObject | MoveObject | ChangeOwner
     return _read_change(reader, ObjectKind.SCHEMA)
 
 
-def read_alter_database(reader: Reader) -> RenameObject | MoveObject | ChangeOwner:
+def read_alter_database(reader: Reader) -> RenameObject | MoveObject | ChangeOwner | ChangeSettings:
+    name = reader.peek(1)
+    if name is not None and name.text in ("set", "reset"):
+        return read_settings(reader, None, reader.name())
     return _read_change(reader, ObjectKind.DATABASE)
 
 

@@ -8,6 +8,7 @@ from seachange.model.object_statements import (
     AlterSequence,
     ChangeDefaultPrivileges,
     ChangeOwner,
+    ChangeSettings,
     CommentOn,
     CreateDatabase,
     CreateEnum,
@@ -65,6 +66,8 @@ _ROLE_TAGS: dict[type, str] = {
 def role_tag(statement: RoleStatement) -> str:
     if isinstance(statement, GrantRoles):
         return "REVOKE ROLE" if statement.revoke else "GRANT ROLE"
+    if isinstance(statement, ChangeSettings):
+        return "ALTER DATABASE" if statement.role is None else "ALTER ROLE"
     return _ROLE_TAGS[type(statement)]
 
 

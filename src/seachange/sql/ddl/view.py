@@ -18,7 +18,7 @@ from seachange.sql.ddl.view_reads import columns_used, relations_read
 from seachange.sql.guard import check_tree
 from seachange.sql.template import fold_names
 from seachange.sql.tokens import Reader, split_script
-from seachange.sql.tree import parse_tree
+from seachange.sql.tree import parse_tree, take_databases
 
 _QUERY_WORDS = ("select", "with", "values", "table")
 
@@ -53,6 +53,8 @@ def _parse_query(query: str) -> exp.Expr:
         raise errors.SyntaxProblem(detail="a view is made of a query")
     if tree.find(exp.Parameter, exp.Placeholder):
         raise errors.SyntaxProblem(detail="a view takes no parameters")
+    if take_databases(tree):
+        raise errors.FeatureNotSupported(feature="the name of a database in a view", instead="Leave it out.")
     check_tree(tree)
     return fold_names(tree)
 

@@ -14,12 +14,13 @@ from functools import cached_property
 from typing import Final
 from zlib import crc32
 
-from seachange.model.access import DEFAULT_ROLE, PUBLIC_ROLE, Access
+from seachange.model.access import DEFAULT_ROLE, PUBLIC_ROLE, UNSAID_DATABASE, Access
+from seachange.model.actor import find_roles
 from seachange.model.constraint import Check, ForeignKey
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId, DescriptorId, IndexId
 from seachange.model.object_statements import ObjectKind
-from seachange.model.objects import DEFAULT_SCHEMA, Database, Descriptor, EnumType, Schema, View
+from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Database, Descriptor, EnumType, Role, Schema, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.states import State
 from seachange.model.types import MOMENT_DIGITS_MAX, MOMENTS, NAMES, Kind, SqlType
@@ -166,19 +167,24 @@ class Facts:
     @cached_property
     def databases(self) -> tuple[tuple[int, str, Access], ...]:
         found = [(object_oid(o.id), o.name, o.access) for o in self.objects if isinstance(o, Database)]
-        if not any(name == self.database for _, name, _ in found):
-            found.insert(0, (DATABASE_OID, self.database, Access()))
+        if not any(name == DEFAULT_DATABASE for _, name, _ in found):
+            found.insert(0, (DATABASE_OID, DEFAULT_DATABASE, UNSAID_DATABASE))
         return tuple(found)
 
     @cached_property
+    def role_objects(self) -> dict[str, Role]:
+        return find_roles(self.objects)
+
+    @cached_property
     def roles(self) -> dict[str, int]:
-        """By name, the numbers of all who own something or may do something."""
+        """By name, the numbers of all roles; and of those that are gone, and still named by something."""
         found = {DEFAULT_ROLE: BOOTSTRAP_ROLE_OID}
+        found |= {name: object_oid(r.id) for name, r in self.role_objects.items() if name != DEFAULT_ROLE}
         named = {self.user}
         for descriptor in (*self.tables, *self.objects):
             named.add(descriptor.access.owner)
             named |= {granted.role for granted in descriptor.access.privileges}
-        for name in sorted(named - {DEFAULT_ROLE, PUBLIC_ROLE}):
+        for name in sorted(named - {*found, PUBLIC_ROLE}):
             found[name] = _PARTS | (crc32(f"role:{name}".encode()) & (_PARTS - 1))
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from seachange.model.access import PUBLIC_ROLE, Access
+from seachange.model.access import Access
 from seachange.model.constraint import Action, Check, ForeignKey
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId
@@ -13,6 +13,7 @@ from seachange.model.object_statements import ObjectKind
 from seachange.model.objects import EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.types import SqlType
+from seachange.sql.pgcatalog.acl import acl
 from seachange.sql.pgcatalog.builtin import (
     ACCESS_METHODS,
     BTREE_OID,
@@ -49,8 +50,12 @@ from seachange.sql.pgcatalog.facts import (
     shown_indexes,
     type_modifier,
 )
+from seachange.sql.pgcatalog.shared import SHARED_ROWS
 
 Rows = Iterator[dict[str, Any]]
+
+# The kind of object that privileges on a relation are those of, where it is no table.
+_GRANTED_AS: Final[dict[str, ObjectKind]] = {"S": ObjectKind.SEQUENCE}
 
 _ACTIONS: Final[dict[Action, str]] = {
     Action.NO_ACTION: "a",
@@ -62,26 +67,6 @@ _ACTIONS: Final[dict[Action, str]] = {
 _KINDS: Final[dict[type, str]] = {Table: "r", View: "v", SequenceObject: "S"}
 _ENUM_LENGTH: Final = 4
 # In the order in which PostgreSQL lists them.
-_LETTERS: Final[dict[str, str]] = {
-    "INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d", "TRUNCATE": "D", "REFERENCES": "x", "TRIGGER": "t",
-    "USAGE": "U", "CREATE": "C", "TEMPORARY": "T", "CONNECT": "c",
-}  # fmt: skip
-
-
-def acl(access: Access) -> list[str] | None:
-    """Privileges as PostgreSQL writes them: role=letters/grantor, a star after what may be passed on."""
-    if not access.privileges:
-        return None
-    items = []
-    for granted in access.privileges:
-        role = "" if granted.role == PUBLIC_ROLE else granted.role
-        letters = [
-            letter + ("*" if privilege in granted.grantable else "")
-            for privilege, letter in _LETTERS.items()
-            if privilege in granted.privileges
-        ]
-        items.append(f"{role}={''.join(letters)}/{access.owner}")
-    return items
 
 
 def _owner(facts: Facts, access: Access) -> int:
@@ -90,7 +75,8 @@ def _owner(facts: Facts, access: Access) -> int:
 
 def pg_namespace(facts: Facts) -> Rows:
     for n in facts.namespaces:
-        yield {"oid": n.oid, "nspname": n.name, "nspowner": _owner(facts, n.access), "nspacl": acl(n.access)}
+        rights = acl(n.access, ObjectKind.SCHEMA)
+        yield {"oid": n.oid, "nspname": n.name, "nspowner": _owner(facts, n.access), "nspacl": rights}
 
 
 def _class_row(facts: Facts, relation: Relation, kind: str) -> dict[str, Any]:
@@ -104,7 +90,7 @@ def _class_row(facts: Facts, relation: Relation, kind: str) -> dict[str, Any]:
         "relispopulated": True,
         "relreplident": "n",
         "reltuples": -1.0,
-        "relacl": acl(relation.access),
+        "relacl": acl(relation.access, _GRANTED_AS.get(kind, ObjectKind.TABLE)),
     }
 
 
@@ -461,51 +447,6 @@ def pg_rewrite(facts: Facts) -> Rows:
         yield {**owner, "rulename": "_RETURN", "ev_type": "1", "ev_enabled": "O", "is_instead": True}
 
 
-def pg_database(facts: Facts) -> Rows:
-    for oid, name, access in facts.databases:
-        yield {
-            "oid": oid,
-            "datname": name,
-            "datdba": _owner(facts, access),
-            "encoding": 6,
-            "datlocprovider": "c",
-            "datallowconn": True,
-            "datconnlimit": -1,
-            "dattablespace": 1663,
-            "datcollate": "C",
-            "datctype": "C",
-            "datacl": acl(access),
-        }
-
-
-def _roles(facts: Facts, prefix: str) -> Rows:
-    for name, oid in facts.roles.items():
-        is_super = oid == 10
-        yield {
-            "oid": oid,
-            f"{prefix}name": name,
-            f"{prefix}super": is_super,
-            f"{prefix}inherit": True,
-            f"{prefix}createrole": is_super,
-            f"{prefix}createdb": is_super,
-            f"{prefix}canlogin": True,
-            f"{prefix}replication": is_super,
-            f"{prefix}bypassrls": is_super,
-            f"{prefix}connlimit": -1,
-            f"{prefix}password": "********" if prefix == "rol" else None,
-        }
-
-
-def pg_roles(facts: Facts) -> Rows:
-    return _roles(facts, "rol")
-
-
-def pg_user(facts: Facts) -> Rows:
-    for row in _roles(facts, "rol"):
-        names = {"usename": row["rolname"], "usesysid": row["oid"], "usecreatedb": row["rolcreatedb"]}
-        yield {**names, "usesuper": row["rolsuper"], "passwd": "********"}
-
-
 def pg_am(facts: Facts) -> Rows:
     for oid, name, type_, handler in ACCESS_METHODS:
         yield {"oid": oid, "amname": name, "amtype": type_, "amhandler": handler}
@@ -578,14 +519,13 @@ def pg_sequences(facts: Facts) -> Rows:
 
 
 ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
+    **SHARED_ROWS,
     "pg_am": pg_am,
     "pg_attrdef": pg_attrdef,
     "pg_attribute": pg_attribute,
-    "pg_authid": pg_roles,
     "pg_class": pg_class,
     "pg_collation": pg_collation,
     "pg_constraint": pg_constraint,
-    "pg_database": pg_database,
     "pg_depend": pg_depend,
     "pg_description": pg_description,
     "pg_enum": pg_enum,
@@ -595,12 +535,10 @@ ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
     "pg_namespace": pg_namespace,
     "pg_opclass": pg_opclass,
     "pg_rewrite": pg_rewrite,
-    "pg_roles": pg_roles,
     "pg_sequence": pg_sequence,
     "pg_sequences": pg_sequences,
     "pg_tables": pg_tables,
     "pg_tablespace": pg_tablespace,
     "pg_type": pg_type,
-    "pg_user": pg_user,
     "pg_views": pg_views,
 }

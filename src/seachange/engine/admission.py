@@ -1,0 +1,57 @@
+"""Who a session is: its role, the roles that it may go on as, and the database that it uses."""
+
+from __future__ import annotations
+
+from seachange import errors
+from seachange.engine.client import Client
+from seachange.engine.database_use import DatabaseUse
+from seachange.engine.node import Node
+from seachange.engine.transaction import Transaction
+from seachange.model.access import DEFAULT_ROLE
+from seachange.model.actor import ROOT, Actor, actor_of, find_roles, role_exists
+from seachange.model.objects import Role
+from seachange.sql.settings import SessionSettings
+from seachange.sql.stored_settings import find_database, settings_of
+
+
+class Admission:
+    def __init__(self, node: Node, user: str, database: str, client: Client, settings: SessionSettings) -> None:
+        self._node = node
+        self._user = user
+        self._database = database
+        self._settings = settings
+        self.use = DatabaseUse(database, client.actor)
+
+    def check_login(self) -> None:
+        """Whether there is a role of the user's name that may have a session. It begins with what is kept for it."""
+        role = self._roles().get(self._user)
+        if self._user != DEFAULT_ROLE and (role is None or not role.login):
+            detail = f'role "{self._user}" does not exist' if role is None else f'role "{self._user}" may not log in'
+            raise errors.InvalidAuthorization(detail=detail)
+        database = find_database(self._database, self._node.epoch.schemas.newest.objects.values())
+        self._settings.defaults |= settings_of(role, database)
+
+    def check_role(self, name: str, of_session: bool, transaction: Transaction | None) -> None:
+        """Whether the session may go on as another role."""
+        roles = self._roles() if transaction is None else find_roles(transaction.objects())
+        if name in ("none", "default"):
+            return
+        if not role_exists(name, roles):
+            raise errors.UndefinedObject(kind="role", name=name)
+        own = actor_of(self._user if of_session else self._session_user(), roles)
+        if not own.superuser and (of_session or name not in own.roles):
+            detail = f'permission denied to set {"session authorization" if of_session else "role"} "{name}"'
+            raise errors.InsufficientPrivilege(detail=detail)
+
+    def actor(self, transaction: Transaction) -> Actor:
+        role = self._settings.get("role")
+        name = self._session_user() if role == "none" else role
+        return ROOT if name == DEFAULT_ROLE else actor_of(name, find_roles(transaction.objects()))
+
+    def _roles(self) -> dict[str, Role]:
+        self._node.epoch.catch_up()
+        return find_roles(self._node.epoch.schemas.newest.objects.values())
+
+    def _session_user(self) -> str:
+        name = self._settings.get("session_authorization")
+        return self._user if name == "default" else name

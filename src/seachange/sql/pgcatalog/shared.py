@@ -1,0 +1,138 @@
+"""The relations of pg_catalog about what all databases share: databases, roles, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from seachange.model.access import DEFAULT_ROLE
+from seachange.model.ids import DescriptorId
+from seachange.model.object_statements import ObjectKind
+from seachange.model.objects import Database, Role
+from seachange.sql.pgcatalog.acl import acl
+from seachange.sql.pgcatalog.builtin import CATALOG_OIDS
+from seachange.sql.pgcatalog.facts import Facts, object_oid
+
+Rows = Iterator[dict[str, Any]]
+_HIDDEN_PASSWORD = "********"
+
+
+def pg_database(facts: Facts) -> Rows:
+    for oid, name, access in facts.databases:
+        yield {
+            "oid": oid,
+            "datname": name,
+            "datdba": facts.roles[access.owner],
+            "encoding": 6,
+            "datlocprovider": "c",
+            "datallowconn": True,
+            "datconnlimit": -1,
+            "dattablespace": 1663,
+            "datcollate": "C",
+            "datctype": "C",
+            "datacl": acl(access, ObjectKind.DATABASE),
+        }
+
+
+def pg_roles(facts: Facts) -> Rows:
+    kept = facts.role_objects
+    for name, oid in facts.roles.items():
+        role = kept.get(name)
+        is_first = name == DEFAULT_ROLE
+        is_super = is_first or (role is not None and role.superuser)
+        yield {
+            "oid": oid,
+            "rolname": name,
+            "rolsuper": is_super,
+            "rolinherit": role is None or role.inherit,
+            "rolcreaterole": is_first or (role is not None and role.create_role),
+            "rolcreatedb": is_first or (role is not None and role.create_database),
+            "rolcanlogin": is_first or (role is not None and role.login),
+            "rolreplication": is_first,
+            "rolbypassrls": is_super,
+            "rolconnlimit": -1,
+            "rolpassword": _HIDDEN_PASSWORD,
+            "rolconfig": _settings_of(role, 0) if role is not None else None,
+        }
+
+
+def _settings_of(role: Role, place: int) -> list[str] | None:
+    return _configured((each.name, each.value) for each in role.settings if each.database == place) or None
+
+
+def _configured(settings: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{name}={value}" for name, value in settings]
+
+
+def pg_user(facts: Facts) -> Rows:
+    for row in pg_roles(facts):
+        if row["rolcanlogin"]:
+            yield {
+                "usename": row["rolname"],
+                "usesysid": row["oid"],
+                "usecreatedb": row["rolcreatedb"],
+                "usesuper": row["rolsuper"],
+                "userepl": row["rolreplication"],
+                "usebypassrls": row["rolbypassrls"],
+                "passwd": _HIDDEN_PASSWORD,
+                "useconfig": row["rolconfig"],
+            }
+
+
+def pg_group(facts: Facts) -> Rows:
+    for row in pg_roles(facts):
+        if not row["rolcanlogin"]:
+            members = [facts.roles[m.name] for m in facts.role_objects.values() if row["rolname"] in m.member_of]
+            yield {"groname": row["rolname"], "grosysid": row["oid"], "grolist": members}
+
+
+def pg_auth_members(facts: Facts) -> Rows:
+    for member in facts.role_objects.values():
+        for granted in member.member_of:
+            yield {
+                "oid": object_oid(member.id),
+                "roleid": facts.roles[granted],
+                "member": facts.roles[member.name],
+                "grantor": facts.roles[DEFAULT_ROLE],
+                "admin_option": granted in member.admin_of,
+                "inherit_option": member.inherit,
+                "set_option": True,
+            }
+
+
+def pg_db_role_setting(facts: Facts) -> Rows:
+    for found in facts.objects:
+        if isinstance(found, Database) and found.settings:
+            yield {"setdatabase": object_oid(found.id), "setrole": 0, "setconfig": _configured(found.settings)}
+        if isinstance(found, Role):
+            for place in dict.fromkeys(each.database for each in found.settings):
+                database = object_oid(DescriptorId(place)) if place else 0
+                setting = {"setdatabase": database, "setrole": facts.roles[found.name]}
+                yield {**setting, "setconfig": _settings_of(found, place)}
+
+
+def pg_shdescription(facts: Facts) -> Rows:
+    for catalog, oid, text in shared_comments(facts):
+        yield {"objoid": oid, "classoid": CATALOG_OIDS[catalog], "description": text}
+
+
+def shared_comments(facts: Facts) -> Iterator[tuple[str, int, str]]:
+    """The catalog that has the object, its number, and the text."""
+    for found in facts.objects:
+        if isinstance(found, Database):
+            yield from (("pg_database", object_oid(found.id), c.text) for c in found.access.comments)
+        elif isinstance(found, Role):
+            yield from (("pg_authid", facts.roles[found.name], c.text) for c in found.access.comments)
+
+
+SHARED_ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
+    "pg_auth_members": pg_auth_members,
+    "pg_authid": pg_roles,
+    "pg_database": pg_database,
+    "pg_db_role_setting": pg_db_role_setting,
+    "pg_group": pg_group,
+    "pg_roles": pg_roles,
+    "pg_shadow": pg_user,
+    "pg_shdescription": pg_shdescription,
+    "pg_user": pg_user,
+}
