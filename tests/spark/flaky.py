@@ -5,6 +5,7 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from seachange import errors
 from seachange.pipeline.workshop import Workshop
@@ -43,3 +44,35 @@ class Troubled:
                 workshop.take(5)
             case _:
                 time.sleep(60)
+
+
+@dataclass(frozen=True)
+class FailsOnce:
+    """Does what another task does, and then fails, the first time."""
+
+    task: Any
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        return str(self.task.title)
+
+    @property
+    def segments(self) -> int:
+        return int(self.task.segments)
+
+    @property
+    def read_bytes(self) -> int:
+        return int(self.task.read_bytes)
+
+    @property
+    def write_bytes(self) -> int:
+        return int(self.task.write_bytes)
+
+    def run(self, workshop: Workshop) -> Any:
+        result = self.task.run(workshop)
+        mark = self.folder / self.title.replace(" ", "_")
+        if not mark.exists():
+            mark.touch()
+            raise RuntimeError("an executor is lost with its work done")
+        return result

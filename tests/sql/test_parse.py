@@ -223,7 +223,6 @@ def test_type(spelling, type_):
         ("pragma version", "0A000"),
         ("install httpfs", "0A000"),
         ("load httpfs", "0A000"),
-        ("vacuum", "0A000"),
     ],
 )
 def test_refused(text, code):

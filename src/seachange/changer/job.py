@@ -14,6 +14,7 @@ from seachange.model.elements import descriptor_of
 from seachange.model.ids import DescriptorId, SegmentId, Seq
 from seachange.model.jobs import FINISHED, JobChange, JobId, JobRecord, JobStatus
 from seachange.model.ops import OpType
+from seachange.model.upkeep import Upkeep
 from seachange.model.work import UnitDone
 from seachange.planner.change_codec import CHANGE_CLASSES
 from seachange.planner.plan import Change, Plan, plan_remainder, plan_revert
@@ -91,6 +92,8 @@ class Job:
     drain_ms: int | None = None
     # What its session has set that its work heeds, whoever runs it.
     settings: tuple[tuple[str, str], ...] = ()
+    # Of a job that changes nothing of the schema.
+    upkeep: Upkeep | None = None
     revision: int = 0
     seen: Seq = Seq(0)  # noqa: RUF009 - a number
 
@@ -158,6 +161,8 @@ class Job:
         """What is done next, in a word."""
         if self.queued is not None:
             return "" if self.is_finished else "queue"
+        if self.upkeep is not None:
+            return "" if self.is_finished else self.upkeep.stage
         stages = () if self.is_finished else self.rest().stages
         if not stages:
             return ""
@@ -166,7 +171,7 @@ class Job:
         return str(stages[0].type)
 
 
-_CODEC = Codec(*CHANGE_CLASSES, Failure, Job, JobStatus, Queued, StageDone, UnitDone)
+_CODEC = Codec(*CHANGE_CLASSES, Failure, Job, JobStatus, Queued, StageDone, UnitDone, Upkeep)
 
 
 def canceled(job: Job) -> Failure:
@@ -176,11 +181,18 @@ def canceled(job: Job) -> Failure:
 
 
 def queue_job(job_id: JobId, statement: str, queued: Queued, waiting: str) -> Job:
-    nothing = Change((), {}, {})
-    progress = Progress((), frozenset())
-    return Job(
-        job_id, statement, nothing, progress, Phase.STATEMENT, status=JobStatus.PENDING, waiting=waiting, queued=queued
+    return replace(
+        _no_change(job_id, statement, Phase.STATEMENT), status=JobStatus.PENDING, waiting=waiting, queued=queued
     )
+
+
+def upkeep_job(job_id: JobId, statement: str, upkeep: Upkeep, settings: tuple[tuple[str, str], ...]) -> Job:
+    """It holds no descriptor: changes of the table neither wait for it nor are waited for."""
+    return replace(_no_change(job_id, statement, Phase.POST_COMMIT), upkeep=upkeep, settings=settings)
+
+
+def _no_change(job_id: JobId, statement: str, phase: Phase) -> Job:
+    return Job(job_id, statement, Change((), {}, {}), Progress((), frozenset()), phase)
 
 
 def job_change(job: Job, event: str = "") -> JobChange:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from seachange.model.ids import DescriptorId, Epoch, Seq, TableId
+from seachange.model.ids import DescriptorId, Epoch, IndexId, Seq, TableId
 from seachange.model.jobs import JobChange, JobId, JobRecord
 from seachange.model.ops import BackfillIndexes, SetState, Validate
+from seachange.model.upkeep import RewriteIndex, Rewritten
 from seachange.model.work import Built, UnitDone, Violation
 
 
 class Lost(Exception):
     """Another runner, or another change, was faster: nothing was written."""
+
+
+class Overtaken(Lost):
+    """Another has given the index a generation meanwhile."""
 
 
 class Unconverted(Exception):
@@ -64,6 +70,21 @@ class Pipeline(Protocol):
     def check_converted(self, table_id: TableId, at: Seq) -> None:
         """Raises the error (class 22 or 23), with the row, if one has no value for a computed column of the table."""
 
+    def rewrite(
+        self,
+        op: RewriteIndex,
+        at: Seq,
+        done: Sequence[UnitDone],
+        report: Callable[[UnitDone], None],
+        look: Callable[[], None],
+        planned: Callable[[int], None],
+    ) -> Rewritten | None:
+        """A generation with the same rows as of `at`; None if the one that there is is as good, or the index is gone.
+        `planned` is told of how many rows are written anew before any is."""
+
+    def collect(self, look: Callable[[], None]) -> int:
+        """Deletes the files that nothing can reach any more, and gives their number."""
+
     def rows(self, table_id: TableId, at: Seq) -> int:
         """About how many rows a backfill or a validation of the table reads."""
 
@@ -90,6 +111,13 @@ class Changes(Protocol):
 
     def attach(self, built: Sequence[Built], at: Seq, job: JobChange) -> Seq:
         """The generations become the first ones of their indexes, with base `at`."""
+
+    def folding(self, index_id: IndexId) -> AbstractContextManager[bool]:
+        """Whether the index is ours to fold meanwhile: it is no other's, here or on another node."""
+
+    def swap(self, made: Rewritten, at: Seq, job: JobChange) -> Seq:
+        """The generation replaces the one that it was made of, with base `at`; `Overtaken` if that is not the newest
+        any more."""
 
     def record(self, job: JobChange) -> Seq:
         """The job alone."""

@@ -19,13 +19,14 @@ from dataclasses import replace
 from seachange import errors
 from seachange.changer.drain import Drain, describe, describe_wait, show_moment
 from seachange.changer.job import THIS_COMMIT, Failure, Job, StageDone, canceled, job_change, read_job, written
-from seachange.changer.ports import Changes, Holder, Lost, Pipeline, Stopped, Unconverted
+from seachange.changer.ports import Changes, Holder, Lost, Overtaken, Pipeline, Stopped, Unconverted
 from seachange.changer.reactions import Reaction, backoff_s, reaction_to
 from seachange.model import elements
 from seachange.model.elements import descriptor_of
 from seachange.model.ids import Seq, TableId
 from seachange.model.jobs import JobRequest, JobStatus
 from seachange.model.ops import BackfillIndexes, Op, OpType, SetState, Validate
+from seachange.model.upkeep import RewriteIndex, Upkeep
 from seachange.model.work import Built, UnitDone
 from seachange.planner.plan import Plan
 from seachange.planner.stages import Phase, Progress, Stage
@@ -38,6 +39,9 @@ LOOK_US = 1_000_000
 SPACE_S = 1.0
 # What it is said to wait for then begins so.
 _SPACE = "space"
+# What one waits for that is to fold an index which another folds, and how often it looks.
+_FOLDED = "another compaction of the same index"
+FOLD_S = 0.2
 # So often rows are looked at again of which one may have no value of the new type.
 LOOKS_MAX = 20
 
@@ -230,6 +234,8 @@ class Runner:
     # Stages.
 
     def _advance(self, job: Job) -> Job:
+        if job.upkeep is not None:
+            return self._maintain(job, job.upkeep)
         plan = job.rest()
         # What is left is collected once no snapshot can read it, by the collector, which waits for that itself.
         if all(stage.type is OpType.COLLECTION for stage in plan.stages):
@@ -360,6 +366,73 @@ class Runner:
         reach("job.validated")
         return self._record(self._after(current, plan, stage, began_us, current.rows_done), "validated")
 
+    # Upkeep.
+
+    def _maintain(self, job: Job, upkeep: Upkeep) -> Job:
+        """One index after the other. What was replaced has the same rows: there is nothing to take back."""
+        if upkeep.is_collected or job.is_reverting:
+            return self._finish(job)
+        if not upkeep.left:
+            return self._collect(job, upkeep)
+        with self._changes.folding(upkeep.left[0]) as is_ours:
+            if is_ours:
+                return self._rewrite(job, upkeep)
+        if not job.waiting:
+            job = self._record(replace(job, waiting=_FOLDED), f"waits for {_FOLDED}")
+        return self._rest_before(job, FOLD_S)
+
+    def _rewrite(self, job: Job, upkeep: Upkeep) -> Job:
+        if job.at is None:
+            # Of the rows as of now, whoever goes on with it.
+            job = self._record(replace(job, at=THIS_COMMIT, since_us=self._clock.wall_us(), waiting=""))
+        at, began_us = _as_of(job), job.since_us
+        current = job
+
+        def keep(unit: UnitDone) -> None:
+            nonlocal current
+            current = self._keep(current, 0, unit)
+
+        def look() -> None:
+            if self._glance(current):
+                self._told(current)
+
+        def planned(rows: int) -> None:
+            nonlocal current
+            # Of the other indexes as much is expected.
+            current = replace(current, rows_total=current.rows_before + rows * len(upkeep.left))
+
+        op = RewriteIndex(upkeep.table_id, upkeep.left[0], upkeep.full)
+        done = [unit for _, unit in job.units]
+        try:
+            made = self._pipeline.rewrite(op, at, done, keep, look, planned)
+            reach("compaction.written")
+            read = sum(unit.rows for _, unit in current.units)
+            after = replace(
+                self._stage_done(current, Phase.POST_COMMIT, "rewrite", began_us, read),
+                upkeep=replace(upkeep, left=upkeep.left[1:]),
+                units=(),
+                at=None,
+            )
+            if made is None:
+                return self._record(after)
+            event = f"wrote {read} rows of index {made.name} anew as of {at}"
+            seq = self._changes.swap(made, at, job_change(after, event))
+        except Overtaken:
+            return self._record(replace(current.begun_again(), at=None), "begins again: the index has been folded")
+        reach("compaction.swapped")
+        return written(after, seq)
+
+    def _collect(self, job: Job, upkeep: Upkeep) -> Job:
+        began_us = self._clock.wall_us()
+
+        def look() -> None:
+            if self._glance(job):
+                self._told(job)
+
+        files = self._pipeline.collect(look)
+        after = self._stage_done(job, Phase.POST_COMMIT, "collection", began_us, 0)
+        return self._record(replace(after, upkeep=replace(upkeep, is_collected=True)), f"deleted {files} files")
+
     def _finish(self, job: Job) -> Job:
         status = JobStatus.SUCCEEDED
         if job.failure is not None:
@@ -380,11 +453,13 @@ class Runner:
             statuses[transition.target] = transition.status
         unfenced = job.progress.unfenced | set(stage.publishes)
         following = plan.stages[1].phase if len(plan.stages) > 1 else Phase.NON_REVERTIBLE
-        done = StageDone(stage.phase, str(stage.type), began_us, self._clock.wall_us() - began_us, rows)
+        done = self._stage_done(job, stage.phase, str(stage.type), began_us, rows)
+        return replace(done, progress=Progress(tuple(statuses), unfenced), phase=following)
+
+    def _stage_done(self, job: Job, phase: Phase, what: str, began_us: int, rows: int) -> Job:
+        done = StageDone(phase, what, began_us, self._clock.wall_us() - began_us, rows)
         return replace(
             job,
-            progress=Progress(tuple(statuses), unfenced),
-            phase=following,
             rows_before=job.rows_before + rows,
             rows_done=0,
             since_us=self._clock.wall_us(),

@@ -26,7 +26,6 @@ from seachange.sql.copy_text import copy_format
 from seachange.sql.load import ArrowSource, load_arrow
 from seachange.sql.placeholders import Parameters, number_parameters
 from seachange.sql.result import Result, Row
-from seachange.sql.settings import PIPELINE_SETTINGS
 
 apilevel = "2.0"
 # Threads may share the module, but not connections.
@@ -174,7 +173,7 @@ class Connection:
         visible with the commit. Gives their number."""
         schema, _, name = table.rpartition(".")
         self.start()
-        settings = [pair for pair in self.session.settings.given() if pair[0] in PIPELINE_SETTINGS]
+        settings = self.session.settings.for_jobs()
 
         def insert(transaction: Transaction) -> int:
             found = transaction.table(schema or None, name)

@@ -11,10 +11,11 @@ shares the key (`engine/fill.py`), so of the two at most one is committed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from seachange import errors
-from seachange.changer.ports import Holder, Lost, Unconverted
+from seachange.changer.ports import Holder, Lost, Overtaken, Unconverted
 from seachange.engine.committer import Submission
 from seachange.engine.epoch import EpochState
 from seachange.engine.holders import Lease, leases_of
@@ -22,7 +23,7 @@ from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import descriptor_change
 from seachange.model import elements
 from seachange.model.elements import descriptor_of
-from seachange.model.ids import CommitId, DescriptorId, KeyHash, Seq, TableId
+from seachange.model.ids import CommitId, DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.jobs import JobChange, JobId, JobRecord
 from seachange.model.log import (
     CommitRequest,
@@ -38,6 +39,7 @@ from seachange.model.log import (
 from seachange.model.objects import Descriptor
 from seachange.model.ops import SetState
 from seachange.model.states import State
+from seachange.model.upkeep import Rewritten
 from seachange.model.work import Built
 from seachange.planner.catalog import change_descriptor
 from seachange.storage.keys import conversion_hash
@@ -122,6 +124,13 @@ class NodeChanges:
         changes = tuple(GenerationChange(one.index_id, None, at, one.members) for one in built)
         return self._commit(lambda request: replace(request, generations=changes), job)
 
+    def folding(self, index_id: IndexId) -> AbstractContextManager[bool]:
+        return self._parts.folds.holding(self._epoch.epoch, index_id)
+
+    def swap(self, made: Rewritten, at: Seq, job: JobChange) -> Seq:
+        change = GenerationChange(made.index_id, made.before, at, made.members)
+        return self._commit(lambda request: replace(request, generations=(change,)), job)
+
     def record(self, job: JobChange) -> Seq:
         return self._commit(lambda request: request, job)
 
@@ -140,6 +149,8 @@ class NodeChanges:
                 case Superseded(what=what) if what.startswith("descriptor"):
                     # Another has published a version in between: it stays, and is built upon.
                     continue
+                case Superseded(what=what) if what.startswith("generation"):
+                    raise Overtaken(f"job {job.id} cannot go on: {outcome}")
                 case Revalidate():
                     # It has read nothing that could have changed.
                     continue

@@ -34,6 +34,7 @@ from seachange.model.statements import (
     SetSetting,
     SetTransaction,
     ShowSetting,
+    Vacuum,
 )
 from seachange.model.types import TEXT
 from seachange.sql.arguments import read_arguments
@@ -80,6 +81,9 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
         case AcceptExtension(tag, name):
             session.notices.append(f'what extension "{name}" has is built in')
             return Result(tag)
+        case Vacuum():
+            session.vacuum(statement)
+            return Result("VACUUM")
         case Discard():
             return _discard(session, statement)
         case PrepareStatement() | ExecutePrepared() | Deallocate():

@@ -23,6 +23,7 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.interrupts import Interrupts
 from seachange.engine.meters import Tally
 from seachange.engine.nodeparts import NodeParts
+from seachange.engine.retention import Retention
 from seachange.engine.spark_pipeline import job_pipeline
 from seachange.model.jobs import FINISHED, NO_JOB, JobId, JobRecord, JobRequest, JobStatus
 from seachange.planner.rules.release import RELEASES
@@ -51,9 +52,10 @@ class Conditions:
 
 
 class JobDesk:
-    def __init__(self, parts: NodeParts, current: CurrentEpoch) -> None:
+    def __init__(self, parts: NodeParts, current: CurrentEpoch, retention: Retention) -> None:
         self._parts = parts
         self._current = current
+        self._retention = retention
         self._lock = threading.Lock()
         self._held: set[JobId] = set()
         # Those that this program cannot read, or has not the rules for.
@@ -142,7 +144,7 @@ class JobDesk:
         drain_ms = next(ms for ms in (conditions.drain_timeout_ms, job.drain_ms, DRAIN_TIMEOUT_MS) if ms is not None)
         meters = self._parts.meters
         drain = Drain(changes, clock, conditions.pause, drain_ms, conditions.lock_timeout_ms, meters.drains.observe)
-        pipeline = job_pipeline(self._parts, epoch, conditions.interrupts, job)
+        pipeline = job_pipeline(self._parts, epoch, conditions.interrupts, job, self._retention.us)
         pipeline.foresee(job, changes.head())
         told = partial(_count_rows, conditions.told, meters.pipeline_rows, [job.rows_read])
         return Runner(changes, pipeline, drain, clock, conditions.pause, told, conditions.interrupts.was_nudged)

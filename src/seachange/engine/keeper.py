@@ -35,17 +35,16 @@ _ROUNDS_PER_GC = 60
 
 def compact_index(parts: NodeParts, epoch: EpochState, table: Table, index: Index, full: bool) -> bool:
     """Folds the deltas of one index up to now; False when there is nothing to fold or another node was faster."""
-    resource = f"compact:{index.id}"
-    if not parts.catalog.claim(epoch.epoch, resource):
-        return False
-    ticket = epoch.registry.enter()
-    try:
-        upto = epoch.catch_up()
-        epoch.registry.move(ticket, upto)
-        return _fold_and_swap(parts, epoch, table, index, upto, full)
-    finally:
-        epoch.registry.leave(ticket)
-        parts.catalog.release(epoch.epoch, resource)
+    with parts.folds.holding(epoch.epoch, index.id) as is_ours:
+        if not is_ours:
+            return False
+        ticket = epoch.registry.enter()
+        try:
+            upto = epoch.catch_up()
+            epoch.registry.move(ticket, upto)
+            return _fold_and_swap(parts, epoch, table, index, upto, full)
+        finally:
+            epoch.registry.leave(ticket)
 
 
 def _fold_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: Index, upto: Seq, full: bool) -> bool:

@@ -64,7 +64,7 @@ class Node:
         self.retention = Retention(retention_us)
         self.keeper = Keeper(parts, self.retention)
         self.keeper.start(lambda: self._epoch)
-        self.jobs = JobDesk(parts, self._live_epoch)
+        self.jobs = JobDesk(parts, self._live_epoch, self.retention)
         self.jobs.start()
 
     @property

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seachange.catalog.port import Catalog
+from seachange.engine.folds import Folds
 from seachange.engine.meters import Meters
 from seachange.engine.rowids import RowIds
 from seachange.engine.sequences import NodeSequences
@@ -39,6 +40,7 @@ class NodeParts:
     inline_rows_max: int = INLINE_ROWS_MAX
     sequences: NodeSequences = field(init=False)
     meters: Meters = field(init=False)
+    folds: Folds = field(init=False)
     # Whether queries look rows up through indexes; without, they scan, with the same results.
     seeks: bool = True
     # Of the newest rules of schema changes that the node knows.
@@ -51,6 +53,7 @@ class NodeParts:
     def __post_init__(self) -> None:
         self.sequences = NodeSequences(self.catalog)
         self.meters = Meters(self.clock)
+        self.folds = Folds(self.catalog)
 
     def close(self) -> None:
         self.catalog.close()

@@ -25,13 +25,14 @@ from seachange.engine.sessionfacts import SessionFacts
 from seachange.engine.sessionstate import Status
 from seachange.engine.statements import NamedStatements, OpenCursors, prepare_one
 from seachange.engine.transaction import Transaction
+from seachange.engine.upkeep import maintain, tables_of
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.model.objects import DEFAULT_DATABASE
 from seachange.model.relation import RelationName
 from seachange.model.search_path import parse_path
-from seachange.model.statements import CopyStream
+from seachange.model.statements import CopyStream, Vacuum
 from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import in_zone, session_zone
 from seachange.model.types import SqlType
@@ -45,7 +46,7 @@ from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
 from seachange.sql.parse import TreeStatement
 from seachange.sql.result import Result, show_in_zone
-from seachange.sql.settings import PIPELINE_SETTINGS, SessionSettings, parse_as_of, parse_duration_ms, parse_size
+from seachange.sql.settings import SessionSettings, parse_as_of, parse_duration_ms, parse_size
 from seachange.storage.plan import quote
 
 # How often a statement that stands for itself is run again when it meets a conflict.
@@ -252,7 +253,7 @@ class Session:
         transaction.asks_for_job = queued is not None or self._is_asynchronous(prepared)
         transaction.queued = queued
         transaction.drain_ms = parse_duration_ms(self.settings.get("seachange.drain_timeout"))
-        transaction.job_settings = tuple(pair for pair in self.settings.given() if pair[0] in PIPELINE_SETTINGS)
+        transaction.job_settings = self.settings.for_jobs()
         return self._run(prepared, transaction, values)
 
     def _is_asynchronous(self, prepared: Prepared) -> bool:
@@ -262,6 +263,16 @@ class Session:
         drain_ms = parse_duration_ms(self.settings.get("seachange.drain_timeout"))
         lock_ms = parse_duration_ms(self.settings.get("lock_timeout"))
         return JobStatement(self.node, self.client.interrupts, self.notices.append, drain_ms, lock_ms)
+
+    def vacuum(self, statement: Vacuum) -> None:
+        if self.status is not Status.IDLE:
+            raise errors.ActiveTransaction(detail="VACUUM cannot run inside a transaction block")
+
+        def work() -> None:
+            tables = self._once(partial(tables_of, statement), may_write=False)
+            maintain(self.node, tables, statement.full, self.settings.for_jobs(), self._job_statement().run)
+
+        self._guarded(work)
 
     def _run(self, prepared: Prepared, transaction: Transaction, values: Sequence[Any]) -> Result:
         if prepared.writes and (self.read_only or transaction.read_only):

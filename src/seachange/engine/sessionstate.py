@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from seachange.engine.statements import NamedStatements, OpenCursors
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
+from seachange.model.statements import Vacuum
 from seachange.sql.execute import Prepared
 from seachange.sql.result import Result
 from seachange.sql.settings import SessionSettings
@@ -49,6 +50,8 @@ class SessionState(Protocol):
 
     def check_role(self, name: str, of_session: bool) -> None:
         """Whether the session may go on as another role."""
+
+    def vacuum(self, statement: Vacuum) -> None: ...
 
     def savepoint(self, name: str) -> None: ...
 

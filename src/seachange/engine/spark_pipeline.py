@@ -19,10 +19,11 @@ from seachange.engine.nodeparts import NodeParts
 from seachange.model.elements import descriptor_of
 from seachange.model.ids import Seq, TableId
 from seachange.model.ops import BackfillIndexes, Validate
+from seachange.model.upkeep import RewriteIndex, Rewritten
 from seachange.model.work import Built, UnitDone, Violation
 from seachange.pipeline.crew import Crew, Sizes
 from seachange.pipeline.halves import SparkHalf, load_spark
-from seachange.pipeline.local import LocalPipeline
+from seachange.pipeline.local import Hire, LocalPipeline
 from seachange.pipeline.manners import Manners
 from seachange.pipeline.spark_options import SparkOptions, parse_options
 from seachange.pipeline.workshop import Workshop
@@ -83,7 +84,9 @@ def pipeline_settings(parts: NodeParts, given: Sequence[tuple[str, str]]) -> Pip
 _TEXTS = ("master", "remote", "driver_memory", "executor_memory", "executor_cores", "cores_max", "python")
 
 
-def job_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts, job: Job) -> JobPipeline:
+def job_pipeline(
+    parts: NodeParts, epoch: EpochState, interrupts: Interrupts, job: Job, retention_us: int
+) -> JobPipeline:
     settings = pipeline_settings(parts, job.settings)
     local = replace(
         local_pipeline(parts, epoch, interrupts),
@@ -93,7 +96,7 @@ def job_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts, jo
             parts.files, settings.free_space_bytes, settings.bytes_per_second, interrupts.pause, parts.clock
         ),
     )
-    return JobPipeline(local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data)
+    return JobPipeline(local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data, retention_us)
 
 
 def worth_spark(settings: PipelineSettings, rows: int, built: int, warm: bool) -> bool:
@@ -117,6 +120,7 @@ class JobPipeline:
     settings: PipelineSettings
     tell: Callable[[str], None]
     data: Path
+    retention_us: int
     _half: SparkHalf | None = None
     # Whether it was told that Spark is not there.
     _has_told: bool = False
@@ -130,12 +134,39 @@ class JobPipeline:
         look: Callable[[], None],
     ) -> tuple[Built, ...]:
         self.local.manners.check_space()
-        with self._whoever(op, at) as pipeline:
-            return pipeline.backfill(op, at, done, report, look)
+        with self._whoever(self._is_for_spark(op, at)) as hire:
+            return replace(self.local, hire=hire).backfill(op, at, done, report, look)
 
     def validate(self, op: Validate, at: Seq, report: Callable[[int], None]) -> Violation | None:
-        with self._whoever(op, at) as pipeline:
-            return pipeline.validate(op, at, report)
+        with self._whoever(self._is_for_spark(op, at)) as hire:
+            return replace(self.local, hire=hire).validate(op, at, report)
+
+    def rewrite(
+        self,
+        op: RewriteIndex,
+        at: Seq,
+        done: Sequence[UnitDone],
+        report: Callable[[UnitDone], None],
+        look: Callable[[], None],
+        planned: Callable[[int], None],
+    ) -> Rewritten | None:
+        self.local.manners.check_space()
+        with self.local.hold(at):
+            fold = self.local.choose_fold(op, at)
+            if fold is None:
+                return None
+            planned(fold.source.rows)
+            with self._whoever(self._is_worth(fold.source.rows, 1)) as hire:
+                return replace(self.local, hire=hire).rewrite(fold, at, done, report, look)
+
+    def collect(self, look: Callable[[], None]) -> int:
+        with ExitStack() as stack:
+
+            def hires(files: int) -> Hire | None:
+                # A file to delete counts as a row to read.
+                return stack.enter_context(self._whoever(self._is_worth(files, 0)))
+
+            return self.local.collect(self.retention_us, look, hires)
 
     def check_converted(self, table_id: TableId, at: Seq) -> None:
         self.local.check_converted(table_id, at)
@@ -156,14 +187,18 @@ class JobPipeline:
     def _is_for_spark(self, op: BackfillIndexes | Validate, at: Seq) -> bool:
         built = len(op.index_ids) if isinstance(op, BackfillIndexes) else 0
         table_id = op.table_id if isinstance(op, BackfillIndexes) else TableId(descriptor_of(op.element))
+        return self._is_worth(self.local.rows(table_id, at), built)
+
+    def _is_worth(self, rows: int, built: int) -> bool:
         warm = self._half is not None and self._half.host.HOST.is_warm
-        return worth_spark(self.settings, self.local.rows(table_id, at), built, warm)
+        return worth_spark(self.settings, rows, built, warm)
 
     @contextmanager
-    def _whoever(self, op: BackfillIndexes | Validate, at: Seq) -> Iterator[LocalPipeline]:
-        half = self._load() if self._is_for_spark(op, at) else None
+    def _whoever(self, is_for_spark: bool) -> Iterator[Hire | None]:
+        """Hires Spark, or nobody: then this process does the work."""
+        half = self._load() if is_for_spark else None
         if half is None:
-            yield self.local
+            yield None
             return
         with ExitStack() as stack:
 
@@ -178,7 +213,7 @@ class JobPipeline:
                 )
                 return crew
 
-            yield replace(self.local, hire=hire)
+            yield hire
 
     def _load(self) -> SparkHalf | None:
         """None if Spark is not there, and nobody has asked for it."""

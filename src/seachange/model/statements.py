@@ -549,7 +549,21 @@ class CopyStream:
     null: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Vacuum:
+    """Upkeep of tables; without any, of all that the role owns."""
+
+    tables: tuple[RelationName, ...] = ()
+    full: bool = False
+
+
 SessionStatement = (
-    CopyStream | TransactionStatement | SettingStatement | PreparedStatement | CursorStatement | AcceptExtension
+    CopyStream
+    | Vacuum
+    | TransactionStatement
+    | SettingStatement
+    | PreparedStatement
+    | CursorStatement
+    | AcceptExtension
 )
 Statement = SessionStatement | DdlStatement | CreateTableAs | CreateTemporary | RoleStatement | Explain

@@ -154,6 +154,8 @@ NAME_BYTES_MAX = 63
 
 
 MOMENTS = frozenset({Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
+# Keys are encoded from values as DuckDB and Arrow give them to Python; of others, from what rows hold.
+ENCODED_AS_GIVEN = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.TEXT, Kind.VARCHAR})
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from seachange import errors
 from seachange.model.segments import GenerationMember, Segment
 from seachange.model.work import Built, UnitDone
-from seachange.pipeline.crew import Crew, Sizes, run_all
+from seachange.pipeline.crew import Crew, Sizes, Task, run_all
 from seachange.pipeline.merge import KeyRange, cut_ranges, is_small, plan_merge, sample_step, total, whole_range
 from seachange.pipeline.rebuild import Settle, as_it_is, settle_defaults
 from seachange.pipeline.runs import Run, Tally, Target, decode_runs, encode_runs
-from seachange.pipeline.source import Source
+from seachange.pipeline.source import Source, Unit
 from seachange.pipeline.tasks import BuildRuns, MergeRange, SampleKeys, TallySegments
 from seachange.storage.warehouse import Warehouse
 
@@ -37,14 +38,31 @@ def backfill(
     settle: Settle = as_it_is,
 ) -> tuple[Built, ...]:
     """`warehouse` tells which files of finished units are whole."""
-    work = _Work(crew, warehouse, {unit.unit: unit for unit in done}, report, crew.sizes(source.rows), settle)
-    runs = work.read(source, tuple(targets))
-    of_target = [[run for run in runs if run.index_id == target.index.id] for target in targets]
-    pairs = list(zip(targets, of_target, strict=True))
-    made = work.merge(pairs)
-    for (target, rows), found in zip(pairs, made, strict=True):
-        _compare(target, total(rows), total(found))
-    return tuple(_built(target, found) for target, found in zip(targets, made, strict=True))
+    sizes = crew.sizes(source.rows)
+    reads = _reads(source, tuple(targets), sizes, settle)
+    return Work(crew, warehouse, {unit.unit: unit for unit in done}, report, sizes).build(reads, targets)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRead:
+    """A unit that is read: its rows become sorted runs by a task, which is made if the work was not done before."""
+
+    name: str
+    rows: int
+    make: Callable[[], Task[Sequence[Run]]]
+
+
+def _reads(source: Source, targets: tuple[Target, ...], sizes: Sizes, settle: Settle) -> list[UnitRead]:
+    units = source.units(sizes.unit_rows)
+
+    def make(unit: Unit) -> BuildRuns:
+        settled = settle_defaults(source.table, unit.rows, settle)
+        part = replace(source, table=settled, parts=unit.parts)
+        return BuildRuns(part, unit, targets, len(units) == 1)
+
+    # Which indexes are built is part of the work, and so of its name.
+    names = ["-".join([unit.name, *(str(t.index.id) for t in targets)]) for unit in units]
+    return [UnitRead(name, unit.rows, partial(make, unit)) for name, unit in zip(names, units, strict=True)]
 
 
 def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | None:
@@ -61,40 +79,43 @@ def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | 
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class Work:
+    """Units that are read, and merged where they overlap, by a crew."""
+
     crew: Crew
     warehouse: Warehouse
     kept: dict[str, UnitDone]
     report: Report
     sizes: Sizes
-    settle: Settle
 
-    def read(self, source: Source, targets: tuple[Target, ...]) -> list[Run]:
+    def build(self, reads: Sequence[UnitRead], targets: Sequence[Target]) -> tuple[Built, ...]:
+        runs = self._read(reads)
+        of_target = [[run for run in runs if run.index_id == target.index.id] for target in targets]
+        pairs = list(zip(targets, of_target, strict=True))
+        made = self._merge(pairs)
+        for (target, rows), found in zip(pairs, made, strict=True):
+            _compare(target, total(rows), total(found))
+        return tuple(_built(target, found) for target, found in zip(targets, made, strict=True))
+
+    def _read(self, reads: Sequence[UnitRead]) -> list[Run]:
         """Sorted runs of all targets."""
         runs: list[Run] = []
-        names: list[str] = []
-        tasks: list[BuildRuns] = []
-        units = source.units(self.sizes.unit_rows)
-        for unit in units:
-            # Which indexes are built is part of the work, and so of its name.
-            name = "-".join([unit.name, *(str(t.index.id) for t in targets)])
-            found = kept_runs(self.kept.get(name), self.warehouse)
+        left: list[UnitRead] = []
+        for read in reads:
+            found = kept_runs(self.kept.get(read.name), self.warehouse)
             if found is not None:
                 runs += found
             else:
-                names.append(name)
-                settled = settle_defaults(source.table, unit.rows, self.settle)
-                part = replace(source, table=settled, parts=unit.parts)
-                tasks.append(BuildRuns(part, unit, targets, len(units) == 1))
+                left.append(read)
 
         def finished(number: int, made: Sequence[Run]) -> None:
             runs.extend(made)
-            self.report(_done(names[number], made, tasks[number].unit.rows))
+            self.report(_done(left[number].name, made, left[number].rows))
 
-        self.crew.run(tasks, finished)
+        self.crew.run([read.make() for read in left], finished)
         return runs
 
-    def merge(self, pairs: Sequence[tuple[Target, Sequence[Run]]]) -> list[list[Run]]:
+    def _merge(self, pairs: Sequence[tuple[Target, Sequence[Run]]]) -> list[list[Run]]:
         """The base segments of each target, with what is in them, read back."""
         made: list[list[Run]] = []
         places: list[int] = []

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from seachange.model.descriptor import Index, Table
+from seachange.model.ids import LayoutId
 from seachange.model.segments import GenerationMember, Segment
 from seachange.pipeline.shape import base_shape
 from seachange.runtime.faults import reach
@@ -47,11 +48,16 @@ def live_rows(file: FileSlice) -> int:
     return file.segment.rows - len(file.superseded)
 
 
-def plan_fold(parts: SnapshotParts, full: bool) -> FoldPlan:
-    """Pure choice of what to rewrite; `full` takes everything that is superseded in part or overlaps another."""
+def plan_fold(parts: SnapshotParts, full: bool, layout_id: LayoutId | None = None) -> FoldPlan:
+    """Pure choice of what to rewrite; `full` takes everything that is superseded in part or overlaps another. With a
+    layout, files of all others are rewritten too."""
     inline = sum(table.num_rows for _, table in parts.inline)
     chosen = _overlapping(parts.files) if full else _worth_rewriting(parts.files, inline)
     ids = {file.segment.id for file in chosen}
+    if layout_id is not None:
+        older = [f for f in parts.files if f.segment.layout_id != layout_id and live_rows(f)]
+        chosen += [file for file in older if file.segment.id not in ids]
+        ids.update(file.segment.id for file in older)
     kept = tuple(f for f in parts.files if f.segment.id not in ids and live_rows(f))
     return FoldPlan(kept, tuple(chosen))
 
@@ -114,7 +120,11 @@ def fold(
         with Sorter(warehouse.files, spill, reserve) as sorter:
             written = sorter.sort_scan(scan, base_shape(table, index))
         warehouse.remember(written)
-    members = [GenerationMember(f.segment, np.sort(f.superseded).astype("<u4").tobytes()) for f in plan.kept]
-    members += [GenerationMember(segment) for segment in written]
+    members = [*kept_members(plan.kept), *(GenerationMember(segment) for segment in written)]
     reach("compaction.written")
     return Folded(tuple(members), tuple(written))
+
+
+def kept_members(files: Iterable[FileSlice]) -> list[GenerationMember]:
+    """Files that stay, without the rows that are superseded."""
+    return [GenerationMember(f.segment, np.sort(f.superseded).astype("<u4").tobytes()) for f in files]

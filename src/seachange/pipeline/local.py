@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from seachange import errors
@@ -17,10 +17,13 @@ from seachange.catalog.port import Catalog
 from seachange.model.descriptor import Table
 from seachange.model.ids import Epoch, IndexId, SegmentId, Seq, TableId
 from seachange.model.ops import BackfillIndexes, Validate
+from seachange.model.upkeep import RewriteIndex, Rewritten
 from seachange.model.work import Built, UnitDone, Violation
 from seachange.pipeline.backfill import Report, backfill
 from seachange.pipeline.converted import check_converted
 from seachange.pipeline.crew import Crew, LocalCrew, Sizes
+from seachange.pipeline.folding import Fold, choose_fold, rewrite
+from seachange.pipeline.gc import collect_garbage
 from seachange.pipeline.manners import Manners
 from seachange.pipeline.rebuild import Settle, Translate, as_it_is
 from seachange.pipeline.runs import Target
@@ -32,6 +35,7 @@ from seachange.runtime.faults import reach
 from seachange.storage.spill import SortLimits
 from seachange.storage.warehouse import Warehouse
 
+Hire = Callable[[Workshop, Callable[[], None]], Crew]
 # Keeps a sequence readable: nothing that a snapshot at it can reach is collected.
 Hold = Callable[[Seq], AbstractContextManager[None]]
 
@@ -54,7 +58,7 @@ class LocalPipeline:
     limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
     manners: Manners = field(default_factory=Manners)
     # Makes a crew of others; None is this process. The second is called now and then while they are at work.
-    hire: Callable[[Workshop, Callable[[], None]], Crew] | None = None
+    hire: Hire | None = None
     # What was built as of a sequence and is not attached yet: other indexes may be made from it.
     _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
 
@@ -80,6 +84,41 @@ class LocalPipeline:
         with self.hold(at), self._workshop() as (workshop, _):
             crew = self._crew(workshop, lambda: report(0))
             return validate(op, self._sources(at), crew, self.warehouse, report)
+
+    def choose_fold(self, op: RewriteIndex, at: Seq) -> Fold | None:
+        """What is to be done; None if that is nothing. Whoever asks holds the sequence until it is done."""
+        sources = self._sources(at)
+        table = sources.tables().get(op.table_id)
+        index = table.index_by_id.get(op.index_id) if table is not None else None
+        newest = self.catalog.newest_generation(op.index_id)
+        # An index without a base is under construction: a generation made of its deltas would hide the backfill.
+        if table is None or index is None or newest is None or newest.base > at:
+            return None
+        return choose_fold(sources.load(table, index), newest, op.full)
+
+    def rewrite(
+        self, fold: Fold, at: Seq, done: Sequence[UnitDone], report: Report, look: Callable[[], None] = _pass
+    ) -> Rewritten:
+        with self.hold(at), self._workshop() as (workshop, reserved):
+
+            def told(unit: UnitDone) -> None:
+                reserved.difference_update(unit.files)
+                report(unit)
+
+            if not done:
+                index = fold.source.index
+                what = f"writing {index.name} of table {fold.source.table.name} anew"
+                self.manners.begin(f"{at}-{index.id}", what, fold.source.size_bytes)
+            return rewrite(fold, self._crew(workshop, look), self.warehouse, done, told)
+
+    def collect(self, retention_us: int, look: Callable[[], None], hires: Callable[[int], Hire | None]) -> int:
+        """Deletes the files that nothing can reach any more, by whom `hires` says for so many files."""
+        with self._workshop() as (workshop, _):
+
+            def staff(files: int) -> Crew:
+                return replace(self, hire=hires(files))._crew(workshop, look)
+
+            return collect_garbage(self.catalog, self.epoch, self.warehouse, retention_us, staff)
 
     def check_converted(self, table_id: TableId, at: Seq) -> None:
         with self.hold(at), self._workshop() as (workshop, _):

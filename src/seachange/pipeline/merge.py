@@ -17,7 +17,7 @@ import xxhash
 
 from seachange.model.scan import Scan
 from seachange.model.segments import Segment
-from seachange.model.types import Kind
+from seachange.model.types import ENCODED_AS_GIVEN
 from seachange.pipeline.runs import Run, Tally, Target, tally_of
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.arrow import column_name
@@ -27,7 +27,6 @@ from seachange.storage.segment_writer import SegmentShape
 from seachange.storage.sorter import Sorter
 
 RANGE_ROWS_MAX = 4 * SEGMENT_ROWS_MAX
-_ENCODED_AS_GIVEN = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.TEXT, Kind.VARCHAR})
 # One row in so many tells how keys are distributed.
 _SAMPLE_STEP = 4_096
 
@@ -110,7 +109,7 @@ def within(target: Target, group: Sequence[Segment], low: Any, high: Any) -> lis
     """Segments that may have keys of the range, by their own least and greatest keys."""
     first = target.table.column_by_id[target.index.key[0]].type
     # As DuckDB gives others to Python, they are not what keys are encoded from.
-    if first.kind not in _ENCODED_AS_GIVEN:
+    if first.kind not in ENCODED_AS_GIVEN:
         return list(group)
     codec = KeyCodec([first])
     lowest = b"" if low is None else codec.encode((low,))

@@ -37,6 +37,7 @@ from seachange.sql.session import (
 from seachange.sql.sugar import read_sugar
 from seachange.sql.tokens import Kind, RawStatement, Reader, split_script
 from seachange.sql.tree import parse_tree, take_databases
+from seachange.sql.vacuum import read_vacuum
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     (("close",), read_close),
     (("explain",), read_explain),
     (("copy",), read_copy),
+    (("vacuum",), read_vacuum),
     (("create", "extension"), read_create_extension),
     (("drop", "extension"), read_drop_extension),
     (("comment", "on", "extension"), read_comment_extension),
@@ -92,7 +94,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
 
 # First words of statements that PostgreSQL or DuckDB know and that are refused here, with what works instead.
 _REFUSED: dict[str, str] = {
-    **dict.fromkeys(("analyze", "checkpoint", "cluster", "lock", "merge", "reindex", "security", "vacuum"), ""),
+    **dict.fromkeys(("analyze", "checkpoint", "cluster", "lock", "merge", "reindex", "security"), ""),
     **dict.fromkeys(("listen", "notify", "unlisten", "refresh"), ""),
     **dict.fromkeys(("call", "do"), "There are no procedures: send the statements themselves."),
     **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),

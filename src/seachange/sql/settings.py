@@ -375,7 +375,6 @@ _SPELLINGS = {"datestyle": ("iso, mdy", "iso", "iso,mdy", "mdy"), "standard_conf
 _HEEDLESS = frozenset({"client_min_messages", "extra_float_digits", "jit", "row_security", "synchronize_seqscans"})
 
 
-# What the jobs of a session heed, whoever runs them.
 PIPELINE_SETTINGS = tuple(
     name for name in SETTINGS if name.startswith(("seachange.local_rows", "seachange.pipeline_", "seachange.spark."))
 )
@@ -481,6 +480,10 @@ class SessionSettings:
     def given(self) -> tuple[tuple[str, str], ...]:
         """What this session has set."""
         return tuple(sorted({**self._values, **self._local}.items()))
+
+    def for_jobs(self) -> tuple[tuple[str, str], ...]:
+        """What of it the jobs of the session heed, whoever runs them."""
+        return tuple(pair for pair in self.given() if pair[0] in PIPELINE_SETTINGS)
 
     def mark(self) -> SettingsMark:
         """A point within a transaction to go back to."""

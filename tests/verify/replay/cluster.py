@@ -17,9 +17,9 @@ from seachange.engine.changes import NodeChanges
 from seachange.engine.interrupts import Interrupts
 from seachange.engine.jobs import Conditions
 from seachange.engine.keeper import compact_index
-from seachange.engine.local_pipeline import local_pipeline
 from seachange.engine.node import Node
 from seachange.engine.session import Session
+from seachange.engine.spark_pipeline import job_pipeline
 from seachange.model.jobs import JobId, JobRequest
 from seachange.model.ops import OpType
 from seachange.runtime.faults import FAULTS
@@ -157,7 +157,7 @@ class Halted:
         changes: Any = _Halting(NodeChanges(node.parts, node.epoch), self._wait)
         clock = node.parts.clock
         drain = Drain(changes, clock, lambda seconds: None, NO_DRAIN_MS)
-        pipeline = local_pipeline(node.parts, node.epoch, Interrupts())
+        pipeline = job_pipeline(node.parts, node.epoch, Interrupts(), job, node.retention.us)
         runner = Runner(changes, pipeline, drain, clock, lambda seconds: None)
         self._thread = threading.Thread(target=self._run, args=(runner, job), daemon=True)
         self._thread.start()

@@ -1,0 +1,121 @@
+"""Compaction, migration of layouts and deletion of files on Spark: as in-process, resumed, whole after failures."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark import cloudpickle
+
+from seachange.changer.job import Job
+from seachange.changer.ports import Stopped
+from seachange.engine.interrupts import Interrupts
+from seachange.engine.jobs import Conditions
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.engine.session import Session
+from seachange.model.jobs import JobStatus
+from seachange.model.work import Built, UnitDone
+from seachange.pipeline.crew import Sizes, Task
+from seachange.pipeline.folding import choose_fold, rewrite
+from seachange.pipeline.spark.crew import SparkCrew
+from seachange.pipeline.spark.host import Application
+from seachange.verify.consistency import inspect
+from tests.changer.changing import ask, prepare
+from tests.changer.test_upkeep import begin, clutter
+from tests.pipeline.test_folding import generation_of, scattered
+from tests.pipeline.worlds import assert_generation
+from tests.spark import flaky
+from tests.spark.flaky import FailsOnce
+from tests.spark.test_backfill import crew
+from tests.support.nodes import Place
+
+ROWS = "select id, code, category, added from item order by id"
+ON_SPARK = (("seachange.local_rows", "0"), ("seachange.pipeline_unit_rows", "200"))
+
+
+@pytest.fixture
+def node(place: Place) -> Iterator[Node]:
+    prepare(place)
+    opened = open_node(place.data, place.catalog)
+    opened.keeper.paused = opened.jobs.paused = True
+    clutter(opened)
+    yield opened
+    opened.close()
+
+
+def test_a_job_is_resumed_and_names_the_application(node: Node, application: Application) -> None:
+    before = ask(node, ROWS)
+    # Something to delete: what no snapshot can read since it was folded.
+    node.compact(node.epoch.schemas.newest.by_name["public", "other"])
+    session = Session(node)
+    session.execute("set seachange.retention = 0")
+    job_id = begin(node, True, *ON_SPARK)
+    units: list[str] = []
+
+    def run(told: Any) -> Job:
+        with node.jobs.holding(job_id):
+            return node.jobs.run(job_id, Conditions(lambda seconds: None, Interrupts(), told, 100))
+
+    def stop(job: Job) -> None:
+        units.extend(unit.unit for _, unit in job.units[len(units) :])
+        if len(units) == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        run(stop)
+    node.follow()
+    node.beat()
+    done = run(lambda job: None)
+    assert done.status is JobStatus.SUCCEEDED
+    # Each row was read once, in both attempts together.
+    assert [stage.rows for stage in done.stages[:2]] == [len(before)] * 2
+    assert ask(node, ROWS) == before
+    assert not inspect(node).anomalies
+    newest = node.epoch.schemas.newest.by_name["public", "item"].layout.id
+    assert ask(node, "select distinct layout_id from seachange.segments where table_name = 'item'") == [(newest,)]
+    events = [e for (e,) in ask(node, f"select event from seachange.events where job_id = {job_id}")]
+    told = [e for e in events if application.id in e]
+    for work in ("rows of item_pkey anew", "rows of by_code anew", "delete"):
+        assert any(work in e for e in told), work
+    session.close()
+
+
+@dataclass(frozen=True)
+class Unlucky:
+    """A crew whose tasks fail, each at its first attempt, after they have written their files."""
+
+    crew: SparkCrew
+    marks: Path
+    hands: int = 2
+
+    def sizes(self, rows: int) -> Sizes:
+        return self.crew.sizes(rows)
+
+    def run(self, tasks: Sequence[Task[Any]], done: Any) -> None:
+        self.crew.run([FailsOnce(task, self.marks) for task in tasks], done)
+
+
+def test_tasks_that_fail_after_they_have_written_double_nothing(tmp_path: Path, application: Application) -> None:
+    cloudpickle.register_pickle_by_value(flaky)
+    try:
+        marks = tmp_path / "marks"
+        marks.mkdir()
+        world, rows = scattered(tmp_path)
+        fold = choose_fold(world.source, generation_of(world), True)
+        assert fold is not None
+        left: list[Any] = []
+        sound = crew(world, application)
+        watched = replace(sound, workshop=replace(sound.workshop, leave=left.extend))
+        units: list[UnitDone] = []
+        made = rewrite(fold, Unlucky(watched, marks), world.store.warehouse, (), units.append)
+        assert_generation(world, fold.target, Built(made.index_id, made.members), rows)
+        # What the failed attempts have written is nobody's.
+        used = {member.segment.id for member in made.members}
+        assert len(list(marks.iterdir())) >= len(units) >= 2
+        assert left
+        assert not used & set(left)
+        assert sum(unit.rows for unit in units) == len(rows)
+    finally:
+        cloudpickle.unregister_pickle_by_value(flaky)
