@@ -57,7 +57,7 @@ def begin(node: Node, full: bool = True, *settings: tuple[str, str]) -> JobId:
     """The job of a VACUUM that nobody runs yet."""
     job_id = node.parts.catalog.new_job_id()
     node.epoch.catch_up()
-    _create(node, job_id, node.epoch.schemas.newest.by_name["public", "item"], full, settings)
+    _create(node, job_id, node.epoch.schemas.newest.within().by_name["public", "item"], full, settings)
     return job_id
 
 
@@ -78,7 +78,7 @@ def test_all_is_of_the_newest_layout_and_in_order(messy: Node) -> None:
     session.execute(UNITS)
     assert session.execute(FULL).tag == "VACUUM"
     session.close()
-    newest = messy.epoch.schemas.newest.by_name["public", "item"].layout.id
+    newest = messy.epoch.schemas.newest.within().by_name["public", "item"].layout.id
     assert {found[1:] for found in layouts(messy)} == {(newest, True)}
     judge(messy, before)
     ((statement, status, done, total, progress),) = ask(
@@ -139,7 +139,7 @@ def test_units_that_are_done_are_not_done_again(messy: Node) -> None:
 def test_who_was_overtaken_begins_again(messy: Node) -> None:
     """Another node whose claim was lost, as of a dead epoch, may still swap."""
     before = ask(messy, ROWS)
-    table = messy.epoch.schemas.newest.by_name["public", "item"]
+    table = messy.epoch.schemas.newest.within().by_name["public", "item"]
     job_id = begin(messy)
 
     def overtake() -> None:
@@ -154,7 +154,7 @@ def test_who_was_overtaken_begins_again(messy: Node) -> None:
 
 
 def test_it_waits_for_another_fold_of_the_index(messy: Node) -> None:
-    table = messy.epoch.schemas.newest.by_name["public", "item"]
+    table = messy.epoch.schemas.newest.within().by_name["public", "item"]
     job_id = begin(messy)
     waits: list[str] = []
     with messy.parts.folds.holding(messy.epoch.epoch, table.primary.id):

@@ -48,7 +48,7 @@ def node(place: Place) -> Iterator[Node]:
 def test_a_job_is_resumed_and_names_the_application(node: Node, application: Application) -> None:
     before = ask(node, ROWS)
     # Something to delete: what no snapshot can read since it was folded.
-    node.compact(node.epoch.schemas.newest.by_name["public", "other"])
+    node.compact(node.epoch.schemas.newest.within().by_name["public", "other"])
     session = Session(node)
     session.execute("set seachange.retention = 0")
     job_id = begin(node, True, *ON_SPARK)
@@ -73,7 +73,7 @@ def test_a_job_is_resumed_and_names_the_application(node: Node, application: App
     assert [stage.rows for stage in done.stages[:2]] == [len(before)] * 2
     assert ask(node, ROWS) == before
     assert not inspect(node).anomalies
-    newest = node.epoch.schemas.newest.by_name["public", "item"].layout.id
+    newest = node.epoch.schemas.newest.within().by_name["public", "item"].layout.id
     assert ask(node, "select distinct layout_id from seachange.segments where table_name = 'item'") == [(newest,)]
     events = [e for (e,) in ask(node, f"select event from seachange.events where job_id = {job_id}")]
     told = [e for e in events if application.id in e]
