@@ -714,6 +714,12 @@ class InvalidPassword(OperationalError):
     message = 'password authentication failed for user "{user}"'
 
 
+class TooManyFailures(OperationalError):
+    sqlstate = "28000"
+    message = "too many wrong passwords came from {address}"
+    hint_text = "Wait for a minute, and connect again."
+
+
 class TooManyConnections(OperationalError):
     sqlstate = "53300"
     message = "there are {count} connections already, and no more are taken"

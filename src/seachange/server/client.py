@@ -26,8 +26,10 @@ from seachange.server.limits import Limits, find_patience_ms, silence_error
 from seachange.server.login import Doors, Login
 from seachange.server.outbox import Outbox
 from seachange.server.reports import error_report
+from seachange.server.throttle import Throttle
 
 _MS = 1_000
+_US = 1_000_000
 # So long a wrong password is answered later than a right one, for guessing to be slow.
 _REFUSAL_SECONDS = 0.2
 _SECRET_BYTES = 4
@@ -47,6 +49,7 @@ class House(Protocol):
     doors: Doors
     tls: ssl.SSLContext | None
     limits: Limits
+    throttle: Throttle
     is_stopping: bool
 
     def arrive(self, client: Client) -> bool:
@@ -76,6 +79,7 @@ class Client(asyncio.Protocol):
         self._connection: Connection | None = None
         self._is_secure = False
         self._is_upgrading = False
+        self._is_held = False
         self._is_refused = False
         self._is_handed_over = False
         # The server forgets the client when both its session and its socket are closed.
@@ -93,6 +97,7 @@ class Client(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._outbox = Outbox(self._loop, self._transport)
+        self._address = str((transport.get_extra_info("peername") or ("",))[0])
         _keep_alive(self._transport)
         self._login_timer = self._loop.call_later(self._house.limits.login_ms / _MS, self._end_login)
         if not self._house.arrive(self):
@@ -109,9 +114,7 @@ class Client(asyncio.Protocol):
         if self._is_refused:
             return
         self._frames.feed(data)
-        # What comes meanwhile was encrypted: nothing else is read until the upgrade is made.
-        if not self._is_upgrading:
-            self._go_on()
+        self._go_on()
 
     def _go_on(self) -> None:
         try:
@@ -121,7 +124,7 @@ class Client(asyncio.Protocol):
 
     def _receive(self) -> None:
         taken: list[m.Frame] = []
-        while not self._is_upgrading and not self._is_refused and (frame := self._frames.next()) is not None:
+        while not self._is_deaf and (frame := self._frames.next()) is not None:
             if self._is_handed_over:
                 taken.append(frame)
             elif not self._frames.is_started:
@@ -132,6 +135,11 @@ class Client(asyncio.Protocol):
             self._house.run(self._work)
         if self._inbox.is_full:
             self._transport.pause_reading()
+
+    @property
+    def _is_deaf(self) -> bool:
+        """What comes during an upgrade was not encrypted; what comes before a log-in has begun, too early."""
+        return self._is_upgrading or self._is_held or self._is_refused
 
     def _start(self, frame: m.Frame) -> None:
         startup = m.read_startup(frame.body)
@@ -148,7 +156,35 @@ class Client(asyncio.Protocol):
                 if self._house.is_stopping:
                     raise errors.ServerStops()
                 self._number = self._house.welcome(self)
-                self._answer(self._login.start(startup))
+                self._admit(startup)
+
+    def _admit(self, startup: m.Startup) -> None:
+        """Begins the log-in when its time has come."""
+        wait_ms_max = self._house.limits.login_ms // 2
+        wait_us = self._house.throttle.admit(self._address, self._now_us(), wait_ms_max * _MS)
+        if wait_us is None:
+            raise errors.TooManyFailures(address=self._address)
+        if not wait_us:
+            self._answer(self._login.start(startup))
+            return
+        self._is_held = True
+        self._transport.pause_reading()
+        self._loop.call_later(wait_us / _US, self._begin_held, startup)
+
+    def _begin_held(self, startup: m.Startup) -> None:
+        self._is_held = False
+        if self._is_lost or self._is_refused:
+            return
+        self._transport.resume_reading()
+        try:
+            self._answer(self._login.start(startup))
+        except errors.Error as error:
+            self._refuse(error)
+            return
+        self._go_on()
+
+    def _now_us(self) -> int:
+        return self._house.node.parts.clock.steady_us()
 
     def _upgrade(self) -> None:
         if self._is_secure or self._house.tls is None:
@@ -194,7 +230,10 @@ class Client(asyncio.Protocol):
     def _refuse(self, error: errors.Error) -> None:
         """The client did what nobody may, or may not come in: it is told, and its connection ends."""
         self._is_refused = True
-        delay = _REFUSAL_SECONDS if isinstance(error, errors.InvalidPassword) else 0
+        delay = 0.0
+        if isinstance(error, errors.InvalidPassword):
+            self._house.throttle.note_failure(self._address, self._now_us())
+            delay = _REFUSAL_SECONDS
         self._loop.call_later(delay, self._say_last, error_report(error, "FATAL"))
 
     def _say_last(self, data: bytes) -> None:

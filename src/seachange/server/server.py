@@ -15,6 +15,7 @@ from seachange.server.client import Client
 from seachange.server.limits import read_limits
 from seachange.server.login import Doors
 from seachange.server.messages import Cancel
+from seachange.server.throttle import Throttle
 
 _BACKLOG = 512
 # How many may stand at the door even of a small server.
@@ -40,6 +41,7 @@ class Server:
         self.tls = options.tls
         self.is_stopping = False
         self.limits = read_limits(node.parts.settings, options.connections_max)
+        self.throttle = Throttle()
         self._options = options
         # Everybody with a socket, and those of them that may come in, by their numbers.
         self._arrived: set[Client] = set()
