@@ -106,6 +106,22 @@ def test_two_children_of_one_parent_do_not_conflict(nodes):
     assert run(one, "select count(*) from c") == [(2,)]
 
 
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_parent_whose_key_no_child_can_have_may_go(nodes, indexed):
+    run(
+        nodes[0],
+        "create table p (id bigint primary key)",
+        "create table c (id int primary key, p_id int references p on delete cascade)",
+        *(["create index on c (p_id)"] if indexed else []),
+        "insert into p values (1), (3000000000), (4000000000), (-3000000000)",
+        "insert into c values (10, 1)",
+        "delete from p where id = 3000000000",
+        "update p set id = 5000000000 where id = 4000000000",
+    )
+    assert run(nodes[1], "select id from p") == [(-3000000000,), (1,), (5000000000,)]
+    assert run(nodes[1], "delete from p", "select id from c") == []
+
+
 def test_a_cascade_meets_a_child_that_came_meanwhile(nodes):
     one, two = nodes
     tables(one, "on delete cascade")

@@ -15,6 +15,7 @@ from seachange.engine.buffer import IndexBuffer
 from seachange.engine.lookup import find_primary_key
 from seachange.engine.staged import is_hidden
 from seachange.engine.transactionstate import TransactionState
+from seachange.model.coercion import INTEGER_BITS
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId
 from seachange.model.scan import Scan
@@ -84,13 +85,16 @@ class KeyView:
     # Rows by any columns.
 
     def rows_with(self, table: Table, columns: Sequence[ColumnId], keys: Collection[Key]) -> list[Row]:
-        """The rows of a table whose values in these columns are among the keys."""
+        """The rows of a table whose values in these columns are among the keys, which may be of wider types."""
+        wanted = [table.column_by_id[c] for c in columns]
+        keys = [key for key in keys if all(map(_can_hold, wanted, key))]
+        if not keys:
+            return []
         plain = (i for i in table.readable if table.is_plain(i))
         index = next((i for i in plain if set(i.key) == set(columns) and len(i.key) == len(columns)), None)
         if index is not None and len(keys) <= LOOKUPS_MAX:
             order = [columns.index(c) for c in index.key]
             return self._by_index(table, index, [tuple([key[p] for p in order]) for key in keys])
-        wanted = [table.column_by_id[c] for c in columns]
         given, scan = _relation("wanted", wanted, keys), self._txn.scan(table, hidden=True)
         same = " AND ".join(f"s.{quote(table.label(c))} = w.{column_name(c.id)}" for c in wanted)
         sql = f"SELECT s.* FROM ({scan.sql}) s SEMI JOIN wanted w ON {same}"  # noqa: S608 - quoted names
@@ -133,6 +137,12 @@ class KeyView:
         reaching = self._txn.client.interrupts.reaching
         with closing(DuckSession(self._txn.parts.duck.cursor(), {})) as session, reaching(session):
             return session.rows(DuckQuery(scan.sql, scan.parameters, scan.relations)).rows
+
+
+def _can_hold(column: Column, value: Any) -> bool:
+    """Whether a column may have the value of a key that it refers to: that may be a number beyond its own."""
+    bits = INTEGER_BITS.get(column.type.kind)
+    return bits is None or not isinstance(value, int) or -(1 << (bits - 1)) <= value < 1 << (bits - 1)
 
 
 def by_id(scan: Scan, columns: Sequence[Column]) -> Scan:

@@ -122,10 +122,11 @@ class _Validation:
         return table
 
     def _rows(self, table_id: TableId, columns: Sequence[ColumnId]) -> Source:
-        """Values that come into being with a new primary index are complete only there."""
+        """Values that come into being with a new primary index are complete only there. It may not be so yet, and need
+        not be, if all that is asked for are columns that read the same from every row."""
         table = self._table(table_id)
         coming = table.next_primary
-        if coming is not None and any(table.column_by_id[c].state is not State.PUBLIC for c in columns):
+        if coming is not None and any(_is_being_computed(table.column_by_id[c]) for c in columns):
             table = seen_through(table, coming.id)
         return self.sources.load(table, table.primary)
 
@@ -139,6 +140,13 @@ class _Validation:
         if coming is not None and index.state is not State.PUBLIC:
             table = seen_through(table, coming.id)
         return self.sources.load(table, index)
+
+
+def _is_being_computed(column: Column) -> bool:
+    """Whether each row is to have a value of its own of a column to come, and not the one that was frozen for all."""
+    drawn = column.default is not None and column.frozen is None
+    computed = column.conversion is not None or column.generated is not None or column.identity is not None or drawn
+    return column.state is not State.PUBLIC and computed
 
 
 def _all_indexes(table: Table) -> tuple[Index, ...]:

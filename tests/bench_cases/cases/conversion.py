@@ -83,4 +83,13 @@ CASES = (
         converts={"b": "substr(b, 2)"},
         refuses=TRY_AGAIN,
     ),
+    Case(
+        "convert a column beside a constraint of a new one",
+        "alter table t alter n type text, add column k int default 3, add constraint h check (k > c - 1000)",
+        """- column n integer
+           + column n text
+           + column k integer default '3'::integer reads as 3
+           + check h: (k > c - 1000)""",
+        none=("select id from t where k is distinct from 3",),
+    ),
 )
