@@ -122,7 +122,7 @@ def _demand(table: Table, shape: Shape, now: Table, around: Shape) -> Demand:
     unique = [index for index in table.indexes if index.unique or index.id == table.primary.id]
     return Demand(
         required=_named(names, (c.id for c in table.visible_columns if not c.nullable)),
-        distinct=_named(names, (c for index in unique for c in index.key)),
+        distinct=_named(names, (source for index in unique for c in index.key for source in _sources(table, c))),
         rules=frozenset(
             Rule(check.expression, tuple((column_reference(c).strip('"'), names[c]) for c in check.columns))
             for check in table.checks
@@ -133,6 +133,12 @@ def _demand(table: Table, shape: Shape, now: Table, around: Shape) -> Demand:
             Form(names[c.id], c.type, labels.get(c.type.enum, ())) for c in table.visible_columns if c.id in names
         ),
     )
+
+
+def _sources(table: Table, column_id: ColumnId) -> tuple[ColumnId, ...]:
+    """The columns that the values of a column are made of, if that is not the column itself."""
+    generated = table.column_by_id[column_id].generated
+    return generated.columns if generated is not None else (column_id,)
 
 
 def _named(names: Mapping[ColumnId, str], columns: Iterable[ColumnId]) -> frozenset[str]:

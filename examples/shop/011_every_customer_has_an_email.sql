@@ -1,0 +1,2 @@
+update customers set email = 'nobody' || id || '@example.com' where email is null;
+alter table customers alter column email set not null;

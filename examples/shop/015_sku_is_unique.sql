@@ -1,0 +1,1 @@
+alter table products add constraint products_sku_key unique (sku);

@@ -1,0 +1,1 @@
+alter table products alter column stock type integer;

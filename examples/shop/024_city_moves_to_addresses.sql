@@ -1,0 +1,2 @@
+drop index customers_city;
+alter table customers drop column city;

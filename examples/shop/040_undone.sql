@@ -1,0 +1,1 @@
+undrop table visits;

@@ -1,0 +1,2 @@
+create schema archive;
+alter table visits_raw set schema archive;

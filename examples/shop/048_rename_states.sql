@@ -1,0 +1,1 @@
+alter type order_state rename value 'sent' to 'shipped';
