@@ -18,10 +18,13 @@ class Error(Exception):
 
     sqlstate: ClassVar[str] = "XX000"
     message: ClassVar[str] = "{detail}"
+    # What a client may show below the message, or leave out.
+    detail_text: ClassVar[str | None] = None
     hint_text: ClassVar[str | None] = None
 
     def __init__(self, **fields: object) -> None:
         self.fields = fields
+        self.detail = self.detail_text.format(**fields) if self.detail_text else None
         self.hint = self.hint_text.format(**fields) if self.hint_text else None
         super().__init__(self.message.format(**fields))
 
@@ -233,7 +236,26 @@ class StatementRefused(ProgrammingError):
 
 class DependentObjectsExist(ProgrammingError):
     sqlstate = "2BP01"
+    message = "cannot drop {what} because other objects depend on it"
+    detail_text: ClassVar[str | None] = "{dependents}"
+    hint_text: ClassVar[str | None] = "Use DROP ... CASCADE to drop the dependent objects too."
+
+
+class RequiredObject(DependentObjectsExist):
+    message = "cannot drop {what} because {owner} requires it"
+    detail_text = None
+    hint_text = "You can drop {owner} instead."
+
+
+class ValueNeeded(DependentObjectsExist):
     message = "cannot drop {what}: {dependent} depends on it"
+    detail_text = None
+    hint_text = None
+
+
+class RoleNeeded(DependentObjectsExist):
+    message = 'role "{name}" cannot be dropped because some objects depend on it'
+    hint_text = "REASSIGN OWNED and DROP OWNED take them away from it."
 
 
 class InvalidObjectDefinition(ProgrammingError):

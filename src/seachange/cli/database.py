@@ -33,5 +33,7 @@ def open_database(arguments: argparse.Namespace) -> Iterator[Node]:
 
 def report_error(error: Error) -> None:
     print(f"ERROR:  {error.sqlstate}: {error}", file=sys.stderr)
+    if error.detail:
+        print(f"DETAIL:  {error.detail}", file=sys.stderr)
     if error.hint:
         print(f"HINT:  {error.hint}", file=sys.stderr)

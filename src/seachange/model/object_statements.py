@@ -245,6 +245,14 @@ class DropOwned:
 
 
 @dataclass(frozen=True, slots=True)
+class CommentOnRole:
+    """`text` None takes the comment away."""
+
+    name: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeSettings:
     """ALTER ROLE and ALTER DATABASE ... SET or RESET: what sessions of the role, in the database, begin with. `name`
     None means all settings; `value` None takes them away, unless the session's own is to be taken (`current`)."""
@@ -266,6 +274,7 @@ RoleStatement = (
     | ReassignOwned
     | DropOwned
     | ChangeSettings
+    | CommentOnRole
 )
 
 

@@ -11,6 +11,8 @@ _OBJECT_FIELDS = (("relation", "t"), ("column", "c"), ("constraint", "n"))
 
 def error_report(error: errors.Error, severity: str = "ERROR") -> bytes:
     fields = [*_head(severity, error.sqlstate, str(error))]
+    if error.detail:
+        fields.append(("D", error.detail))
     if error.hint:
         fields.append(("H", error.hint))
     fields += [(letter, str(error.fields[name])) for name, letter in _OBJECT_FIELDS if error.fields.get(name)]

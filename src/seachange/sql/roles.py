@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from seachange import errors
-from seachange.model.access import DEFAULT_ROLE, PRIVILEGES
+from seachange.model.access import DEFAULT_ROLE, PRIVILEGES, PartComment
 from seachange.model.actor import find_roles, memberships, role_exists
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId
@@ -19,6 +19,7 @@ from seachange.model.object_statements import (
     ChangeDefaultPrivileges,
     ChangeOwner,
     ChangeSettings,
+    CommentOnRole,
     CreateRole,
     DropObjects,
     DropOwned,
@@ -60,6 +61,8 @@ def run_role(statement: RoleStatement, port: TransactionPort, run: Run, notices:
             _change_members(statement, port)
         case ChangeDefaultPrivileges():
             _change_defaults(statement, port)
+        case CommentOnRole():
+            _comment(statement, port)
         case ChangeSettings():
             _change_settings(statement, port, run)
         case ReassignOwned(owners, new_owner):
@@ -158,8 +161,9 @@ def _drop(statement: DropRoles, port: TransactionPort, notices: list[str]) -> No
         if name in (DEFAULT_ROLE, port.actor.user):
             raise errors.ObjectInUse(detail=f"role {name} cannot be dropped")
         _check_may_change(port, roles[name].superuser)
-        for use in _uses(name, port):
-            raise errors.DependentObjectsExist(what=f"role {name}", dependent=use)
+        uses = _uses(name, port)
+        if uses:
+            raise errors.RoleNeeded(name=name, dependents="\n".join(uses))
         for other in roles.values():
             if name in other.member_of:
                 _publish(other, port, **_without(other, name))
@@ -238,6 +242,14 @@ def _change_defaults(statement: ChangeDefaultPrivileges, port: TransactionPort) 
             if kept
         )
         _publish(role, port, defaults=defaults)
+
+
+def _comment(statement: CommentOnRole, port: TransactionPort) -> None:
+    role = _role(statement.name, port)
+    if role.name != port.actor.user:
+        _check_may_change(port, role.superuser)
+    comments = (PartComment(statement.text),) if statement.text else ()
+    _publish(role, port, access=replace(role.access, comments=comments))
 
 
 def _change_settings(statement: ChangeSettings, port: TransactionPort, run: Run) -> None:

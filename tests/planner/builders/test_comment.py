@@ -60,7 +60,7 @@ def test_a_comment_stays_on_what_is_rebuilt():
 @pytest.mark.parametrize(
     ("statement", "code"),
     [
-        ("comment on column v.a is 'x'", "0A000"),
+        ("comment on column v.nope is 'x'", "42703"),
         ("comment on view v is 'x'", None),
         ("comment on column t.nosuch is 'x'", "42703"),
         ("comment on database seachange is 'x'", None),

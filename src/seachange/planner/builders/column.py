@@ -27,6 +27,7 @@ from seachange.model.targets import Goal
 from seachange.model.types import TEXT, SqlType
 from seachange.model.values import format_canonical
 from seachange.planner.builders.constraint import add_key, add_rule
+from seachange.planner.builders.dependents import label_of, need_cascade
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import (
     drop_check,
@@ -34,7 +35,6 @@ from seachange.planner.builders.drops import (
     drop_foreign_key,
     drop_index,
     drop_views,
-    need_cascade,
 )
 from seachange.planner.builders.expression import bind_default, bind_generated, refuse_computed_enum
 from seachange.planner.builders.foreign_key import keys_on, refuse_unseen_key
@@ -171,8 +171,7 @@ def release_column(draft: Draft, table_id: TableId, column_id: ColumnId, cascade
         if generated.virtual:
             continue
         name = draft.column_name(table_id, generated.column_id)
-        if not cascade:
-            raise errors.DependentObjectsExist(what=what, dependent=f"column {name}")
+        need_cascade(draft, cascade, what, f"column {name} of {label_of(draft, table_id)}")
         drop_column(draft, table_id, DropColumn(name, cascade=True))
     for owned in draft.select(elements.SequenceOwner, table_id=table_id, column_id=column_id):
         _release_sequence(draft, owned, cascade, what)
@@ -189,7 +188,8 @@ def _release_sequence(draft: Draft, owned: elements.SequenceOwner, cascade: bool
     for default in draft.select(elements.ColumnDefault, sequence_ids=owned.sequence_id):
         if (default.table_id, default.column_id) != (owned.table_id, owned.column_id):
             other = draft.column_name(default.table_id, default.column_id)
-            need_cascade(cascade, what, f"the default of column {other} of table {draft.name_of(default.table_id)}")
+            dependent = f"default value for column {other} of {label_of(draft, default.table_id)}"
+            need_cascade(draft, cascade, what, dependent)
             draft.drop(default)
 
 

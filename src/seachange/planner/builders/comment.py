@@ -29,9 +29,7 @@ def _place(draft: Draft, statement: CommentOn) -> tuple[DescriptorId, Part | Non
             assert statement.part is not None
             found = existing(draft, ObjectKind.TABLE, statement.name, frozenset({ObjectKind.VIEW}))
             if found.kind is ObjectKind.VIEW:
-                raise errors.FeatureNotSupported(
-                    feature="a comment on a column of a view", instead="COMMENT ON VIEW works."
-                )
+                return found.id, (ObjectKind.COLUMN, _place_in_view(draft, found.id, statement.part))
             return found.id, (ObjectKind.COLUMN, draft.column(found.id, statement.part))
         case ObjectKind.CONSTRAINT:
             assert statement.part is not None
@@ -47,3 +45,12 @@ def _place(draft: Draft, statement: CommentOn) -> tuple[DescriptorId, Part | Non
             return found.id, (ObjectKind.INDEX, found.index_id)
         case kind:
             return existing(draft, kind, statement.name).id, None
+
+
+def _place_in_view(draft: Draft, view_id: DescriptorId, name: str) -> int:
+    """Columns of a view have no ids; those that it has stay where they are."""
+    query = draft.only(elements.ViewQuery, view_id=view_id)
+    assert query is not None
+    if name not in query.columns:
+        raise errors.UndefinedColumn(name=name, relation=draft.name_of(view_id))
+    return query.columns.index(name) + 1

@@ -22,7 +22,7 @@ from seachange.model.statements import (
 from seachange.model.states import State
 from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import drop_check, drop_foreign_key, drop_index, refuse_if_referenced
+from seachange.planner.builders.drops import drop_check, drop_foreign_key, drop_index, note_references
 from seachange.planner.builders.expression import bind_expression
 from seachange.planner.builders.foreign_key import add_foreign_key, refuse_unseen_key
 from seachange.planner.builders.index import build_key
@@ -148,7 +148,7 @@ def drop_constraint(draft: Draft, table_id: TableId, action: DropConstraint) -> 
             what = f"constraint {action.name} on table {draft.name_of(table_id)}"
             if isinstance(index, elements.PrimaryIndex):
                 if not action.cascade:
-                    refuse_if_referenced(draft, index, what)
+                    note_references(draft, index, False, what)
                 raise errors.FeatureNotSupported(
                     feature="DROP CONSTRAINT of a primary key",
                     instead="ALTER TABLE ... ALTER PRIMARY KEY USING COLUMNS (...) makes another the key.",

@@ -70,6 +70,8 @@ class Draft:
         self.statement = 0
         self.targets: dict[Element, Target] = {}
         self.notices: list[str] = []
+        # What depends on what the statement drops, with that, and whether it says CASCADE.
+        self.dependents: dict[tuple[str, str], bool] = {}
         # Tables that the plan takes to have no rows.
         self.empty: set[TableId] = set()
         # Tables that the change leaves without rows.

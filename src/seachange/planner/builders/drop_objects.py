@@ -13,8 +13,9 @@ from seachange.model.object_statements import DropObjects, ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.statements import DropColumn, DropTable
 from seachange.planner.builders.column import drop_column
+from seachange.planner.builders.dependents import label_of, need_cascade
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import constraint_label, drop_foreign_key, drop_object, drop_table, need_cascade
+from seachange.planner.builders.drops import constraint_label, drop_foreign_key, drop_object, drop_table
 from seachange.planner.builders.enum_type import columns_of_type
 from seachange.planner.builders.lookup import ALWAYS, find_object
 
@@ -43,7 +44,7 @@ def _named(draft: Draft, kind: ObjectKind, names: tuple[RelationName, ...], if_e
     found = [(find_object(draft, kind, name, if_exists, accepts), name) for name in names]
     for each, name in found:
         if each is not None and each.kind in accepts:
-            raise errors.DependentObjectsExist(what=f"type {name}", dependent=f"{each.kind} {name}, whose type it is,")
+            raise errors.RequiredObject(what=f"type {name}", owner=f"{each.kind} {name}")
     return {each.id: f"{kind} {name}" for each, name in found if each is not None}
 
 
@@ -54,8 +55,9 @@ def _drop_schemas(draft: Draft, schemas: Going, cascade: bool) -> None:
         if name == ALWAYS[ObjectKind.SCHEMA]:
             raise errors.FeatureNotSupported(feature=f"dropping {what}", instead="Drop what is in it.")
         for found in draft.directory.objects_in(name):
-            need_cascade(cascade, what, f"{found.kind} {draft.name_of(found.id)}")
-            going[found.id] = f"{found.kind} {draft.name_of(found.id)}"
+            going[found.id] = label_of(draft, found.id)
+            if not draft.select(elements.SequenceOwner, sequence_id=found.id):
+                need_cascade(draft, cascade, what, going[found.id])
     _drop(draft, going, cascade)
     for id_ in schemas:
         drop_object(draft, id_)
@@ -73,6 +75,8 @@ def _drop_databases(draft: Draft, databases: Going) -> None:
         entries = draft.select(elements.Namespace, database=name)
         inside = {e.descriptor_id: f"{e.kind} {e.name}" for e in entries if e.kind is not ObjectKind.SCHEMA}
         _drop(draft, inside, cascade=True)
+        # Nobody asks what was in it.
+        draft.dependents.clear()
         for entry in entries:
             if entry.kind is ObjectKind.SCHEMA:
                 drop_object(draft, entry.descriptor_id)
@@ -104,11 +108,11 @@ def _close(draft: Draft, named: Going, cascade: bool) -> Going:
         owned = [owner.sequence_id for owner in draft.select(elements.SequenceOwner, table_id=id_)]
         views = [view.view_id for view in draft.select(elements.ViewQuery, relation_ids=id_)]
         for view_id in views:
-            if view_id not in going:
-                need_cascade(cascade, going[id_], f"view {draft.name_of(view_id)}")
+            if view_id not in named:
+                need_cascade(draft, cascade, going[id_], label_of(draft, view_id))
         for other in (*owned, *views):
             if other not in going:
-                going[other] = going[id_]
+                going[other] = label_of(draft, other)
                 pending.append(other)
     return going
 
@@ -116,7 +120,7 @@ def _close(draft: Draft, named: Going, cascade: bool) -> Going:
 def _release_parent(draft: Draft, id_: TableId, what: str, going: Going, cascade: bool) -> None:
     for key in draft.select(elements.ForeignKey, parent_id=id_):
         if key.table_id not in going:
-            need_cascade(cascade, what, constraint_label(draft, key))
+            need_cascade(draft, cascade, what, constraint_label(draft, key))
         drop_foreign_key(draft, key)
 
 
@@ -124,16 +128,15 @@ def _release_identities(draft: Draft, id_: DescriptorId, what: str, going: Going
     for identity in draft.select(elements.ColumnIdentity, sequence_id=id_):
         if identity.table_id not in going:
             column = draft.column_name(identity.table_id, identity.column_id)
-            table = draft.name_of(identity.table_id)
-            raise errors.DependentObjectsExist(what=what, dependent=f"identity column {column} of table {table}")
+            raise errors.RequiredObject(what=what, owner=f"column {column} of {label_of(draft, identity.table_id)}")
 
 
 def _release_defaults(draft: Draft, id_: DescriptorId, what: str, going: Going, cascade: bool) -> None:
     for default in draft.select(elements.ColumnDefault, sequence_ids=id_):
         if default.table_id not in going:
             column = draft.column_name(default.table_id, default.column_id)
-            table = draft.name_of(default.table_id)
-            need_cascade(cascade, what, f"the default of column {column} of table {table}")
+            dependent = f"default value for column {column} of {label_of(draft, default.table_id)}"
+            need_cascade(draft, cascade, what, dependent)
             draft.drop(default)
 
 
@@ -141,7 +144,7 @@ def _release_columns(draft: Draft, id_: DescriptorId, what: str, going: Going, c
     for table_id, column_id in columns_of_type(draft, id_):
         if table_id not in going:
             column = draft.column_name(table_id, column_id)
-            need_cascade(cascade, what, f"column {column} of table {draft.name_of(table_id)}")
+            need_cascade(draft, cascade, what, f"column {column} of {label_of(draft, table_id)}")
             drop_column(draft, table_id, DropColumn(column, cascade=True))
 
 

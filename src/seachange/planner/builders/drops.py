@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from seachange import errors
 from seachange.model import elements
 from seachange.model.elements import AnyIndex
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_statements import ObjectKind
+from seachange.planner.builders.dependents import label_of, need_cascade
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.rebuild import forget_rebuild, remove_index
 from seachange.planner.rules.rule import Kinds
@@ -14,9 +14,7 @@ from seachange.planner.rules.rule import Kinds
 
 def drop_index(draft: Draft, index: AnyIndex, cascade: bool, what: str) -> None:
     """With CASCADE, the foreign keys that refer to it go too; `what` is what the user asked to drop."""
-    if not cascade:
-        refuse_if_referenced(draft, index, what)
-    draft.load_all()
+    note_references(draft, index, cascade, what)
     for key in draft.select(elements.ForeignKey, parent_id=index.table_id, parent_index_id=index.index_id):
         drop_foreign_key(draft, key)
     drop_comments(draft, index.table_id, (ObjectKind.INDEX, index.index_id))
@@ -24,10 +22,10 @@ def drop_index(draft: Draft, index: AnyIndex, cascade: bool, what: str) -> None:
     drop_virtual_keys(draft, index)
 
 
-def refuse_if_referenced(draft: Draft, index: AnyIndex, what: str) -> None:
+def note_references(draft: Draft, index: AnyIndex, cascade: bool, what: str) -> None:
     draft.load_all()
     for key in draft.select(elements.ForeignKey, parent_id=index.table_id, parent_index_id=index.index_id):
-        raise errors.DependentObjectsExist(what=what, dependent=constraint_label(draft, key))
+        need_cascade(draft, cascade, what, constraint_label(draft, key))
 
 
 def drop_virtual_keys(draft: Draft, index: AnyIndex) -> None:
@@ -94,11 +92,12 @@ _COLUMN_ATTRIBUTES: Kinds = (
 
 def drop_views(draft: Draft, views: list[elements.ViewQuery], cascade: bool, what: str) -> None:
     for view in views:
-        need_cascade(cascade, what, f"view {draft.name_of(view.view_id)}")
+        need_cascade(draft, cascade, what, label_of(draft, view.view_id))
     for view in views:
         # It may have gone with another.
         if draft.select(elements.ViewQuery, view_id=view.view_id):
-            drop_views(draft, draft.select(elements.ViewQuery, relation_ids=view.view_id), cascade, what)
+            own = label_of(draft, view.view_id)
+            drop_views(draft, draft.select(elements.ViewQuery, relation_ids=view.view_id), cascade, own)
             drop_object(draft, view.view_id)
 
 
@@ -174,9 +173,4 @@ def _forget(draft: Draft, table_id: TableId) -> None:
 
 def constraint_label(draft: Draft, key: elements.ForeignKey) -> str:
     name = draft.only(elements.ConstraintName, table_id=key.table_id, constraint_id=key.constraint_id)
-    return f"constraint {name.name if name else key.constraint_id} on table {draft.name_of(key.table_id)}"
-
-
-def need_cascade(cascade: bool, what: str, dependent: str) -> None:
-    if not cascade:
-        raise errors.DependentObjectsExist(what=what, dependent=dependent)
+    return f"constraint {name.name if name else key.constraint_id} on {label_of(draft, key.table_id)}"

@@ -119,7 +119,7 @@ def drop_enum_value(draft: Draft, statement: DropEnumValue) -> None:
     value = _value(draft, id_, statement.value)
     what = f"value {statement.value} of type {draft.name_of(id_)}"
     for dependent in (*_defaults(draft, id_, value), *_mentions(draft, id_, statement.value)):
-        raise errors.DependentObjectsExist(what=what, dependent=dependent)
+        raise errors.ValueNeeded(what=what, dependent=dependent)
     for table_id, column_id in columns_of_type(draft, id_) if _is_known(draft, id_, value) else ():
         if not draft.has_no_rows(table_id):
             _keep_out(draft, table_id, column_id, value.stored)

@@ -146,8 +146,8 @@ def drop_indexes(draft: Draft, statement: DropIndex) -> None:
         index = next(i for i in draft.indexes(found.id) if i.index_id == found.index_id)
         constraint = draft.select(elements.KeyConstraint, table_id=found.id, index_id=index.index_id)
         if isinstance(index, elements.PrimaryIndex) or constraint:
-            owner = f"a constraint of table {draft.name_of(found.id)} (DROP CONSTRAINT drops both)"
-            raise errors.DependentObjectsExist(what=f"index {name}", dependent=owner)
+            owner = f"constraint {name.name} on table {draft.name_of(found.id)}"
+            raise errors.RequiredObject(what=f"index {name}", owner=owner)
         drop_index(draft, index, statement.cascade, f"index {name}")
 
 

@@ -27,6 +27,7 @@ from seachange.planner.builders import (
     view,
 )
 from seachange.planner.builders import object as general
+from seachange.planner.builders.dependents import settle_dependents
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import find_object
 
@@ -53,7 +54,11 @@ _ACTIONS: dict[type, Callable[..., None]] = {
 
 def build_statement(draft: Draft, statement: DdlStatement) -> None:
     """Adds the targets of one statement to the draft."""
-    _STATEMENTS[type(statement)](draft, statement)
+    try:
+        _STATEMENTS[type(statement)](draft, statement)
+    finally:
+        # Who drops what others depend on is told so first, whatever else is wrong.
+        settle_dependents(draft)
 
 
 def _alter_table(draft: Draft, statement: AlterTable) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model.object_statements import CommentOn, ObjectKind
+from seachange.model.object_statements import CommentOn, CommentOnRole, ObjectKind
 from seachange.sql.ddl.names import read_column_path, read_relation
-from seachange.sql.ddl.object import read_object_name
+from seachange.sql.ddl.object import read_object_name, read_role
 from seachange.sql.tokens import Reader
 
 # What else can have a comment in PostgreSQL.
@@ -29,7 +29,6 @@ _OTHERS = frozenset(
         "procedure",
         "procedural",
         "publication",
-        "role",
         "routine",
         "rule",
         "server",
@@ -43,8 +42,11 @@ _OTHERS = frozenset(
 )
 
 
-def read_comment(reader: Reader) -> CommentOn:
+def read_comment(reader: Reader) -> CommentOn | CommentOnRole:
     reader.expect("on")
+    if reader.take("role"):
+        role = read_role(reader)
+        return CommentOnRole(role, _read_text(reader))
     kind = _read_kind(reader)
     part: str | None = None
     match kind:
@@ -56,8 +58,12 @@ def read_comment(reader: Reader) -> CommentOn:
             name = read_relation(reader)
         case _:
             name = read_object_name(reader, kind)
+    return CommentOn(kind, name, part, _read_text(reader))
+
+
+def _read_text(reader: Reader) -> str | None:
     reader.expect("is")
-    return CommentOn(kind, name, part, None if reader.take("null") else reader.string())
+    return None if reader.take("null") else reader.string()
 
 
 def _read_kind(reader: Reader) -> ObjectKind:

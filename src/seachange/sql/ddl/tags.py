@@ -10,6 +10,7 @@ from seachange.model.object_statements import (
     ChangeOwner,
     ChangeSettings,
     CommentOn,
+    CommentOnRole,
     CreateDatabase,
     CreateEnum,
     CreateRole,
@@ -59,6 +60,7 @@ _ROLE_TAGS: dict[type, str] = {
     DropRoles: "DROP ROLE",
     ChangeDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
     ReassignOwned: "REASSIGN OWNED",
+    CommentOnRole: "COMMENT",
     DropOwned: "DROP OWNED",
 }
 

@@ -27,6 +27,7 @@ from seachange.sql.pgcatalog.builtin import (
     TYPE_BY_NAME,
     TYPE_BY_OID,
 )
+from seachange.sql.pgcatalog.comments import comments, shared_comments
 from seachange.sql.pgcatalog.deparse import (
     constraint_definition,
     full_name,
@@ -35,7 +36,6 @@ from seachange.sql.pgcatalog.deparse import (
     view_definition,
 )
 from seachange.sql.pgcatalog.facts import Facts, object_oid, quote_name, type_name
-from seachange.sql.pgcatalog.relations import comments
 from seachange.sql.port import TransactionPort
 
 # The parameter that carries the session's number to these functions.
@@ -246,6 +246,11 @@ def _obj_description(context: Context, oid: int, catalog: str | None) -> str | N
     return None
 
 
+def _shobj_description(context: Context, oid: int, catalog: str) -> str | None:
+    found = shared_comments(context.facts)
+    return next((text for place, number, text in found if (place, number) == (catalog, oid)), None)
+
+
 def _col_description(context: Context, oid: int, number: int) -> str | None:
     for owner, found, part, text in comments(context.facts):
         if (owner, found, part) == ("pg_class", oid, number):
@@ -407,7 +412,7 @@ CALLS: Final[dict[str, Call]] = {
     "pg_typeof": _call("VARCHAR", "VARCHAR", _typeof),
     "obj_description": _call("BIGINT VARCHAR", "VARCHAR", _obj_description, 1),
     "col_description": _call("BIGINT INTEGER", "VARCHAR", _col_description),
-    "shobj_description": _call("BIGINT VARCHAR", "VARCHAR", _nothing),
+    "shobj_description": _call("BIGINT VARCHAR", "VARCHAR", _shobj_description),
     "pg_get_serial_sequence": _call("VARCHAR VARCHAR", "VARCHAR", _serial_sequence),
     "pg_get_userbyid": _call("BIGINT", "VARCHAR", _userbyid),
     "pg_table_is_visible": _call("BIGINT", "BOOLEAN", _table_is_visible),

@@ -8,7 +8,6 @@ from typing import Any, Final
 from seachange.model.access import Access
 from seachange.model.constraint import Action, Check, ForeignKey
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.ids import DescriptorId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.objects import EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
@@ -28,6 +27,7 @@ from seachange.sql.pgcatalog.builtin import (
     TYPE_BY_OID,
     TYPES,
 )
+from seachange.sql.pgcatalog.comments import COMMENT_ROWS
 from seachange.sql.pgcatalog.deparse import (
     constraint_definition,
     default_text,
@@ -380,43 +380,6 @@ def pg_sequence(facts: Facts) -> Rows:
         }
 
 
-def pg_description(facts: Facts) -> Rows:
-    for classoid, oid, part, text in comments(facts):
-        yield {"objoid": oid, "classoid": CATALOG_OIDS[classoid], "objsubid": part, "description": text}
-
-
-def comments(facts: Facts) -> Iterator[tuple[str, int, int, str]]:
-    """The catalog that has the object, its number, the column or 0, and the text."""
-    for relation in facts.relations:
-        for comment in relation.access.comments:
-            yield from _relation_comment(facts, relation, comment.part, comment.text)
-    for enum in facts.enums:
-        yield from (("pg_type", object_oid(enum.id), 0, c.text) for c in enum.access.comments if c.part is None)
-    for namespace in facts.namespaces:
-        yield from (("pg_namespace", namespace.oid, 0, c.text) for c in namespace.access.comments if c.part is None)
-
-
-def _relation_comment(
-    facts: Facts, relation: Relation, part: tuple[ObjectKind, int] | None, text: str
-) -> Iterator[tuple[str, int, int, str]]:
-    oid = object_oid(relation.id)
-    match part:
-        case None:
-            yield ("pg_class", oid, 0, text)
-        case (ObjectKind.COLUMN, column) if isinstance(relation, Table):
-            number = facts.number(relation, column)  # type: ignore[arg-type]
-            if number:
-                yield ("pg_class", oid, number, text)
-        case (ObjectKind.COLUMN, column):
-            yield ("pg_class", oid, column, text)
-        case (ObjectKind.INDEX, index):
-            yield ("pg_class", object_oid(DescriptorId(index)), 0, text)
-        case (ObjectKind.CONSTRAINT, constraint):
-            yield ("pg_constraint", part_oid(relation.id, constraint), 0, text)
-        case _:
-            return
-
-
 def pg_depend(facts: Facts) -> Rows:
     class_oid, sequence_class = CATALOG_OIDS["pg_class"], CATALOG_OIDS["pg_class"]
     for s in facts.sequences:
@@ -520,6 +483,7 @@ def pg_sequences(facts: Facts) -> Rows:
 
 ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
     **SHARED_ROWS,
+    **COMMENT_ROWS,
     "pg_am": pg_am,
     "pg_attrdef": pg_attrdef,
     "pg_attribute": pg_attribute,
@@ -527,7 +491,6 @@ ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
     "pg_collation": pg_collation,
     "pg_constraint": pg_constraint,
     "pg_depend": pg_depend,
-    "pg_description": pg_description,
     "pg_enum": pg_enum,
     "pg_index": pg_index,
     "pg_indexes": pg_indexes,

@@ -10,7 +10,6 @@ from seachange.model.ids import DescriptorId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.objects import Database, Role
 from seachange.sql.pgcatalog.acl import acl
-from seachange.sql.pgcatalog.builtin import CATALOG_OIDS
 from seachange.sql.pgcatalog.facts import Facts, object_oid
 
 Rows = Iterator[dict[str, Any]]
@@ -111,20 +110,6 @@ def pg_db_role_setting(facts: Facts) -> Rows:
                 yield {**setting, "setconfig": _settings_of(found, place)}
 
 
-def pg_shdescription(facts: Facts) -> Rows:
-    for catalog, oid, text in shared_comments(facts):
-        yield {"objoid": oid, "classoid": CATALOG_OIDS[catalog], "description": text}
-
-
-def shared_comments(facts: Facts) -> Iterator[tuple[str, int, str]]:
-    """The catalog that has the object, its number, and the text."""
-    for found in facts.objects:
-        if isinstance(found, Database):
-            yield from (("pg_database", object_oid(found.id), c.text) for c in found.access.comments)
-        elif isinstance(found, Role):
-            yield from (("pg_authid", facts.roles[found.name], c.text) for c in found.access.comments)
-
-
 SHARED_ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
     "pg_auth_members": pg_auth_members,
     "pg_authid": pg_roles,
@@ -133,6 +118,5 @@ SHARED_ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
     "pg_group": pg_group,
     "pg_roles": pg_roles,
     "pg_shadow": pg_user,
-    "pg_shdescription": pg_shdescription,
     "pg_user": pg_user,
 }
