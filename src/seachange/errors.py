@@ -383,6 +383,11 @@ class InvalidParameterValue(DataError):
     message = "{detail}"
 
 
+class NullValueNotAllowed(DataError):
+    sqlstate = "22004"
+    message = "{detail}"
+
+
 class SequenceOutOfBounds(DataError):
     sqlstate = "22003"
     message = 'setval: value {value} is out of bounds for sequence "{name}" ({minimum}..{maximum})'

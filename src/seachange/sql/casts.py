@@ -13,6 +13,7 @@ from seachange import errors
 from seachange.model.array_text import parse_array
 from seachange.model.interval import canonical_interval, parse_interval
 from seachange.model.types import NAME_BYTES_MAX, NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX
+from seachange.storage.duck_functions import PREFIX
 
 _DType = exp.DType
 _MOMENTS: Final = (_DType.DATE, _DType.TIMESTAMP, _DType.TIMESTAMPTZ, _DType.TIMESTAMPNTZ)
@@ -20,7 +21,8 @@ _ENDLESS: Final = frozenset({"infinity", "-infinity", "+infinity", "inf", "-inf"
 
 
 def translate_casts(tree: exp.Expr) -> exp.Expr:
-    for cast in list(tree.find_all(exp.Cast)):
+    # From the inside out: what is replaced is copied with all that is in it.
+    for cast in reversed(list(tree.find_all(exp.Cast))):
         for types, translate in _TRANSLATIONS:
             if cast.to.is_type(*types):
                 translated = translate(cast)
@@ -56,7 +58,7 @@ def _bytea(cast: exp.Cast) -> exp.Expr:
 
 def _varchar(cast: exp.Cast) -> exp.Expr:
     if not cast.to.expressions:
-        return cast
+        return _as_text(cast)
     return _cut(cast, cast.to.expressions[0].this.copy())
 
 
@@ -77,7 +79,14 @@ def _cut(cast: exp.Cast, length: exp.Expr) -> exp.Expr:
 
 
 def _as_text(cast: exp.Cast) -> exp.Expr:
-    return exp.cast(cast.this.copy(), exp.DataType.build("TEXT"))
+    return cast_to_text(cast.this)
+
+
+def cast_to_text(value: exp.Expr) -> exp.Expr:
+    """As PostgreSQL writes it; of what is a text already there is no need to ask."""
+    if isinstance(value, exp.Literal | exp.Parameter | exp.Null):
+        return exp.cast(value.copy(), exp.DataType.build("TEXT"))
+    return exp.Anonymous(this=f"{PREFIX}text", expressions=[value.copy()])
 
 
 def _moment(cast: exp.Cast) -> exp.Expr:
@@ -151,6 +160,7 @@ _TRANSLATIONS: Final[tuple[tuple[tuple[exp.DType, ...], Callable[[exp.Cast], exp
     ((_DType.SMALLINT, _DType.INT, _DType.BIGINT), _integer),
     ((_DType.BOOLEAN,), _boolean),
     ((_DType.VARBINARY,), _bytea),
+    ((_DType.TEXT,), _as_text),
     ((_DType.VARCHAR,), _varchar),
     ((_DType.CHAR, _DType.BPCHAR), _char),
     ((_DType.NAME,), _name),

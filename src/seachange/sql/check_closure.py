@@ -136,6 +136,8 @@ def _compile(node: exp.Expr, columns: Columns) -> _Value:
             return _like(node, columns)
         case exp.Length() | exp.Lower() | exp.Upper():
             return _text_function(node, columns)
+        case exp.Cast(this=exp.Length()) if node.to.is_type(exp.DType.INT):
+            return _text_function(node.this, columns)
         case _ if type(node) in _COMPARISONS:
             left, right = _compile(node.this, columns), _compile(node.expression, columns)
             return _compare(_COMPARISONS[type(node)], left, right)

@@ -62,6 +62,7 @@ class DuckSession:
         self._session_values = dict(session_values)
         self._registered: dict[str, Any] = {}
         self._zone = UTC
+        self._functions: set[str] = set()
         self._wrapped: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {}
         # 7 / 2 is 3 in PostgreSQL.
         cursor.execute("SET integer_division = true").fetchall()
@@ -143,7 +144,7 @@ class DuckSession:
     def _running(self, query: DuckQuery) -> Iterator[None]:
         try:
             self._register(query.relations)
-            if know_functions(self._cursor, query.sql) and not self._has_functions:
+            if know_functions(self._cursor, query.sql, self._functions) and not self._has_functions:
                 self._has_functions = True
                 finalize(self, self._cursor.close)
             yield

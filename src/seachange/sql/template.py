@@ -17,7 +17,6 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 from seachange import errors
 from seachange.sql.amplify import bound_sizes
 from seachange.sql.casts import translate_casts
-from seachange.sql.formatting import translate_formats
 from seachange.sql.function_map import map_functions
 from seachange.sql.guard import check_text, check_tree
 from seachange.sql.json_operators import translate_json
@@ -30,6 +29,7 @@ from seachange.sql.pgcatalog.calls import name_catalog_calls
 from seachange.sql.pgcatalog.rewrite import name_function_columns, translate_catalog_calls, translate_catalog_forms
 from seachange.sql.quantified import translate_quantifiers
 from seachange.sql.reads import columns_read, columns_sought
+from seachange.sql.result_types import declare_results
 from seachange.sql.row_values import expand_rows
 from seachange.sql.scope import is_cte_reference
 from seachange.sql.seek import DEMANDS, Demand, note_demands
@@ -194,12 +194,12 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     _plain_strings,
     name_function_columns,
     translate_catalog_calls,
+    declare_results,
     map_functions,
     translate_quantifiers,
     expand_rows,
     translate_casts,
     translate_json,
-    translate_formats,
     bound_sizes,
     _sum_integers,
     note_demands,

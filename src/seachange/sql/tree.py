@@ -49,6 +49,12 @@ _PATTERNED = {name: Token(TokenType.VAR, f"pg_{name}") for name in ("to_char", "
 _TYPED_CAST = re.compile(r"'\s*::")
 _PATTERNED_CALL = re.compile(r"\bto_(?:char|date|timestamp)\b", re.IGNORECASE)
 _TYPES_OF_CONSTANTS = frozenset({"date", "time", "timestamp", "timestamptz", "interval"})
+_INTERVAL_CONSTANT = re.compile(r"\binterval\s*'", re.IGNORECASE)
+_PREFIXED_NUMBER = re.compile(r"\b0[xXbB][0-9a-fA-F]")
+_GROUPED_DIGITS = re.compile(r"[0-9]_[0-9]")
+_DIGIT_GROUPS = re.compile(r"(_[0-9]+)+")
+_UNITS = frozenset({"year", "month", "day", "hour", "minute", "second"})
+_AS = Token(TokenType.DCOLON, "::")
 _OPEN, _CLOSE = Token(TokenType.L_PAREN, "("), Token(TokenType.R_PAREN, ")")
 
 
@@ -60,6 +66,12 @@ def _plain_tokens(raw: RawStatement) -> list[Token]:
         for at, (token, following) in enumerate(pairwise(raw.tokens)):
             if following.token_type is TokenType.L_PAREN and token.token_type is not TokenType.STRING:
                 tokens[at] = _PATTERNED.get(token.text.lower(), token)
+    if _PREFIXED_NUMBER.search(raw.text):
+        tokens = [_plain_number(token) for token in tokens]
+    if _GROUPED_DIGITS.search(raw.text):
+        tokens = _join_digits(tokens)
+    if _INTERVAL_CONSTANT.search(raw.text):
+        tokens = _cast_intervals(tokens)
     return _enclose_constants(tokens) if _TYPED_CAST.search(raw.text) else tokens
 
 
@@ -67,6 +79,51 @@ def _plain_arrays(tokens: list[Token]) -> None:
     for at, token in enumerate(tokens[:-2]):
         if tokens[at + 1].token_type is TokenType.L_BRACKET and tokens[at + 2].token_type is TokenType.R_BRACKET:
             tokens[at] = _LISTED.get(token.text.lower(), token)
+
+
+def _plain_number(token: Token) -> Token:
+    """0x1F is a number, X'1F' is a string of bits: sqlglot takes one for the other."""
+    base = {TokenType.HEX_STRING: 16, TokenType.BIT_STRING: 2}.get(token.token_type)
+    is_number = base is not None and token.end - token.start + 1 == len(token.text) + len("0x")
+    if base is None or not is_number:
+        return token
+    return Token(TokenType.NUMBER, str(int(token.text, base)), start=token.start, end=token.end)
+
+
+def _join_digits(tokens: list[Token]) -> list[Token]:
+    """1_000 is a number: sqlglot takes it for one with an alias."""
+    found: list[Token] = []
+    for token in tokens:
+        last = found[-1] if found else None
+        joined = last is not None and last.token_type is TokenType.NUMBER and last.end + 1 == token.start
+        if joined and last is not None and _DIGIT_GROUPS.fullmatch(token.text):
+            digits = last.text + token.text.replace("_", "")
+            found[-1] = Token(TokenType.NUMBER, digits, start=last.start, end=token.end)
+        else:
+            found.append(token)
+    return found
+
+
+def _cast_intervals(tokens: list[Token]) -> list[Token]:
+    """interval '1 day 02:03:04' as the cast of the text: of some texts sqlglot keeps no more than the first unit."""
+    found: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        here = tokens[at : at + 3]
+        kinds = [token.token_type for token in here[:2]]
+        is_constant = kinds == [TokenType.INTERVAL, TokenType.STRING]
+        if is_constant and (len(here) < 3 or here[2].text.lower() not in _UNITS):
+            found += [here[1], _AS, here[0]]
+            at += 2
+            continue
+        if is_constant and [t.text.lower() for t in tokens[at + 3 : at + 4]] == ["to"]:
+            # '1-2' YEAR TO MONTH: the text tells by itself.
+            found += [here[1], _AS, here[0]]
+            at += 5
+            continue
+        found.append(here[0])
+        at += 1
+    return found
 
 
 def _enclose_constants(tokens: list[Token]) -> list[Token]:

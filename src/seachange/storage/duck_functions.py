@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +17,8 @@ from duckdb.func import FunctionNullHandling
 
 from seachange.model import json_ops
 from seachange.model.array_text import parse_array
+from seachange.model.duck_text import SHOWN_TYPES, show_list, show_scalar
+from seachange.model.format_text import format_text
 from seachange.model.interval import read_canonical
 from seachange.model.json_text import normalize_json, parse_json
 from seachange.model.patterns import capitalise, read_moment, write_moment, write_number
@@ -39,6 +42,8 @@ def check_json(text: str) -> str:
 # Name, function, types of its arguments, and of its result. NULL for an argument gives NULL.
 _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ...]] = (
     ("array", parse_array, (_TEXT,), _TEXTS),
+    ("show_scalar", show_scalar, (_TEXT, _TEXT), _TEXT),
+    ("show_list", show_list, (_TEXTS, _TEXT), _TEXT),
     ("interval_text", show_interval, (_TEXT,), _TEXT),
     ("jsonb", normalize_json, (_TEXT,), _TEXT),
     ("json", check_json, (_TEXT,), _TEXT),
@@ -54,6 +59,7 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("json_without", json_ops.without_key, (_TEXT, _TEXT), _TEXT),
     ("json_without_all", json_ops.without_keys, (_TEXT, _TEXTS), _TEXT),
     ("json_without_element", json_ops.without_element, (_TEXT, _NUMBER), _TEXT),
+    ("format", format_text, (_TEXT, _TEXTS), _TEXT),
     ("initcap", capitalise, (_TEXT,), _TEXT),
     ("write_moment", write_moment, ("TIMESTAMP", _TEXT), _TEXT),
     ("write_number", write_number, (_TEXT, _TEXT), _TEXT),
@@ -80,6 +86,19 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         f"(x, f) AS {PREFIX}write_number(CAST(x AS VARCHAR), f)",
         (PREFIX + "write_moment", PREFIX + "write_number"),
     ),
+    # typeof is a constant for DuckDB, so that only one branch is left. What another type has no cast for is NULL there.
+    PREFIX + "text": (
+        f"(x) AS CASE WHEN typeof(x) IN ({', '.join(repr(t) for t in SHOWN_TYPES)})"
+        f" THEN {PREFIX}show_scalar(CAST(x AS VARCHAR), typeof(x))"
+        f" WHEN typeof(x) LIKE '%[]' AND typeof(x) NOT LIKE '%[][]'"
+        f" THEN {PREFIX}show_list(TRY_CAST(x AS VARCHAR[]), typeof(x)) ELSE CAST(x AS VARCHAR) END",
+        (PREFIX + "show_scalar", PREFIX + "show_list"),
+    ),
+    # As concat and format show values.
+    PREFIX + "shown": (
+        f"(x) AS CASE WHEN typeof(x) = 'BOOLEAN' THEN left(CAST(x AS VARCHAR), 1) ELSE {PREFIX}text(x) END",
+        (PREFIX + "text",),
+    ),
     PREFIX + "without_null": ("(l, n) AS list_transform(l, lambda item: nullif(item, n))", ()),
     PREFIX + "positions": (
         "(l, v) AS list_filter(generate_series(1, len(l)), lambda i: l[i] IS NOT DISTINCT FROM v)",
@@ -99,20 +118,27 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 _BY_NAME: Final = {PREFIX + name: (run, given, result) for name, run, given, result in _FUNCTIONS}
 
 
-def know_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
-    """Makes known what the text calls; gives whether that is anything."""
-    if PREFIX not in sql and PREFIX.upper() not in sql:
-        return False
-    called = sql.lower()
-    for macro, (definition, uses) in _MACROS.items():
-        if macro + "(" in called:
-            for used in uses:
-                _make_known(connection, used, *_BY_NAME[used])
-            _define(connection, macro, definition)
-    for name, (run, given, result) in _BY_NAME.items():
-        if name + "(" in called:
-            _make_known(connection, name, run, given, result)
-    return True
+_CALLED: Final = re.compile(rf"\b({PREFIX}\w+)\(", re.IGNORECASE)
+
+
+def know_functions(connection: duckdb.DuckDBPyConnection, sql: str, known: set[str] | None = None) -> bool:
+    """Makes known what the text calls; gives whether that is anything. `known` remembers what the connection knows."""
+    called = {name.lower() for name in _CALLED.findall(sql)}
+    for name in sorted(called - known if known else called):
+        _learn(connection, name)
+    if known is not None:
+        known |= called
+    return bool(called)
+
+
+def _learn(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    if name in _BY_NAME:
+        _make_known(connection, name, *_BY_NAME[name])
+    elif name in _MACROS:
+        definition, uses = _MACROS[name]
+        for used in uses:
+            _learn(connection, used)
+        _define(connection, name, definition)
 
 
 def _define(connection: duckdb.DuckDBPyConnection, name: str, definition: str) -> None:
@@ -139,6 +165,10 @@ def _make_known(
 # Kept for good: DuckDB lets go of a function when the connection closes that made it known, and goes on calling it.
 @cache
 def _strict(run: Callable[..., Any], arguments: int) -> Callable[..., Any]:
-    if arguments == 1:
-        return lambda a: None if a is None else run(a)
-    return lambda a, b: None if a is None or b is None else run(a, b)
+    match arguments:
+        case 1:
+            return lambda a: None if a is None else run(a)
+        case 2:
+            return lambda a, b: None if a is None or b is None else run(a, b)
+        case _:
+            return lambda a, b, c: None if a is None or b is None or c is None else run(a, b, c)

@@ -59,7 +59,7 @@ POSITIVE = CheckDefinition(("(", " > 0)"), ("a",))
         ("rename constraint a to b", RenameConstraint("a", "b")),
         ("alter a type text", AlterColumnType("a", TEXT)),
         ("alter column a set data type mood using a::text",
-         AlterColumnType("a", UserType(name("mood")), ExpressionDefinition(("(CAST(", " AS TEXT))"), ("a",)))),
+         AlterColumnType("a", UserType(name("mood")), ExpressionDefinition(("(SEACHANGE_TEXT(", "))"), ("a",)))),
         ("alter a type mood using (lower(a)::mood)::mood",
          AlterColumnType("a", UserType(name("mood")), ExpressionDefinition(("(LOWER(", "))"), ("a",)))),
         ('alter a type s."M" using cast(a as s."M")',

@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.descriptor import Table
+from seachange.model.format_text import quote_literal
 from seachange.model.objects import EnumType, View
 from seachange.sql.pgcatalog.builtin import (
     CATALOG_OIDS,
@@ -344,12 +345,7 @@ def _quote_ident(context: Context, name: str) -> str:
 
 
 def _quote_literal(context: Context, text: str) -> str:
-    """
-    >>> _quote_literal(None, "it's")
-    "'it''s'"
-    """
-    quoted = "'" + text.replace("'", "''") + "'"
-    return "E" + quoted.replace("\\", "\\\\") if "\\" in text else quoted
+    return quote_literal(text)
 
 
 def _quote_nullable(context: Context, text: str | None) -> str:

@@ -20,7 +20,10 @@ from seachange.model.objects import EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.types import Kind
 from seachange.sql.pgcatalog.facts import Facts, Relation, object_oid, quote_name, type_name
+from seachange.sql.result_types import drop_declared
+from seachange.storage.duck_functions import PREFIX
 
+_TEXT_CAST: Final = f"{PREFIX}text"
 _COLUMN: Final = re.compile(r"c([0-9]+)")
 _CONSTANT: Final = re.compile(r"'((?:[^']|'')*)'::(.*)", re.DOTALL)
 _DRAW: Final = re.compile(r"nextval\(([0-9]+)\)", re.IGNORECASE)
@@ -120,7 +123,10 @@ def _print(tree: exp.Expr, pretty: bool = False) -> str:
 
 
 def _spell_out(holder: exp.Expr) -> None:
-    """BETWEEN and IN as what they mean."""
+    """BETWEEN and IN as what they mean, and our functions as what they stand for."""
+    drop_declared(holder)
+    for call in reversed([c for c in holder.find_all(exp.Anonymous) if c.name.lower() == _TEXT_CAST]):
+        call.replace(exp.cast(call.expressions[0].copy(), exp.DType.TEXT))
     for between in list(holder.find_all(exp.Between)):
         low = exp.GTE(this=between.this.copy(), expression=between.args["low"].copy())
         high = exp.LTE(this=between.this.copy(), expression=between.args["high"].copy())

@@ -1,0 +1,71 @@
+"""PostgreSQL's text of a value, of which DuckDB's text and type are given: what a cast to text gives."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from typing import Final
+
+from seachange.model.array_text import show_array
+from seachange.model.interval import parse_interval
+from seachange.model.shown import show_float
+from seachange.model.types import NUMERIC_DEFAULT
+
+# A numeric without digits, which shows no zeros at its end.
+DECIMAL_DEFAULT: Final = "DECIMAL({},{})".format(*NUMERIC_DEFAULT)
+
+_SINGLE: Final = struct.Struct("<f")
+_ESCAPED: Final = re.compile(r"\\x([0-9A-Fa-f]{2})|([^\\])", re.DOTALL)
+
+
+def show_scalar(text: str, duck_type: str) -> str:
+    """
+    >>> show_scalar("1.0", "DOUBLE"), show_scalar("1 year 2 months", "INTERVAL"), show_scalar("a\\\\x00", "BLOB")
+    ('1', '1 year 2 mons', '\\\\x6100')
+    """
+    show = _TEXTS.get(duck_type)
+    return text if show is None else show(text)
+
+
+def show_list(texts: list[str | None], duck_type: str) -> str:
+    """
+    >>> show_list(["true", None], "BOOLEAN[]"), show_list(["1.50"], "DECIMAL(3,2)[]"), show_list(["a b"], "VARCHAR[]")
+    ('{t,NULL}', '{1.50}', '{"a b"}')
+    """
+    element = duck_type.removesuffix("[]")
+    show = _ELEMENTS.get(element) or _TEXTS.get(element)
+    return show_array([text if text is None or show is None else show(text) for text in texts])
+
+
+def _show_double(text: str) -> str:
+    return show_float(float(text))
+
+
+def _show_single(text: str) -> str:
+    return show_float(_SINGLE.unpack(_SINGLE.pack(float(text)))[0], 9)
+
+
+def _show_interval(text: str) -> str:
+    return str(parse_interval(text))
+
+
+def _show_bytes(text: str) -> str:
+    return "\\x" + "".join(byte or f"{ord(plain):02x}" for byte, plain in _ESCAPED.findall(text)).lower()
+
+
+def _show_decimal(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+_TEXTS: Final[dict[str, Callable[[str], str]]] = {
+    "DOUBLE": _show_double,
+    "FLOAT": _show_single,
+    "INTERVAL": _show_interval,
+    "BLOB": _show_bytes,
+    DECIMAL_DEFAULT: _show_decimal,
+}
+# What is shown otherwise within an array.
+_ELEMENTS: Final[dict[str, Callable[[str], str]]] = {"BOOLEAN": lambda text: text[:1]}
+# The types whose texts DuckDB has otherwise, besides lists.
+SHOWN_TYPES: Final = tuple(_TEXTS)

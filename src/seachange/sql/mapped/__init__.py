@@ -1,0 +1,1 @@
+"""What functions and operators of PostgreSQL are in DuckDB, by topic."""

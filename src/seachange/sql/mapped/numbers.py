@@ -1,0 +1,105 @@
+"""Functions of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from sqlglot import exp
+
+from seachange.sql.duck_errors import ARGUMENT_PHRASES
+from seachange.sql.mapped.trees import Rewrite, arguments, call, number, whole_value
+
+
+def _guarded(node: exp.Func, key: str, wrong: Callable[[exp.Expr], exp.Expr], phrase: str) -> exp.Expr:
+    """Puts a check before an argument: DuckDB answers NaN where there is no value."""
+    argument = node.args[key]
+    known = whole_value(argument)
+    if known is not None and known > 0 and wrong is not _is_no_sine:
+        return node
+    complaint = call("error", exp.Literal.string(phrase))
+    node.set(key, exp.case().when(wrong(argument.copy()), complaint).else_(argument.copy()))
+    return node
+
+
+def _is_negative(argument: exp.Expr) -> exp.Expr:
+    return exp.LT(this=exp.paren(argument), expression=number(0))
+
+
+def _is_not_positive(argument: exp.Expr) -> exp.Expr:
+    return exp.LTE(this=exp.paren(argument), expression=number(0))
+
+
+def _is_no_sine(argument: exp.Expr) -> exp.Expr:
+    return exp.GT(this=call("abs", argument), expression=number(1))
+
+
+def _sqrt(node: exp.Func) -> exp.Expr:
+    return _guarded(node, "this", _is_negative, ARGUMENT_PHRASES["sqrt"])
+
+
+def _ln(node: exp.Func) -> exp.Expr:
+    return _guarded(node, "this", _is_not_positive, ARGUMENT_PHRASES["ln"])
+
+
+def _log(node: exp.Func) -> exp.Expr:
+    return _guarded(
+        node, "expression" if node.args.get("expression") else "this", _is_not_positive, ARGUMENT_PHRASES["ln"]
+    )
+
+
+def _arc(node: exp.Func) -> exp.Expr:
+    return _guarded(node, "this", _is_no_sine, ARGUMENT_PHRASES["arc"])
+
+
+def _power(node: exp.Func) -> exp.Expr:
+    """Zero has no negative powers."""
+    base, exponent = node.this, node.expression
+    known = whole_value(exponent)
+    base_known = whole_value(base)
+    if (known is not None and known >= 0) or (base_known is not None and base_known > 0):
+        return node
+    is_wrong = exp.And(
+        this=exp.EQ(this=exp.paren(base.copy()), expression=number(0)), expression=_is_negative(exponent.copy())
+    )
+    complaint = call("error", exp.Literal.string(ARGUMENT_PHRASES["power"]))
+    node.set("this", exp.case().when(is_wrong, complaint).else_(base.copy()))
+    return node
+
+
+def _round(node: exp.Func) -> exp.Expr:
+    """Numbers in binary are rounded to the nearest even one."""
+    argument = node.this
+    is_binary = isinstance(argument, exp.Cast) and argument.to.is_type(exp.DType.DOUBLE, exp.DType.FLOAT)
+    if is_binary and node.args.get("decimals") is None:
+        return call("round_even", argument, number(0))
+    return node
+
+
+def _count_nulls(node: exp.Func) -> exp.Expr:
+    return _sum_of(exp.Is(this=exp.paren(a), expression=exp.null()) for a in arguments(node))
+
+
+def _count_values(node: exp.Func) -> exp.Expr:
+    return _sum_of(exp.Not(this=exp.Is(this=exp.paren(a), expression=exp.null())) for a in arguments(node))
+
+
+def _sum_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
+    total: exp.Expr | None = None
+    for condition in conditions:
+        one = exp.cast(exp.paren(condition), exp.DType.INT)
+        total = one if total is None else exp.Add(this=total, expression=one)
+    return exp.paren(total) if total is not None else number(0)
+
+
+REWRITES: Final[dict[str, Rewrite]] = {
+    "acos": _arc,
+    "asin": _arc,
+    "ln": _ln,
+    "log": _log,
+    "num_nonnulls": _count_values,
+    "num_nulls": _count_nulls,
+    "power": _power,
+    "round": _round,
+    "sqrt": _sqrt,
+}

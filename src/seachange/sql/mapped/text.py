@@ -1,0 +1,223 @@
+"""Functions of texts."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.sql.mapped.trees import Rewrite, call, number, text_value, whole_value
+from seachange.sql.quantified import is_quantified
+from seachange.storage.duck_functions import PREFIX
+
+
+def translate_like(node: exp.Expr) -> exp.Expr | None:
+    """A backslash escapes unless something else is said to; DuckDB has nothing that does."""
+    if isinstance(node.parent, exp.Escape) or is_quantified(node):
+        return None
+    pattern = text_value(node.expression)
+    if pattern is not None and "\\" not in pattern:
+        return None
+    return exp.Escape(this=node.copy(), expression=exp.Literal.string("\\"))
+
+
+def similar_pattern(pattern: str, escape: str = "\\") -> str:
+    """
+    >>> similar_pattern("(a|b)%_c.")
+    '(?:a|b).*.c\\\\.'
+    """
+    made, at, bracket = [], 0, False
+    while at < len(pattern):
+        character = pattern[at]
+        if character == escape and at + 1 < len(pattern):
+            made.append(re.escape(pattern[at + 1]))
+            at += 2
+            continue
+        if bracket:
+            bracket = character != "]"
+            made.append(character)
+        elif character == "[":
+            bracket = True
+            made.append(character)
+        else:
+            made.append({"%": ".*", "_": ".", ".": "\\.", "^": "\\^", "$": "\\$", "(": "(?:"}.get(character, character))
+        at += 1
+    return "".join(made)
+
+
+def translate_similar(node: exp.SimilarTo) -> exp.Expr:
+    pattern = text_value(node.expression)
+    if pattern is None:
+        raise errors.FeatureNotSupported(feature="SIMILAR TO a pattern that is computed", instead="Use ~.")
+    flags = exp.Literal.string("s")
+    return call("regexp_full_match", node.this, exp.Literal.string(similar_pattern(pattern)), flags)
+
+
+def _substring(node: exp.Func) -> exp.Expr:
+    """From a place before the text, only what lies within it; from a pattern, what matches it."""
+    pattern = text_value(node.args.get("start"))
+    if pattern is not None:
+        return _matched(node.this, pattern)
+    start, length = node.args.get("start"), node.args.get("length")
+    known = whole_value(start)
+    if start is None or (known is not None and known >= 1):
+        return node
+    first = call("greatest", start, number(1))
+    if length is None:
+        return call("substring", node.this, first)
+    ends = exp.Sub(
+        this=exp.paren(exp.Add(this=exp.paren(start.copy()), expression=exp.paren(length.copy()))), expression=first
+    )
+    return call("substring", node.this, first, call("greatest", ends, number(0)))
+
+
+def _matched(text: exp.Expr, pattern: str) -> exp.Expr:
+    """The first group of the first match, or all of it where there is none."""
+    group = 1 if _groups(pattern) else 0
+    literal = exp.Literal.string(pattern)
+    found = call("regexp_extract", text, literal, number(group))
+    return exp.case().when(call("regexp_matches", text, literal), found)
+
+
+def _groups(pattern: str) -> int:
+    try:
+        return re.compile(pattern).groups
+    except re.error:
+        raise errors.InvalidRegularExpression(detail=pattern) from None
+
+
+def _regexp_match(node: exp.Func) -> exp.Expr:
+    """A list of the groups, or of the whole match."""
+    text, pattern = node.expressions[0], text_value(node.expressions[1]) if len(node.expressions) > 1 else None
+    if pattern is None or len(node.expressions) > 2:
+        raise errors.FeatureNotSupported(
+            feature="regexp_match with flags or a computed pattern", instead="Use regexp_replace."
+        )
+    literal, count = exp.Literal.string(pattern), _groups(pattern)
+    places = range(1, count + 1) if count else (0,)
+    found = exp.Array(expressions=[call("regexp_extract", text, literal, number(n)) for n in places])
+    return exp.case().when(call("regexp_matches", text, literal), found)
+
+
+def _regexp_substr(node: exp.Func) -> exp.Expr:
+    literal = node.expression
+    found = call("regexp_extract", node.this, literal)
+    return exp.case().when(call("regexp_matches", node.this, literal), found)
+
+
+def _initcap(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + "initcap", node.this)
+
+
+def _encode(node: exp.Func) -> exp.Expr:
+    form = (text_value(node.args.get("charset")) or "").lower()
+    if form == "hex":
+        return call("lower", call("hex", node.this))
+    if form == "base64":
+        return call("to_base64", node.this)
+    raise errors.InvalidParameterValue(detail=f'unrecognized encoding: "{form}"')
+
+
+def _decode(node: exp.Func) -> exp.Expr:
+    form = (text_value(node.args.get("charset")) or "").lower()
+    if form == "hex":
+        return call("unhex", node.this)
+    if form == "base64":
+        return call("from_base64", node.this)
+    raise errors.InvalidParameterValue(detail=f'unrecognized encoding: "{form}"')
+
+
+def _to_hex(node: exp.Func) -> exp.Expr:
+    return call("lower", call("to_hex", node.this))
+
+
+def _string_to_array(node: exp.Func) -> exp.Expr:
+    text, separator, null = node.this, node.expression, node.args.get("null")
+    if isinstance(separator, exp.Null):
+        return call("string_split", text, exp.Literal.string(""))
+    split: exp.Expr = call("string_split", text, separator)
+    if null is not None:
+        split = call(PREFIX + "without_null", split, null)
+    empty = exp.cast(exp.Array(expressions=[]), exp.DataType.build("TEXT[]", dialect="postgres"))
+    return exp.case().when(exp.EQ(this=text.copy(), expression=exp.Literal.string("")), empty).else_(split)
+
+
+def _split_part(node: exp.Func) -> exp.Expr:
+    if whole_value(node.args.get("part_index")) == 0:
+        raise errors.InvalidParameterValue(detail="field position must not be zero")
+    return node
+
+
+def _octet_length(node: exp.Func) -> exp.Expr:
+    argument = node.expressions[0]
+    is_bytes = isinstance(argument, exp.Cast) and argument.to.is_type(exp.DType.VARBINARY)
+    return node if is_bytes else call("strlen", exp.cast(argument.copy(), exp.DType.TEXT))
+
+
+def _length(node: exp.Func) -> exp.Expr:
+    argument = node.this
+    is_bytes = isinstance(argument, exp.Cast) and argument.to.is_type(exp.DType.VARBINARY)
+    return call("octet_length", argument) if is_bytes or isinstance(argument, exp.Unhex) else node
+
+
+def _shown(value: exp.Expr) -> exp.Expr:
+    if isinstance(value, exp.Literal):
+        return value.copy() if value.is_string else exp.cast(value.copy(), exp.DType.TEXT)
+    return call(PREFIX + "shown", value)
+
+
+def _concat(node: exp.Func) -> exp.Expr:
+    node.set("expressions", [_shown(argument) for argument in node.expressions])
+    return node
+
+
+def _concat_ws(node: exp.Func) -> exp.Expr:
+    separator, *values = node.expressions
+    node.set("expressions", [separator.copy(), *[_shown(value) for value in values]])
+    return node
+
+
+def _format(node: exp.Func) -> exp.Expr:
+    values = exp.Array(expressions=[_shown(argument) for argument in node.expressions])
+    return call(PREFIX + "format", node.this, exp.cast(values, exp.DataType.build("TEXT[]", dialect="duckdb")))
+
+
+def translate_concatenation(node: exp.DPipe) -> exp.Expr:
+    """Beside what is a text for certain, other values are shown as PostgreSQL shows them."""
+    for here, there in (("this", "expression"), ("expression", "this")):
+        value = node.args[here]
+        if _is_text(node.args[there]) and not _is_text(value) and not isinstance(value, exp.Literal | exp.Null):
+            node.set(here, call(PREFIX + "text", value))
+    return node
+
+
+def _is_text(node: exp.Expr) -> bool:
+    """Not if it may be a constant of another type."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Literal):
+        return inner.is_string and inner.name[:1] not in ("{", "[", "\\")
+    if isinstance(inner, exp.DPipe):
+        return _is_text(inner.this) or _is_text(inner.expression)
+    if isinstance(inner, exp.Cast):
+        return inner.to.is_type(*exp.DataType.TEXT_TYPES)
+    return isinstance(inner, exp.Anonymous) and inner.name == PREFIX + "text"
+
+
+REWRITES: Final[dict[str, Rewrite]] = {
+    "concat": _concat,
+    "concat_ws": _concat_ws,
+    "format": _format,
+    "decode": _decode,
+    "encode": _encode,
+    "hex": _to_hex,
+    "initcap": _initcap,
+    "length": _length,
+    "octet_length": _octet_length,
+    "regexp_match": _regexp_match,
+    "regexp_substr": _regexp_substr,
+    "split_part": _split_part,
+    "string_to_array": _string_to_array,
+    "substring": _substring,
+}

@@ -1,0 +1,34 @@
+"""Small trees that the translations of functions are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+Rewrite = Callable[[exp.Func], exp.Expr]
+
+
+def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
+    return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
+
+
+def number(value: float) -> exp.Expr:
+    return exp.Literal.number(value) if value >= 0 else exp.Neg(this=exp.Literal.number(-value))
+
+
+def whole_value(node: exp.Expr | None) -> int | None:
+    """The value of a literal that is a whole number."""
+    if isinstance(node, exp.Neg):
+        inner = whole_value(node.this)
+        return None if inner is None else -inner
+    is_number = isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit()
+    return int(node.name) if is_number and node is not None else None
+
+
+def text_value(node: exp.Expr | None) -> str | None:
+    return node.name if isinstance(node, exp.Literal) and node.is_string else None
+
+
+def arguments(node: exp.Func) -> list[exp.Expr]:
+    return [argument.copy() for argument in node.expressions]
