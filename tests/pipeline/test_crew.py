@@ -28,6 +28,7 @@ class Look:
     segments: int = 0
     read_bytes: int = 0
     write_bytes: int = 0
+    steps: int = 1
 
     def run(self, workshop: Workshop) -> int:
         if self.problem is not None:

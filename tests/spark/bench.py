@@ -38,7 +38,7 @@ class Bench:
             leave=self.left.extend,
         )
         site = Site(str(folder / "segments"), str(folder / "spill"), SortLimits(threads=1), translate_error)
-        self.crew = SparkCrew(application, site, workshop, lambda: None, self.told.append)
+        self.crew = SparkCrew(application, site, workshop, lambda rows: None, self.told.append)
 
     def reserve(self, count: int) -> list[SegmentId]:
         ids = self.store.reserve(count)

@@ -22,6 +22,7 @@ class Troubled:
     title: str = "a task in trouble"
     read_bytes: int = 0
     write_bytes: int = 0
+    steps: int = 1
 
     def run(self, workshop: Workshop) -> list[int]:
         before = len(list(self.folder.iterdir()))
@@ -69,6 +70,10 @@ class FailsOnce:
     def write_bytes(self) -> int:
         return int(self.task.write_bytes)
 
+    @property
+    def steps(self) -> int:
+        return int(self.task.steps)
+
     def run(self, workshop: Workshop) -> Any:
         result = self.task.run(workshop)
         mark = self.folder / self.title.replace(" ", "_")
@@ -76,3 +81,32 @@ class FailsOnce:
             mark.touch()
             raise RuntimeError("an executor is lost with its work done")
         return result
+
+
+class HalfDone:
+    """Has done one of two steps, always."""
+
+    def steps_done(self) -> float:
+        return 1.0
+
+    def interrupt(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Halfway:
+    """Stops halfway until somebody has seen that it is there."""
+
+    gate: Path
+    segments: int = 0
+    title: str = "a task that waits to be seen"
+    read_bytes: int = 0
+    write_bytes: int = 0
+    steps: int = 2
+
+    def run(self, workshop: Workshop) -> bool:
+        began = time.monotonic()
+        with workshop.meter.watching(HalfDone()):
+            while not self.gate.exists() and time.monotonic() < began + 30:
+                time.sleep(0.05)
+        return self.gate.exists()

@@ -18,7 +18,7 @@ from tests.pipeline.worlds import World, assert_generation
 
 def crew(world: World, application: Application) -> SparkCrew:
     site = Site(str(world.folder / "files"), str(world.folder / "spill"), SortLimits(threads=1), translate_error)
-    return SparkCrew(application, site, world.workshop, lambda: None, lambda _: None, fixed=SIZES)
+    return SparkCrew(application, site, world.workshop, lambda rows: None, lambda _: None, fixed=SIZES)
 
 
 @given(worlds())

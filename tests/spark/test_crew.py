@@ -17,7 +17,7 @@ from seachange.pipeline.spark_options import SparkOptions
 from seachange.runtime.filesystem import LocalFileSystem
 from tests.spark import flaky
 from tests.spark.bench import Bench
-from tests.spark.flaky import Troubled
+from tests.spark.flaky import Halfway, Troubled
 from tests.support.workers import wait_until
 
 
@@ -91,7 +91,7 @@ def test_results_come_as_tasks_end(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_reaches_tasks_that_run(bench: Bench) -> None:
-    bench.crew = replace(bench.crew, look=lambda: bench.interrupts.set() if bench.attempts() else None)
+    bench.crew = replace(bench.crew, look=lambda rows: bench.interrupts.set() if bench.attempts() else None)
     began = time.monotonic()
     with pytest.raises(errors.QueryCanceled):
         bench.run(*[Troubled(bench.marks, "hang", failing=99)] * 5)
@@ -150,3 +150,23 @@ def test_what_is_under_way_is_kept_when_there_is_no_space_for_more(bench: Bench,
     # There was space for one, and none beside it.
     assert list(results) == [0]
     assert len(bench.attempts()) == 1
+
+
+def test_how_far_a_task_is_reaches_the_driver_while_it_runs(bench: Bench, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    seen: list[int] = []
+
+    def look(rows: int) -> None:
+        seen.append(rows)
+        if rows:
+            gate.touch()
+
+    bench.crew = replace(bench.crew, look=look)
+    results: dict[int, bool] = {}
+    bench.crew.run([Halfway(gate)], results.__setitem__, [1_000])
+    # It has gone on because it was seen, not because it had waited long enough.
+    assert results == {0: True}
+    assert 500 in seen
+    assert seen == sorted(seen)
+    # Nothing of it is left.
+    assert [path.name for path in (tmp_path / "spill").iterdir()] == ["lock"]

@@ -93,8 +93,8 @@ class Unlucky:
     def sizes(self, rows: int) -> Sizes:
         return self.crew.sizes(rows)
 
-    def run(self, tasks: Sequence[Task[Any]], done: Any) -> None:
-        self.crew.run([FailsOnce(task, self.marks) for task in tasks], done)
+    def run(self, tasks: Sequence[Task[Any]], done: Any, rows: Sequence[int] = ()) -> None:
+        self.crew.run([FailsOnce(task, self.marks) for task in tasks], done, rows)
 
 
 def test_tasks_that_fail_after_they_have_written_double_nothing(tmp_path: Path, application: Application) -> None:

@@ -50,7 +50,8 @@ class Pipeline(Protocol):
 
     `done` are the units that an earlier attempt at the same op and sequence has finished; `report` is told of each
     unit when it is done, keeps it, and may raise to stop the work. So the work of a unit that was reported is never
-    done again, whoever goes on with it. `look` is called now and then while units are under way, and may raise too.
+    done again, whoever goes on with it. `look` is called several times a second while units are under way, with how
+    many of their rows are done, and may raise too.
     """
 
     def backfill(
@@ -59,7 +60,7 @@ class Pipeline(Protocol):
         at: Seq,
         done: Sequence[UnitDone],
         report: Callable[[UnitDone], None],
-        look: Callable[[], None],
+        look: Callable[[int], None],
     ) -> tuple[Built, ...]:
         """A generation for each of the op's indexes. Data that stands against it, a value that cannot be converted, is
         an error with its SQLSTATE (class 22 or 23)."""
@@ -76,13 +77,13 @@ class Pipeline(Protocol):
         at: Seq,
         done: Sequence[UnitDone],
         report: Callable[[UnitDone], None],
-        look: Callable[[], None],
+        look: Callable[[int], None],
         planned: Callable[[int], None],
     ) -> Rewritten | None:
         """A generation with the same rows as of `at`; None if the one that there is is as good, or the index is gone.
         `planned` is told of how many rows are written anew before any is."""
 
-    def collect(self, look: Callable[[], None]) -> int:
+    def collect(self, look: Callable[[int], None]) -> int:
         """Deletes the files that nothing can reach any more, and gives their number."""
 
     def rows(self, table_id: TableId, at: Seq) -> int:

@@ -34,7 +34,7 @@ from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
 # How often long work looks at what was asked of the job, and a validation writes down how far it has come.
-LOOK_US = 1_000_000
+LOOK_US = 800_000
 # How often a job that waits for space looks for it.
 SPACE_S = 1.0
 # What it is said to wait for then begins so.
@@ -322,9 +322,9 @@ class Runner:
                 nonlocal current
                 current = self._keep(current, number, unit)
 
-            def look() -> None:
-                if self._glance(current):
-                    self._told(current)
+            def look(rows: int) -> None:
+                nonlocal current
+                current = self._look(current, rows)
 
             done = [unit for of, unit in current.units if of == number]
             built += self._pipeline.backfill(op, at, done, keep, look)
@@ -338,8 +338,20 @@ class Runner:
         reach("job.attached")
         return written(after, seq)
 
+    def _look(self, job: Job, rows: int) -> Job:
+        """Writes down now and then how far units are that are under way. What was once said is not taken back."""
+        if not self._glance(job):
+            return job
+        done = sum(unit.rows for _, unit in job.units) + rows
+        if done > job.rows_done:
+            job = self._record(replace(job, rows_done=done))
+        self._told(job)
+        return job
+
     def _keep(self, job: Job, number: int, unit: UnitDone) -> Job:
-        kept = replace(job, units=(*job.units, (number, unit)), rows_done=job.rows_done + unit.rows, waiting="")
+        units = (*job.units, (number, unit))
+        rows_done = max(job.rows_done, sum(unit.rows for _, unit in units))
+        kept = replace(job, units=units, rows_done=rows_done, waiting="")
         job = self._record(kept, "has space again" if job.waiting.startswith(_SPACE) else "")
         self._told(job)
         reach("job.unit")
@@ -392,9 +404,9 @@ class Runner:
             nonlocal current
             current = self._keep(current, 0, unit)
 
-        def look() -> None:
-            if self._glance(current):
-                self._told(current)
+        def look(rows: int) -> None:
+            nonlocal current
+            current = self._look(current, rows)
 
         def planned(rows: int) -> None:
             nonlocal current
@@ -425,9 +437,9 @@ class Runner:
     def _collect(self, job: Job, upkeep: Upkeep) -> Job:
         began_us = self._clock.wall_us()
 
-        def look() -> None:
-            if self._glance(job):
-                self._told(job)
+        def look(rows: int) -> None:
+            nonlocal job
+            job = self._look(job, rows)
 
         files = self._pipeline.collect(look)
         after = self._stage_done(job, Phase.POST_COMMIT, "collection", began_us, 0)

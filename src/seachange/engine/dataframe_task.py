@@ -87,6 +87,10 @@ class WriteUnit:
         return segments_for(self.rows, self.read_bytes) * len(self.shapes)
 
     @property
+    def steps(self) -> int:
+        return 1 + len(self.shapes)
+
+    @property
     def write_bytes(self) -> int:
         return self.read_bytes * len(self.shapes)
 

@@ -30,7 +30,7 @@ from seachange.engine.writeplan import WritePlan
 from seachange.model.descriptor import Column, Table
 from seachange.model.ids import ColumnId, SegmentId
 from seachange.model.timezone import session_zone
-from seachange.pipeline.crew import Crew, LocalCrew, Sizes, run_all
+from seachange.pipeline.crew import Crew, LocalCrew, Sizes, nobody_looks, run_all
 from seachange.pipeline.halves import SparkHalf, load_spark
 from seachange.pipeline.manners import Manners
 from seachange.pipeline.workshop import Workshop
@@ -194,7 +194,7 @@ class _FrameInsert:
             site = self._half.executor.Site(str(data / "segments"), spill, limits, translate_error)
             tell: Callable[[str], None] = self._txn.parts.catalog.tell
             yield self._half.crew.SparkCrew(
-                application, site, workshop, workshop.interrupts.check, tell, settings.cores, settings.sizes
+                application, site, workshop, nobody_looks, tell, settings.cores, settings.sizes
             )
 
 

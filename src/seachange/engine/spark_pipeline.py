@@ -21,7 +21,7 @@ from seachange.model.ids import Seq, TableId
 from seachange.model.ops import BackfillIndexes, Validate
 from seachange.model.upkeep import RewriteIndex, Rewritten
 from seachange.model.work import Built, UnitDone, Violation
-from seachange.pipeline.crew import Crew, Sizes
+from seachange.pipeline.crew import Crew, Look, Sizes
 from seachange.pipeline.halves import SparkHalf, load_spark
 from seachange.pipeline.local import Hire, LocalPipeline
 from seachange.pipeline.manners import Manners
@@ -131,7 +131,7 @@ class JobPipeline:
         at: Seq,
         done: Sequence[UnitDone],
         report: Callable[[UnitDone], None],
-        look: Callable[[], None],
+        look: Look,
     ) -> tuple[Built, ...]:
         self.local.manners.check_space()
         with self._whoever(self._is_for_spark(op, at)) as hire:
@@ -147,7 +147,7 @@ class JobPipeline:
         at: Seq,
         done: Sequence[UnitDone],
         report: Callable[[UnitDone], None],
-        look: Callable[[], None],
+        look: Look,
         planned: Callable[[int], None],
     ) -> Rewritten | None:
         self.local.manners.check_space()
@@ -159,7 +159,7 @@ class JobPipeline:
             with self._whoever(self._is_worth(fold.source.rows, 1)) as hire:
                 return replace(self.local, hire=hire).rewrite(fold, at, done, report, look)
 
-    def collect(self, look: Callable[[], None]) -> int:
+    def collect(self, look: Look) -> int:
         with ExitStack() as stack:
 
             def hires(files: int) -> Hire | None:
@@ -202,10 +202,10 @@ class JobPipeline:
             return
         with ExitStack() as stack:
 
-            def hire(workshop: Workshop, look: Callable[[], None]) -> Crew:
+            def hire(workshop: Workshop, look: Look) -> Crew:
                 def wait() -> None:
                     workshop.interrupts.check()
-                    look()
+                    look(0)
 
                 application = stack.enter_context(half.host.HOST.using(self.settings.spark, wait))
                 crew: Crew = half.crew.SparkCrew(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 
 from seachange import errors
 from seachange.model.segments import GenerationMember, Segment
@@ -40,7 +41,9 @@ def backfill(
     """`warehouse` tells which files of finished units are whole."""
     sizes = crew.sizes(source.rows)
     reads = _reads(source, tuple(targets), sizes, settle)
-    return Work(crew, warehouse, {unit.unit: unit for unit in done}, report, sizes).build(reads, targets)
+    # Entries of several units are read once more, to be merged.
+    merges = len(reads) > 1 and any(not target.is_primary for target in targets)
+    return Work(crew, warehouse, {unit.unit: unit for unit in done}, report, sizes, merges).build(reads, targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +83,21 @@ def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Units that are read, and merged where they overlap, by a crew."""
+    """Units that are read, and merged where they overlap, by a crew. If it `merges` all that it reads, a row counts
+    half when it is read, and half when it is merged."""
 
     crew: Crew
     warehouse: Warehouse
     kept: dict[str, UnitDone]
     report: Report
     sizes: Sizes
+    merges: bool = False
 
     def build(self, reads: Sequence[UnitRead], targets: Sequence[Target]) -> tuple[Built, ...]:
         runs = self._read(reads)
         of_target = [[run for run in runs if run.index_id == target.index.id] for target in targets]
         pairs = list(zip(targets, of_target, strict=True))
-        made = self._merge(pairs)
+        made = self._merge(pairs, sum(read.rows - self._counted(read) for read in reads))
         for (target, rows), found in zip(pairs, made, strict=True):
             _compare(target, total(rows), total(found))
         return tuple(_built(target, found) for target, found in zip(targets, made, strict=True))
@@ -108,15 +113,20 @@ class Work:
             else:
                 left.append(read)
 
+        counted = [self._counted(read) for read in left]
+
         def finished(number: int, made: Sequence[Run]) -> None:
             runs.extend(made)
-            self.report(_done(left[number].name, made, left[number].rows))
+            self.report(_done(left[number].name, made, counted[number]))
 
-        self.crew.run([read.make() for read in left], finished)
+        self.crew.run([read.make() for read in left], finished, counted)
         return runs
 
-    def _merge(self, pairs: Sequence[tuple[Target, Sequence[Run]]]) -> list[list[Run]]:
-        """The base segments of each target, with what is in them, read back."""
+    def _counted(self, read: UnitRead) -> int:
+        return (read.rows + 1) // 2 if self.merges else read.rows
+
+    def _merge(self, pairs: Sequence[tuple[Target, Sequence[Run]]], rows: int) -> list[list[Run]]:
+        """The base segments of each target, with what is in them, read back. All of it counts for so many rows."""
         made: list[list[Run]] = []
         places: list[int] = []
         tasks: list[MergeRange] = []
@@ -126,18 +136,22 @@ class Work:
             stay.append((target, kept))
             made.append([])
             for part in self._ranges(target, groups):
-                found = kept_runs(self.kept.get(part.name(target)), self.warehouse)
+                name = part.name(target)
+                found = kept_runs(self.kept.get(name), self.warehouse)
                 if found is not None:
                     made[place] += found
+                    rows -= self.kept[name].rows
                 else:
                     places.append(place)
                     tasks.append(MergeRange(target, part))
 
+        counted = share_out(rows, [task.part.rows for task in tasks])
+
         def finished(number: int, run: Run) -> None:
             made[places[number]].append(run)
-            self.report(_done(tasks[number].part.name(tasks[number].target), (run,), 0))
+            self.report(_done(tasks[number].part.name(tasks[number].target), (run,), counted[number]))
 
-        self.crew.run(tasks, finished)
+        self.crew.run(tasks, finished, counted)
         for place, run in self._read_back(stay):
             made[place].append(run)
         return made
@@ -162,6 +176,16 @@ class Work:
                 tasks.append(TallySegments(target, tuple(part)))
         for place, task, found in zip(places, tasks, run_all(self.crew, tasks), strict=True):
             yield place, Run(task.target.index.id, found, task.written)
+
+
+def share_out(rows: int, weights: Sequence[int]) -> list[int]:
+    """
+    >>> share_out(10, [1, 1, 2]), share_out(10, []), share_out(0, [5])
+    ([2, 3, 5], [], [0])
+    """
+    whole = max(sum(weights), 1)
+    ends = [rows * upto // whole for upto in accumulate(weights)]
+    return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
 
 def _parts(segments: Sequence[Segment], rows_max: int) -> Iterator[list[Segment]]:

@@ -7,17 +7,26 @@ files with the same rows. So whoever does it may fail, be killed, or be asked ag
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from seachange.pipeline.merge import RANGE_ROWS_MAX
+from seachange.pipeline.meter import Meter
 from seachange.pipeline.source import UNIT_ROWS_MAX
 from seachange.pipeline.workshop import Workshop
 from seachange.runtime.process import give_way
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
+# Is told how many rows of the tasks that are under way are done.
+Look = Callable[[int], None]
+# How often whoever waits for tasks looks at them.
+TICK_SECONDS = 0.2
+
+
+def nobody_looks(rows: int) -> None:
+    pass
 
 
 class Task(Protocol[T_co]):
@@ -35,6 +44,10 @@ class Task(Protocol[T_co]):
 
     @property
     def write_bytes(self) -> int: ...
+
+    @property
+    def steps(self) -> int:
+        """About how many queries it is."""
 
     def run(self, workshop: Workshop) -> T_co: ...
 
@@ -55,9 +68,10 @@ class Crew(Protocol):
     def sizes(self, rows: int) -> Sizes:
         """How work on so many rows is cut. The same rows are cut alike in every attempt, or nothing could be kept."""
 
-    def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None]) -> None:
+    def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None], rows: Sequence[int] = ()) -> None:
         """Does all of them, in any order; `done` is told of each as it is finished, by its place, in the caller's
-        thread. What a task or `done` raises ends the others."""
+        thread. What a task or `done` raises ends the others. `rows` is what each counts for: whoever looks at the crew
+        is told several times a second how many of those that are under way are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +82,31 @@ class LocalCrew:
     workshop: Workshop
     fixed: Sizes = Sizes()
     hands: int = 1
+    # Is called several times a second while a task runs, and may raise.
+    look: Look = nobody_looks
 
     def sizes(self, rows: int) -> Sizes:
         return self.fixed
 
-    def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None]) -> None:
+    def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None], rows: Sequence[int] = ()) -> None:
         with ThreadPoolExecutor(1, "seachange-task", give_way) as hand:
             for number, task in enumerate(tasks):
                 self.workshop.interrupts.check()
                 self.workshop.manners.admit(task.read_bytes, task.write_bytes)
-                done(number, hand.submit(task.run, self.workshop).result())
+                meter = Meter(task.steps)
+                future = hand.submit(task.run, replace(self.workshop, meter=meter))
+                self._watch(future, meter, rows[number] if rows else 0)
+                done(number, future.result())
+
+    def _watch(self, future: Future[T], meter: Meter, rows: int) -> None:
+        try:
+            while not wait((future,), TICK_SECONDS).done:
+                self.look(int(rows * meter.read()))
+        except BaseException:
+            # Nobody waits for it any more; between two queries it is asked again.
+            while not wait((future,), TICK_SECONDS).done:
+                meter.interrupt()
+            raise
 
 
 def run_all(crew: Crew, tasks: Sequence[Task[T]]) -> list[T]:

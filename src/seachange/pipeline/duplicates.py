@@ -49,7 +49,7 @@ def find_duplicates(source: Source, crew: Crew, report: Callable[[int], None]) -
         found[number] = hit
         report(tasks[number].source.rows)
 
-    crew.run(tasks, finished)
+    crew.run(tasks, finished, [task.source.rows for task in tasks])
     hits = [hit for _, hit in sorted(found.items()) if hit is not None]
     return (sum(rows for rows, _ in hits), hits[0][1]) if hits else None
 

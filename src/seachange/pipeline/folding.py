@@ -129,6 +129,10 @@ class RewriteRuns:
     def write_bytes(self) -> int:
         return self.read_bytes
 
+    @property
+    def steps(self) -> int:
+        return 3
+
     def run(self, workshop: Workshop) -> list[Run]:
         target = self.target
         scan = plan_rewrite(target.table, target.index, self.unit.parts, workshop.warehouse, "fold")

@@ -21,7 +21,7 @@ from seachange.model.upkeep import RewriteIndex, Rewritten
 from seachange.model.work import Built, UnitDone, Violation
 from seachange.pipeline.backfill import Report, backfill
 from seachange.pipeline.converted import check_converted
-from seachange.pipeline.crew import Crew, LocalCrew, Sizes
+from seachange.pipeline.crew import Crew, LocalCrew, Look, Sizes, nobody_looks
 from seachange.pipeline.folding import Fold, choose_fold, rewrite
 from seachange.pipeline.gc import collect_garbage
 from seachange.pipeline.manners import Manners
@@ -35,13 +35,9 @@ from seachange.runtime.faults import reach
 from seachange.storage.spill import SortLimits
 from seachange.storage.warehouse import Warehouse
 
-Hire = Callable[[Workshop, Callable[[], None]], Crew]
+Hire = Callable[[Workshop, Look], Crew]
 # Keeps a sequence readable: nothing that a snapshot at it can reach is collected.
 Hold = Callable[[Seq], AbstractContextManager[None]]
-
-
-def _pass() -> None:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,7 @@ class LocalPipeline:
     _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
 
     def backfill(
-        self, op: BackfillIndexes, at: Seq, done: Sequence[UnitDone], report: Report, look: Callable[[], None] = _pass
+        self, op: BackfillIndexes, at: Seq, done: Sequence[UnitDone], report: Report, look: Look = nobody_looks
     ) -> tuple[Built, ...]:
         with self.hold(at), self._workshop() as (workshop, reserved):
 
@@ -82,8 +78,9 @@ class LocalPipeline:
 
     def validate(self, op: Validate, at: Seq, report: Progress) -> Violation | None:
         with self.hold(at), self._workshop() as (workshop, _):
-            crew = self._crew(workshop, lambda: report(0))
-            return validate(op, self._sources(at), crew, self.warehouse, report)
+            count = _Counted(report)
+            crew = self._crew(workshop, count.look)
+            return validate(op, self._sources(at), crew, self.warehouse, count.finish)
 
     def choose_fold(self, op: RewriteIndex, at: Seq) -> Fold | None:
         """What is to be done; None if that is nothing. Whoever asks holds the sequence until it is done."""
@@ -97,7 +94,7 @@ class LocalPipeline:
         return choose_fold(sources.load(table, index), newest, op.full)
 
     def rewrite(
-        self, fold: Fold, at: Seq, done: Sequence[UnitDone], report: Report, look: Callable[[], None] = _pass
+        self, fold: Fold, at: Seq, done: Sequence[UnitDone], report: Report, look: Look = nobody_looks
     ) -> Rewritten:
         with self.hold(at), self._workshop() as (workshop, reserved):
 
@@ -111,7 +108,7 @@ class LocalPipeline:
                 self.manners.begin(f"{at}-{index.id}", what, fold.source.size_bytes)
             return rewrite(fold, self._crew(workshop, look), self.warehouse, done, told)
 
-    def collect(self, retention_us: int, look: Callable[[], None], hires: Callable[[int], Hire | None]) -> int:
+    def collect(self, retention_us: int, look: Look, hires: Callable[[int], Hire | None]) -> int:
         """Deletes the files that nothing can reach any more, by whom `hires` says for so many files."""
         with self._workshop() as (workshop, _):
 
@@ -141,8 +138,8 @@ class LocalPipeline:
         deltas = sum(segment.rows for delta in contents.deltas for segment in delta.segments)
         return inline + deltas + sum(m.segment.rows - len(m.deleted) // 4 for m in members)
 
-    def _crew(self, workshop: Workshop, look: Callable[[], None]) -> Crew:
-        return LocalCrew(workshop, self.sizes) if self.hire is None else self.hire(workshop, look)
+    def _crew(self, workshop: Workshop, look: Look) -> Crew:
+        return LocalCrew(workshop, self.sizes, look=look) if self.hire is None else self.hire(workshop, look)
 
     def _check_fit(self, source: Source, targets: Sequence[Target], at: Seq) -> None:
         names = ", ".join(target.index.name for target in targets)
@@ -202,6 +199,24 @@ class LocalPipeline:
             if reserved:
                 self.catalog.abandon_segments(self.epoch, sorted(reserved))
             raise
+
+
+@dataclass(slots=True)
+class _Counted:
+    """Rows that are read, each told once: when its task is under way, or with it."""
+
+    report: Progress
+    finished: int = 0
+    told: int = 0
+
+    def finish(self, rows: int) -> None:
+        self.finished += rows
+        self.look(0)
+
+    def look(self, rows: int) -> None:
+        more = max(self.finished + rows - self.told, 0)
+        self.told += more
+        self.report(more)
 
 
 def _target(table: Table, through: Table, index_id: IndexId) -> Target:

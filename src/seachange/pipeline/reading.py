@@ -18,6 +18,10 @@ class WritesNothing:
     def write_bytes(self) -> int:
         return 0
 
+    @property
+    def steps(self) -> int:
+        return 1
+
 
 @dataclass(frozen=True, slots=True)
 class ReadsSource(WritesNothing):

@@ -66,6 +66,11 @@ class BuildRuns:
     def write_bytes(self) -> int:
         return sum(entry_bytes(self.source, target) for target in self.targets)
 
+    @property
+    def steps(self) -> int:
+        # They are read once, and counted and sorted for each index.
+        return 1 + 2 * len(self.targets)
+
     def run(self, workshop: Workshop) -> list[Run]:
         return build_runs(self.source, self.unit, self.targets, workshop, self.is_only)
 
@@ -110,6 +115,11 @@ class MergeRange:
     @property
     def write_bytes(self) -> int:
         return self.read_bytes
+
+    @property
+    def steps(self) -> int:
+        # It is sorted, and read back.
+        return 2
 
     def run(self, workshop: Workshop) -> Run:
         # Whoever wrote the runs has read them back, and what comes of them is compared with the rows in the end.

@@ -215,7 +215,7 @@ def _together(crew: Crew, tasks: Sequence[FindBroken] | Sequence[FindOrphans], r
         found[number] = broken
         report(tasks[number].source.rows)
 
-    crew.run(tasks, finished)
+    crew.run(tasks, finished, [task.source.rows for task in tasks])
     rows = sum(broken.rows for broken in found.values())
     keys = [key for number in sorted(found) for key in found[number].keys]
     return Broken(rows, tuple(keys[:SHOWN_MAX])) if rows else None

@@ -15,6 +15,7 @@ import duckdb
 
 from seachange.model.ids import SegmentId
 from seachange.pipeline.manners import Manners
+from seachange.pipeline.meter import Meter
 from seachange.pipeline.rebuild import Translate
 from seachange.storage.segment_writer import Reserve
 from seachange.storage.sorter import Sorter
@@ -49,12 +50,14 @@ class Workshop:
     leave: Callable[[Sequence[SegmentId]], None] = _keep
     # Asked by whoever hands out the tasks.
     manners: Manners = field(default_factory=Manners)
+    # Of the task that is done with it.
+    meter: Meter = field(default_factory=Meter)
 
     @contextmanager
     def sorter(self) -> Iterator[Sorter]:
         """Every query of it can be interrupted."""
         made = Sorter(self.warehouse.files, self.spill, self.take, self.limits)
-        with made as sorter, self.interrupts.reaching(sorter):
+        with made as sorter, self.meter.watching(sorter), self.interrupts.reaching(sorter):
             try:
                 yield sorter
             except duckdb.Error as problem:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 
+import duckdb
 import pyarrow as pa
 
 from seachange.model.descriptor import Column
@@ -36,6 +37,7 @@ class Sorter:
         self._limits = limits
         self._reserve = reserve
         self._stack = ExitStack()
+        self._steps = 0
 
     def __enter__(self) -> Sorter:
         self._duck = self._stack.enter_context(sorting_connection(self._spill, self._limits))
@@ -48,10 +50,24 @@ class Sorter:
         """Ends the query that runs; may be called from another thread."""
         self._duck.interrupt()
 
+    def steps_done(self) -> float:
+        """How many queries have ended, and how much of the one that runs; may be called from another thread."""
+        try:
+            percent = self._duck.query_progress()
+        except duckdb.Error:
+            percent = 0.0
+        return self._steps + min(max(percent, 0.0), 99.0) / 100
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        yield
+        self._steps += 1
+
     def sort_stream(
         self, rows: pa.RecordBatchReader, shape: SegmentShape, unique: Distinct | None = None
     ) -> list[Segment]:
-        return sort_into_segments(self._duck, rows, shape, self._files, self._reserve, unique)
+        with self._step():
+            return sort_into_segments(self._duck, rows, shape, self._files, self._reserve, unique)
 
     def sort_scan(self, scan: Scan, shape: SegmentShape) -> list[Segment]:
         """Sorts and writes rows that are known to be distinct, such as those of a snapshot."""
@@ -69,7 +85,8 @@ class Sorter:
         self, sql: str, parameters: Mapping[str, object], shape: SegmentShape, unique: Distinct | None = None
     ) -> list[Segment]:
         know_functions(self._duck, sql)
-        return sort_query_into_segments(self._duck, sql, parameters, shape, self._files, self._reserve, unique)
+        with self._step():
+            return sort_query_into_segments(self._duck, sql, parameters, shape, self._files, self._reserve, unique)
 
     def hold(self, name: str, rows: pa.RecordBatchReader) -> int:
         """Keeps a stream as a table for several queries, spilled where it must; gives the number of rows."""
@@ -85,7 +102,7 @@ class Sorter:
         if scan is not None:
             self._register(scan)
         know_functions(self._duck, sql)
-        with sorting():
+        with sorting(), self._step():
             self._duck.execute(
                 f"CREATE TEMP TABLE {name} AS {sql}", dict(scan.parameters) if scan is not None else None
             )
@@ -98,7 +115,7 @@ class Sorter:
         if scan is not None:
             self._register(scan)
         know_functions(self._duck, sql)
-        with sorting():
+        with sorting(), self._step():
             return self._duck.execute(sql, dict(scan.parameters) if scan is not None else None).fetchall()
 
     def fetch(self, sql: str, scan: Scan | None = None) -> list[Key]:
@@ -106,7 +123,7 @@ class Sorter:
         if scan is not None:
             self._register(scan)
         know_functions(self._duck, sql)
-        with sorting():
+        with sorting(), self._step():
             found = self._duck.sql(sql, params=dict(scan.parameters) if scan is not None else None).to_arrow_table()
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 

@@ -18,7 +18,6 @@ import duckdb
 
 from seachange import errors
 from seachange.runtime.filesystem import named_errors
-from seachange.storage.duck import NO_PROGRESS_BAR
 
 SORT_BYTES_MAX = 512 << 20
 _LOCK_NAME = "lock"
@@ -51,7 +50,9 @@ def sorting_connection(
         )
         # Expressions of descriptors are evaluated here too, and mean the same on every machine.
         connection.execute("SET TimeZone = 'UTC'")
-        connection.execute(NO_PROGRESS_BAR)
+        # Nobody sees it; who asks how far a query is (`Sorter.steps_done`) is told.
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
         connection.execute("SET integer_division = true")
         try:
             yield connection
@@ -77,6 +78,12 @@ def sorting() -> Iterator[None]:
 
 @contextmanager
 def _spill_folder(parent: Path) -> Iterator[Path]:
+    with passing_folder(parent) as folder:
+        yield folder / "blocks"
+
+
+@contextmanager
+def passing_folder(parent: Path) -> Iterator[Path]:
     """A folder for one sort, locked while it lives; folders that a dead process left behind go on the way."""
     with named_errors("spill to", str(parent)):
         parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +93,7 @@ def _spill_folder(parent: Path) -> Iterator[Path]:
             lock = _open_lock(folder / _LOCK_NAME)
             fcntl.flock(lock, fcntl.LOCK_EX)
     try:
-        yield folder / "blocks"
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)

@@ -14,24 +14,25 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pyspark import cloudpickle
 
 from seachange import errors
 from seachange.model.ids import SegmentId
-from seachange.pipeline.crew import Sizes, Task
+from seachange.pipeline.crew import TICK_SECONDS, Look, Sizes, Task
 from seachange.pipeline.merge import RANGE_ROWS_MAX
 from seachange.pipeline.source import UNIT_ROWS_MAX
+from seachange.pipeline.spark.beacon import read_signs, sign_of
 from seachange.pipeline.spark.executor import VERSIONS, Again, Assignment, Failed, Finished, Outcome, Site, Trace
 from seachange.pipeline.spark.host import AnyApplication
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
+from seachange.storage.spill import passing_folder
 
 T = TypeVar("T")
 
-# How often whoever waits for tasks looks whether they are to end.
-TICK_SECONDS = 0.2
 # Work is cut into about so many tasks, so that they can be shared out evenly, but not into tasks of less than a second.
 _TASKS = 16
 _TASK_ROWS_MIN = 500_000
@@ -54,7 +55,7 @@ class SparkCrew:
     application: AnyApplication
     site: Site
     workshop: Workshop
-    look: Callable[[], None]
+    look: Look
     tell: Callable[[str], None]
     cores: int = 0
     fixed: Sizes | None = None
@@ -71,7 +72,7 @@ class SparkCrew:
         wanted = -(-max(rows // _TASKS, _TASK_ROWS_MIN) // SEGMENT_ROWS_MAX) * SEGMENT_ROWS_MAX
         return Sizes(min(wanted, UNIT_ROWS_MAX), min(wanted, RANGE_ROWS_MAX))
 
-    def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None]) -> None:
+    def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None], rows: Sequence[int] = ()) -> None:
         if not tasks:
             return
         self.tell(f"has {_tasks(len(tasks))} for Spark application {self.application}: {tasks[0].title}")
@@ -79,8 +80,12 @@ class SparkCrew:
         # One waits at Spark's while all slots are taken: a slot has its next task at once. Where fewer cores are to be
         # used than there are, nothing may wait there, or it would be run.
         sent_max = hands + 1 if hands == self.application.slots else hands
-        with self.application.group() as group, ThreadPoolExecutor(sent_max, "spark-task") as pool:
-            shift = _Shift(self, sent_max, pool, group, tasks, done)
+        with (
+            passing_folder(self.workshop.spill) as signs,
+            self.application.group() as group,
+            ThreadPoolExecutor(sent_max, "spark-task") as pool,
+        ):
+            shift = _Shift(self, sent_max, pool, group, tasks, done, rows, signs)
             try:
                 shift.work()
             except BaseException:
@@ -99,6 +104,9 @@ class _Shift:
     group: str
     tasks: Sequence[Task[Any]]
     done: Callable[[int, Any], None]
+    rows: Sequence[int]
+    # Where tasks tell how far they are.
+    signs: Path
     sent: dict[Future[Outcome], _Sent] = field(default_factory=dict)
     traces: list[Trace] = field(default_factory=list)
 
@@ -108,10 +116,16 @@ class _Shift:
             self._fill(left)
             ready, _ = wait(self.sent, TICK_SECONDS, FIRST_COMPLETED)
             self.crew.workshop.interrupts.check()
-            self.crew.look()
+            self.crew.look(self._rows_under_way())
             # What was done is kept before what failed ends it all.
             for future in sorted(ready, key=lambda one: one.exception() is not None):
                 self._take(future.result(), self.sent.pop(future))
+
+    def _rows_under_way(self) -> int:
+        if not self.rows:
+            return 0
+        done = read_signs(self.signs)
+        return sum(int(self.rows[sent.place] * done.get(sent.place, 0.0)) for sent in self.sent.values())
 
     def _fill(self, left: deque[int]) -> None:
         """Sends as much as there are hands and room for. Those that are under way are not ended for want of room."""
@@ -129,7 +143,7 @@ class _Shift:
         reserve = self.crew.workshop.reserve
         reserved = tuple(reserve(count * _ATTEMPTS)) if count else ()
         ids = tuple(reserved[start * count : (start + 1) * count] for start in range(_ATTEMPTS))
-        assignment = Assignment(self.tasks[place], self.crew.site, ids)
+        assignment = Assignment(self.tasks[place], self.crew.site, ids, sign_of(self.signs, place))
         payload = pickle.dumps((VERSIONS, cloudpickle.dumps(assignment)))
         call = self.crew.application.call
         future = self.pool.submit(call, payload, self.group, self.tasks[place].title)

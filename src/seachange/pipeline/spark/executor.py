@@ -26,7 +26,9 @@ from pyspark import TaskContext
 from seachange import errors
 from seachange.model.ids import SegmentId
 from seachange.pipeline.crew import Task
+from seachange.pipeline.meter import Meter
 from seachange.pipeline.rebuild import Translate
+from seachange.pipeline.spark.beacon import Beacon
 from seachange.pipeline.workshop import Workshop
 from seachange.runtime.opening import open_files
 from seachange.storage.sorter import Sorter
@@ -52,11 +54,12 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A task with the ids of its files, for each attempt that may be made at it."""
+    """A task with the ids of its files, for each attempt that may be made at it, and where it tells how far it is."""
 
     task: Task[Any]
     site: Site
     ids: tuple[tuple[SegmentId, ...], ...]
+    sign: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +154,19 @@ def run_assignment(assignment: Assignment, trace: Trace) -> Outcome:
         return taken
 
     site = assignment.site
+    meter = Meter(assignment.task.steps)
     workshop = Workshop(
-        open_warehouse(site.segments), spill_folder(site.spill), take, _Uninterrupted(), site.translate, site.limits
+        open_warehouse(site.segments),
+        spill_folder(site.spill),
+        take,
+        _Uninterrupted(),
+        site.translate,
+        site.limits,
+        meter=meter,
     )
     try:
-        return Finished(assignment.task.run(workshop), tuple(used), trace)
+        with Beacon(meter, assignment.sign, trace.task_id):
+            return Finished(assignment.task.run(workshop), tuple(used), trace)
     except _NoneLeft:
         return Again(trace, too_few=True)
     except errors.Error as problem:

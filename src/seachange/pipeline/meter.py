@@ -1,0 +1,56 @@
+"""How much of a task is done, told while it is under way.
+
+**Invariant:** what is told never goes back, and is below the whole until the task has ended.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+# A task has always a little left to do.
+_ALMOST = 0.99
+
+
+class Measured(Protocol):
+    def steps_done(self) -> float:
+        """How many of its queries have ended, and how much of the one that runs."""
+
+    def interrupt(self) -> None: ...
+
+
+class Meter:
+    """Of a task of about so many queries. Read from other threads than that of the task."""
+
+    def __init__(self, steps: int = 1) -> None:
+        self._steps = max(steps, 1)
+        # Held while somebody looks at what runs, so that it does not end meanwhile.
+        self._lock = threading.Lock()
+        self._running: Measured | None = None
+        self._before = 0.0
+        self._told = 0.0
+
+    @contextmanager
+    def watching(self, running: Measured) -> Iterator[None]:
+        with self._lock:
+            self._running = running
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._before += running.steps_done()
+                self._running = None
+
+    def read(self) -> float:
+        with self._lock:
+            done = self._before + (self._running.steps_done() if self._running is not None else 0.0)
+            self._told = max(self._told, min(done / self._steps, _ALMOST))
+            return self._told
+
+    def interrupt(self) -> None:
+        """Ends the query that runs."""
+        with self._lock:
+            if self._running is not None:
+                self._running.interrupt()

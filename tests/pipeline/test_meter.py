@@ -1,0 +1,140 @@
+"""How much of a task is done is known while it is under way, and reaches the record of its job."""
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seachange.engine.interrupts import Interrupts
+from seachange.engine.opening import open_node
+from seachange.model.jobs import JobStatus
+from seachange.pipeline.crew import LocalCrew
+from seachange.pipeline.meter import Meter
+from seachange.pipeline.spark.beacon import Beacon, read_signs, sign_of
+from seachange.pipeline.workshop import Workshop
+from seachange.runtime.faults import FAULTS
+from seachange.sql.duck_errors import translate_error
+from tests.changer.changing import ROWS, UNIQUE, ask, begin, judge, prepare, run
+from tests.storage.samples import Store
+from tests.support.nodes import Place
+from tests.support.workers import wait_until
+
+
+@dataclass
+class Running:
+    done: float = 0.0
+    was_interrupted: threading.Event = field(default_factory=threading.Event)
+
+    def steps_done(self) -> float:
+        return self.done
+
+    def interrupt(self) -> None:
+        self.was_interrupted.set()
+
+
+@given(st.integers(1, 5), st.lists(st.lists(st.floats(0, 3), max_size=5), max_size=4))
+def test_what_is_told_never_goes_back(steps: int, queries: list[list[float]]) -> None:
+    meter = Meter(steps)
+    told = [meter.read()]
+    for moments in queries:
+        running = Running()
+        with meter.watching(running):
+            for running.done in moments:
+                told.append(meter.read())
+        told.append(meter.read())
+    assert told == sorted(told)
+    assert told[-1] < 1
+
+
+@dataclass
+class Gated:
+    """A task that stands at half until it is seen there."""
+
+    seen: threading.Event
+    running: Running = field(default_factory=Running)
+    title: str = "waits"
+    segments: int = 0
+    read_bytes: int = 0
+    write_bytes: int = 0
+    steps: int = 2
+
+    def run(self, workshop: Workshop) -> bool:
+        with workshop.meter.watching(self.running):
+            self.running.done = 1.0
+            return self.seen.wait(30)
+
+
+def local_crew(folder: Path) -> LocalCrew:
+    store = Store(folder / "segments")
+    return LocalCrew(Workshop(store.warehouse, folder, store.reserve, Interrupts(), translate_error))
+
+
+def test_who_waits_for_a_task_sees_how_far_it_is(tmp_path: Path) -> None:
+    seen = threading.Event()
+
+    def look(rows: int) -> None:
+        if rows == 50:
+            seen.set()
+
+    crew = local_crew(tmp_path)
+    results: list[bool] = []
+    LocalCrew(crew.workshop, look=look).run([Gated(seen)], lambda _, result: results.append(result), [100])
+    assert results == [True]
+
+
+def test_who_is_not_waited_for_any_more_is_interrupted(tmp_path: Path) -> None:
+    def look(rows: int) -> None:
+        raise KeyboardInterrupt
+
+    running = Running()
+    task = Gated(running.was_interrupted, running)
+    with pytest.raises(KeyboardInterrupt):
+        LocalCrew(local_crew(tmp_path).workshop, look=look).run([task], lambda _, result: None, [100])
+    assert running.was_interrupted.is_set()
+
+
+def test_a_sign_is_as_long_as_what_is_done(tmp_path: Path) -> None:
+    meter, running = Meter(4), Running()
+    beacon = Beacon(meter, sign_of(tmp_path, 7), 33)
+    with meter.watching(running):
+        beacon.tell()
+        assert read_signs(tmp_path) == {}
+        for running.done in (1.0, 1.0, 3.0):
+            beacon.tell()
+    assert read_signs(tmp_path) == {7: 0.75}
+    # Of several attempts the farthest counts; a folder that is gone disturbs nobody.
+    Beacon(meter, sign_of(tmp_path, 7), 34).tell()
+    assert read_signs(tmp_path) == {7: 0.75}
+    Beacon(meter, sign_of(tmp_path / "gone", 1), 1).tell()
+    assert read_signs(tmp_path / "gone") == {}
+
+
+def test_a_unit_under_way_is_seen_in_the_record_of_its_job(tmp_path: Path) -> None:
+    """The kernel waits, with its rows sorted and nothing written, until a client sees that some are done."""
+    place = Place(tmp_path / "data")
+    prepare(place)
+    node = open_node(place.data, place.catalog)
+    node.jobs.paused = node.keeper.paused = True
+    told: list[int] = []
+
+    def some_are_done() -> bool:
+        ((rows_done, rows_total, progress),) = ask(node, "select rows_done, rows_total, progress from seachange.jobs")
+        told.append(rows_done)
+        return bool(0 < rows_done < rows_total and 0 < progress < 1)
+
+    try:
+        job_id = begin(node, UNIQUE)
+        FAULTS.arm("bulk.sorted", lambda: wait_until(some_are_done, "rows of the unit to be told"))
+        job = run(node, job_id)
+        assert FAULTS.counts()["bulk.sorted"] >= 1
+        judge(node, job_id, JobStatus.SUCCEEDED)
+        assert told == sorted(told)
+        assert max(told) < ROWS
+        # Backfill and validation: each row was counted once by each.
+        assert job.rows_read == job.rows_total == 2 * ROWS
+    finally:
+        FAULTS.disarm()
+        node.close()
