@@ -10,7 +10,7 @@ from seachange.engine.transaction import Transaction
 from seachange.model.access import DEFAULT_ROLE
 from seachange.model.actor import ROOT, Actor, actor_of, find_roles, role_exists
 from seachange.model.objects import Role
-from seachange.sql.settings import SessionSettings
+from seachange.sql.settings import SessionSettings, check_privilege, is_of_node
 from seachange.sql.stored_settings import find_database, settings_of
 
 
@@ -43,10 +43,25 @@ class Admission:
             detail = f'permission denied to set {"session authorization" if of_session else "role"} "{name}"'
             raise errors.InsufficientPrivilege(detail=detail)
 
+    def check_setting(self, name: str, value: str | None, transaction: Transaction | None) -> None:
+        """Whether a client may set it; None: back to what it was."""
+        if value is None:
+            return
+        if is_of_node(name):
+            raise errors.SettingOfNode(name=name)
+        if name in ("role", "session_authorization"):
+            self.check_role(value, name == "session_authorization", transaction)
+            return
+        roles = self._roles() if transaction is None else find_roles(transaction.objects())
+        check_privilege(name, self._named(roles).superuser)
+
     def actor(self, transaction: Transaction) -> Actor:
+        return self._named(find_roles(transaction.objects()))
+
+    def _named(self, roles: dict[str, Role]) -> Actor:
         role = self._settings.get("role")
         name = self._session_user() if role == "none" else role
-        return ROOT if name == DEFAULT_ROLE else actor_of(name, find_roles(transaction.objects()))
+        return ROOT if name == DEFAULT_ROLE else actor_of(name, roles)
 
     def _roles(self) -> dict[str, Role]:
         self._node.epoch.catch_up()

@@ -42,7 +42,6 @@ from seachange.sql.execute import Prepared
 from seachange.sql.operands import Argument, argument_count, check_argument_count
 from seachange.sql.parse import Parsed
 from seachange.sql.result import Result, table_column
-from seachange.sql.settings import is_of_node
 
 # What a failed transaction still listens to.
 _WAYS_OUT = (Commit, Rollback, RollbackToSavepoint)
@@ -164,14 +163,11 @@ def _set_constraints(session: SessionState, names: Sequence[RelationName] | None
 def _set(session: SessionState, statement: SetSetting) -> None:
     if statement.name in _SET_BEFORE_QUERIES and session.has_begun:
         raise errors.ActiveTransaction(detail=f"{statement.name} must be set before any query")
-    if statement.value is not None and is_of_node(statement.name):
-        raise errors.SettingOfNode(name=statement.name)
+    session.check_setting(statement.name, statement.value)
     local = statement.local or statement.name == "transaction_isolation"
     if local and session.status is Status.IDLE:
         session.notices.append("SET LOCAL can only be used in transaction blocks")
         return
-    if statement.name in ("role", "session_authorization") and statement.value is not None:
-        session.check_role(statement.value, of_session=statement.name == "session_authorization")
     session.settings.set(statement.name, statement.value, local)
 
 

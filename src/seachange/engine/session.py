@@ -74,7 +74,7 @@ class Session:
         # Who this session is to others' locks, and how it hears that a statement is to end.
         self.client = node.new_client(self.notices)
         self._admission = Admission(node, user, database, self.client, self.settings)
-        self._facts = SessionFacts(user, database, self.client.actor, self.settings)
+        self._facts = SessionFacts(user, database, self.client.actor, self.settings, self.check_setting)
         self._is_guarded = False
         self.is_settled = False
         self._launched: JobId | None = None
@@ -104,8 +104,8 @@ class Session:
             # Every transaction says that the database is in use, if that was not said yet.
             self.in_transaction(lambda transaction: None)
 
-    def check_role(self, name: str, of_session: bool) -> None:
-        self._admission.check_role(name, of_session, self._transaction)
+    def check_setting(self, name: str, value: str | None) -> None:
+        self._admission.check_setting(name, value, self._transaction)
 
     def interrupt(self) -> None:
         """Cancels the running statement; may be called from another thread."""

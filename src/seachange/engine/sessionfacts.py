@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from seachange import errors
 from seachange.model.access import DEFAULT_ROLE
 from seachange.model.objects import DEFAULT_DATABASE
-from seachange.sql.settings import SessionSettings, is_of_node
+from seachange.sql.settings import SessionSettings
+
+
+def _check_nothing(name: str, value: str | None) -> None:
+    """Nobody but a client is asked what it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,8 @@ class SessionFacts:
     database: str = DEFAULT_DATABASE
     number: int = 0
     values: SessionSettings = field(default_factory=SessionSettings)
+    # Whether the client may set a setting so.
+    check: Callable[[str, str | None], None] = _check_nothing
 
     def setting(self, name: str) -> str:
         if name in ("session_authorization", "role"):
@@ -24,8 +29,7 @@ class SessionFacts:
         return self.values.get(name)
 
     def set_setting(self, name: str, value: str | None, local: bool) -> str:
-        if value is not None and is_of_node(name):
-            raise errors.SettingOfNode(name=name)
+        self.check(name, value)
         self.values.set(name, value, local)
         return self.values.get(name)
 

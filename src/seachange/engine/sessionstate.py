@@ -48,8 +48,8 @@ class SessionState(Protocol):
 
     def drop_temporary(self) -> None: ...
 
-    def check_role(self, name: str, of_session: bool) -> None:
-        """Whether the session may go on as another role."""
+    def check_setting(self, name: str, value: str | None) -> None:
+        """Whether the client may set it so."""
 
     def vacuum(self, statement: Vacuum) -> None: ...
 

@@ -20,6 +20,7 @@ from seachange.engine.transaction_writes import TransactionWrites
 from seachange.model.ids import Seq
 from seachange.model.jobs import JobId, JobRequest
 from seachange.model.relation import RelationName
+from seachange.sql.system import without_private
 
 
 class Transaction(TransactionWrites):
@@ -30,7 +31,8 @@ class Transaction(TransactionWrites):
         self._foreign_keys.set_deferral(found, deferred)
 
     def system_rows(self, view: str) -> list[Row]:
-        return system_rows(view, self.parts, self.epoch, self.session.database)
+        rows = system_rows(view, self.parts, self.epoch, self.session.database)
+        return rows if self.actor.superuser else without_private(view, rows)
 
     def request_job(self, job_id: JobId, request: JobRequest) -> None:
         if not self.actor.superuser:

@@ -35,7 +35,6 @@ from seachange.sql.copy_text import copy_format
 from seachange.sql.describe import gives_rows
 from seachange.sql.execute import Prepared, prepare
 from seachange.sql.result import Result, ResultColumn
-from seachange.sql.settings import is_of_node
 
 _LOG = logging.getLogger(__name__)
 _STATUS = {Status.IDLE: b"I", Status.OPEN: b"T", Status.FAILED: b"E"}
@@ -84,8 +83,7 @@ class Connection:
     def begin(self, settings: Mapping[str, str], key: bytes) -> None:
         """`settings` are those of the start-up packet, `key` is what a request to cancel must show."""
         for name, value in settings.items():
-            if is_of_node(name):
-                raise errors.SettingOfNode(name=name)
+            self.session.check_setting(name, value)
             self.session.settings.set(name, value)
         self._tell_settings()
         self._out.send(key)

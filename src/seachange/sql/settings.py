@@ -50,6 +50,8 @@ class Setting:
     description: str
     # Belongs to the node, and is read when the database is opened.
     of_node: bool = False
+    # Concerns others, or what runs on the machine: for superusers only.
+    for_superusers: bool = False
 
 
 def _any_text(value: str) -> str:
@@ -265,12 +267,19 @@ SETTINGS: dict[str, Setting] = {
             "seachange worker and serve.",
             of_node=True,
         ),
-        Setting("seachange.retention", "1 day", _check_duration, "How long history, and what was dropped, is kept."),
+        Setting(
+            "seachange.retention",
+            "1 day",
+            _check_duration,
+            "How long history, and what was dropped, is kept.",
+            for_superusers=True,
+        ),
         Setting(
             "seachange.process_growth_limit",
             "4GB",
             _check_size,
             "By how much the process may grow during a statement; 0 for any.",
+            for_superusers=True,
         ),
         Setting(
             "seachange.local_rows",
@@ -291,6 +300,7 @@ SETTINGS: dict[str, Setting] = {
             "128MB",
             _check_size,
             "How much space the work of a job leaves free on the disk; with less it waits.",
+            for_superusers=True,
         ),
         Setting(
             "seachange.pipeline_memory",
@@ -304,26 +314,64 @@ SETTINGS: dict[str, Setting] = {
             _check_count,
             "About how many rows are read before the work on them is kept; 0 goes by the work.",
         ),
-        Setting("seachange.spark.master", "", _check_master, "Where Spark runs; empty for this machine, local[*]."),
+        Setting(
+            "seachange.spark.master",
+            "",
+            _check_master,
+            "Where Spark runs; empty for this machine, local[*].",
+            for_superusers=True,
+        ),
         Setting(
             "seachange.spark.remote",
             "",
             _check_remote,
             "A server of Spark Connect: sc://host:port.",
+            for_superusers=True,
         ),
-        Setting("seachange.spark.driver_memory", "1g", _check_memory, "The memory of Spark's driver."),
-        Setting("seachange.spark.executor_memory", "1g", _check_memory, "The memory of each of Spark's executors."),
-        Setting("seachange.spark.executor_cores", "", _check_rows, "The cores of each executor; empty for all."),
-        Setting("seachange.spark.cores_max", "", _check_rows, "The cores of all executors; empty for all."),
+        Setting(
+            "seachange.spark.driver_memory", "1g", _check_memory, "The memory of Spark's driver.", for_superusers=True
+        ),
+        Setting(
+            "seachange.spark.executor_memory",
+            "1g",
+            _check_memory,
+            "The memory of each of Spark's executors.",
+            for_superusers=True,
+        ),
+        Setting(
+            "seachange.spark.executor_cores",
+            "",
+            _check_rows,
+            "The cores of each executor; empty for all.",
+            for_superusers=True,
+        ),
+        Setting(
+            "seachange.spark.cores_max",
+            "",
+            _check_rows,
+            "The cores of all executors; empty for all.",
+            for_superusers=True,
+        ),
         Setting(
             "seachange.spark.python",
             "",
             _any_text,
             "The Python of the executors, which has this version of Seachange; empty for the path of this one.",
+            for_superusers=True,
         ),
-        Setting("seachange.spark.idle_timeout", "10min", _check_duration, "After what idle time Spark is stopped."),
         Setting(
-            "seachange.spark.options", "", _check_options, "Other settings of Spark: name=value, separated by spaces."
+            "seachange.spark.idle_timeout",
+            "10min",
+            _check_duration,
+            "After what idle time Spark is stopped.",
+            for_superusers=True,
+        ),
+        Setting(
+            "seachange.spark.options",
+            "",
+            _check_options,
+            "Other settings of Spark: name=value, separated by spaces.",
+            for_superusers=True,
         ),
         Setting("role", "none", _any_text, "The role on whose behalf statements run; none: that of the session."),
         Setting("session_authorization", "default", _any_text, "The role of the session; default: that it began with."),
@@ -504,6 +552,11 @@ class SessionSettings:
 
 def is_of_node(name: str) -> bool:
     return name not in FIXED and _find(name).of_node
+
+
+def check_privilege(name: str, superuser: bool) -> None:
+    if not superuser and name not in FIXED and _find(name).for_superusers:
+        raise errors.InsufficientPrivilege(detail=f'permission denied to set parameter "{name}"')
 
 
 def _find(name: str) -> Setting:

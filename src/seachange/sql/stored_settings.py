@@ -12,7 +12,7 @@ from seachange import errors
 from seachange.model.object_statements import ChangeSettings, ObjectKind
 from seachange.model.objects import Database, Descriptor, Role, RoleSetting
 from seachange.sql.port import TransactionPort
-from seachange.sql.settings import SessionSettings, is_of_node
+from seachange.sql.settings import SessionSettings, check_privilege, is_of_node
 
 # What a session is, and what belongs to one transaction alone.
 _NOT_KEPT = frozenset({"role", "session_authorization", "transaction_isolation", "seachange.as_of"})
@@ -34,6 +34,7 @@ def with_setting(statement: ChangeSettings, held: dict[str, str], port: Transact
         return {}
     if name in _NOT_KEPT or is_of_node(name):
         raise errors.SettingFixed(name=name, value=port.session.setting(name))
+    check_privilege(name, port.actor.superuser)
     value = port.session.setting(name) if statement.current else statement.value
     rest = {other: kept for other, kept in held.items() if other != name}
     if value is None:

@@ -115,6 +115,23 @@ def is_told(schema: str | None, name: str) -> bool:
     return is_system(schema, name) or find_relation(schema, name) is not None
 
 
+# What may hold values of rows, or words of statements: superusers see it.
+_PRIVATE: dict[str, frozenset[str]] = {
+    "jobs": frozenset({"statement", "error", "hint"}),
+    "events": frozenset({"event"}),
+}
+HIDDEN = "<insufficient privilege>"
+
+
+def without_private(name: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    private = _PRIVATE.get(name, frozenset())
+    hides = [column in private for column in SYSTEM_VIEWS[name]]
+    return [
+        tuple(HIDDEN if hidden and value is not None else value for value, hidden in zip(row, hides, strict=True))
+        for row in rows
+    ]
+
+
 def scan_system(name: str, rows: Sequence[tuple[Any, ...]], number: int) -> Scan:
     """The rows of a view as one Arrow table; `number` tells the references of one statement apart."""
     columns = SYSTEM_VIEWS[name]
