@@ -5,6 +5,7 @@ import pytest
 from seachange import errors
 from seachange.catalog.port import FORMAT, Catalog
 from seachange.model.ids import Seq
+from seachange.model.pace import Pace
 from tests.catalog.builders import LONG_MS, accept, register
 
 
@@ -28,6 +29,13 @@ def test_a_heartbeat_gives_the_head_and_raises_the_mark(catalog: Catalog):
     assert catalog.heartbeat(epoch, Seq(1)) == 3
     assert catalog.nodes()[0].low_water == 2
     assert catalog.nodes()[0].heartbeat_us > before
+
+
+def test_a_heartbeat_tells_how_fast_statements_are(catalog: Catalog):
+    epoch = register(catalog)
+    assert catalog.nodes()[0].pace == Pace()
+    catalog.heartbeat(epoch, Seq(0), Seq(0), "[]", Pace(1_500, 700))
+    assert catalog.nodes()[0].pace == Pace(1_500, 700)
 
 
 def test_silent_nodes_expire(catalog: Catalog):

@@ -18,11 +18,12 @@ from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import PublishedDescriptor
+from seachange.model.pace import Pace
 from seachange.model.segments import Generation, Holdings, IndexContents
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 
 # The newest catalog format that this program reads and writes.
-FORMAT = 6
+FORMAT = 7
 
 
 class ChangeWatch(Protocol):
@@ -55,9 +56,16 @@ class Catalog(Protocol):
         """The release of the rules by which changes are planned from now on: the newest that all live nodes know, up to
         the given one. It never goes back: nobody joins who does not know it."""
 
-    def heartbeat(self, epoch: Epoch, low_water: Seq, write_mark: Seq | None = None, holders: str = "[]") -> Seq:
+    def heartbeat(
+        self,
+        epoch: Epoch,
+        low_water: Seq,
+        write_mark: Seq | None = None,
+        holders: str = "[]",
+        pace: Pace = Pace(),  # noqa: B008 - a value
+    ) -> Seq:
         """Renews the epoch and publishes its marks (which never go back; without one of its own, that of writers is the
-        other one) and who holds the writers' mark; gives the head. StaleNode if it ended."""
+        other one), who holds the writers' mark, and how fast statements are; gives the head. StaleNode if it ended."""
 
     def end_node(self, epoch: Epoch) -> None: ...
 

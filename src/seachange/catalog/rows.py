@@ -25,6 +25,7 @@ from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait
 from seachange.model.log import CommitRequest, Locked, LogEntry, NodeRecord
 from seachange.model.object_json import decode_descriptor
 from seachange.model.objects import PublishedDescriptor
+from seachange.model.pace import Pace
 from seachange.model.segments import (
     Generation,
     GenerationMember,
@@ -174,6 +175,7 @@ def node_from(row: Row) -> NodeRecord:
         write_mark=Seq(row[7]),
         holders=row[8],
         release=row[9],
+        pace=Pace(row[10], row[11]),
     )
 
 

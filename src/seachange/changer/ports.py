@@ -54,6 +54,10 @@ class Pipeline(Protocol):
     many of their rows are done, and may raise too.
     """
 
+    @property
+    def waiting(self) -> str:
+        """What the work is waiting for now, in words; empty while it goes on."""
+
     def backfill(
         self,
         op: BackfillIndexes,

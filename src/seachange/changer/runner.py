@@ -343,8 +343,16 @@ class Runner:
         if not self._glance(job):
             return job
         done = sum(unit.rows for _, unit in job.units) + rows
-        if done > job.rows_done:
-            job = self._record(replace(job, rows_done=done))
+        return self._tell_moved(job, replace(job, rows_done=max(job.rows_done, done)))
+
+    def _tell_moved(self, before: Job, job: Job) -> Job:
+        """Writes down how far work is that is under way, and what it waits for; who waits for space goes on waiting."""
+        event = ""
+        if not before.waiting.startswith(_SPACE) and bool(before.waiting) != bool(self._pipeline.waiting):
+            job = replace(job, waiting=self._pipeline.waiting)
+            event = f"backs off: {job.waiting}" if job.waiting else _gone_on(before)
+        if job != before:
+            job = self._record(job, event)
         self._told(job)
         return job
 
@@ -352,7 +360,7 @@ class Runner:
         units = (*job.units, (number, unit))
         rows_done = max(job.rows_done, sum(unit.rows for _, unit in units))
         kept = replace(job, units=units, rows_done=rows_done, waiting="")
-        job = self._record(kept, "has space again" if job.waiting.startswith(_SPACE) else "")
+        job = self._record(kept, _gone_on(job))
         self._told(job)
         reach("job.unit")
         self._heed(job)
@@ -360,14 +368,14 @@ class Runner:
 
     def _validate(self, job: Job, plan: Plan, stage: Stage, began_us: int) -> Job:
         # What somebody has read before is read again.
-        current = job.begun_again()
+        current, unwritten = job.begun_again(), 0
 
         def report(rows: int) -> None:
-            nonlocal current
-            current = replace(current, rows_done=current.rows_done + rows)
+            nonlocal current, unwritten
+            unwritten += rows
             if self._glance(current):
-                current = self._record(current)
-                self._told(current)
+                current = self._tell_moved(current, replace(current, rows_done=current.rows_done + unwritten))
+                unwritten = 0
 
         for op in plan.ops(stage):
             assert isinstance(op, Validate)
@@ -376,7 +384,7 @@ class Runner:
                 detail = f": {violation.detail}" if violation.detail else ""
                 raise errors.remembered(violation.sqlstate, violation.message + detail)
         reach("job.validated")
-        return self._record(self._after(current, plan, stage, began_us, current.rows_done), "validated")
+        return self._record(self._after(current, plan, stage, began_us, current.rows_done + unwritten), "validated")
 
     # Upkeep.
 
@@ -485,6 +493,13 @@ class Runner:
         head = self._changes.head()
         ops = [op for stage in plan.stages for op in plan.ops(stage)]
         return sum(self._pipeline.rows(table_id, head) for table_id in filter(None, map(_table_read, ops)))
+
+
+def _gone_on(job: Job) -> str:
+    """What is told of a job whose work goes on."""
+    if not job.waiting:
+        return ""
+    return "has space again" if job.waiting.startswith(_SPACE) else "no longer backs off"
 
 
 def _table_read(op: Op) -> TableId | None:

@@ -20,6 +20,7 @@ from seachange.engine.holders import encode_holders
 from seachange.engine.jobs import JobDesk
 from seachange.engine.keeper import Keeper, compact_index
 from seachange.engine.nodeparts import NodeParts
+from seachange.engine.pace import PaceMeter
 from seachange.engine.retention import Retention
 from seachange.engine.transaction import Transaction
 from seachange.engine.watchdog import Watchdog
@@ -52,6 +53,7 @@ class Node:
             parts.close()
             raise
         self._actors = count(1)
+        self._pace = PaceMeter(parts.meters)
         self._stopped = threading.Event()
         self.watchdog = Watchdog(parts.clock, resident_bytes)
         self._follower = Follower(parts.catalog, parts.clock, self._catch_up, self.follow, self._beat_seconds)
@@ -141,7 +143,7 @@ class Node:
         epoch = self._epoch
         try:
             marks = epoch.registry.marks()
-            self.parts.catalog.heartbeat(epoch.epoch, marks.low, marks.write, encode_holders(marks))
+            self.parts.catalog.heartbeat(epoch.epoch, marks.low, marks.write, encode_holders(marks), self._pace.read())
         except errors.StaleNode:
             self._renew(epoch)
 

@@ -21,6 +21,7 @@ from seachange.model.ids import Seq, TableId
 from seachange.model.ops import BackfillIndexes, Validate
 from seachange.model.upkeep import RewriteIndex, Rewritten
 from seachange.model.work import Built, UnitDone, Violation
+from seachange.pipeline.backoff import Foreground
 from seachange.pipeline.crew import Crew, Look, Sizes
 from seachange.pipeline.halves import SparkHalf, load_spark
 from seachange.pipeline.local import Hire, LocalPipeline
@@ -49,6 +50,7 @@ class PipelineSettings:
     spark: SparkOptions
     free_space_bytes: int = 0
     bytes_per_second: int = 0
+    backoff_ratio: float = 0.0
 
     @property
     def sizes(self) -> Sizes | None:
@@ -78,6 +80,7 @@ def pipeline_settings(parts: NodeParts, given: Sequence[tuple[str, str]]) -> Pip
         options,
         parse_size(settings.get("seachange.pipeline_free_space")),
         parse_size(settings.get("seachange.pipeline_bytes_per_second")),
+        float(settings.get("seachange.pipeline_backoff_ratio")),
     )
 
 
@@ -93,10 +96,22 @@ def job_pipeline(
         limits=SortLimits(settings.memory_bytes, settings.cores),
         sizes=settings.sizes or Sizes(),
         manners=Manners(
-            parts.files, settings.free_space_bytes, settings.bytes_per_second, interrupts.pause, parts.clock
+            parts.files,
+            settings.free_space_bytes,
+            settings.bytes_per_second,
+            interrupts.pause,
+            parts.clock,
+            _foreground(parts, settings.backoff_ratio),
         ),
     )
     return JobPipeline(local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data, retention_us)
+
+
+def _foreground(parts: NodeParts, ratio: float) -> Foreground | None:
+    """Of all nodes, this one too, as they have told with their heartbeats."""
+    if not ratio:
+        return None
+    return Foreground(ratio, lambda: {node.name: node.pace for node in parts.catalog.nodes() if node.live}, parts.clock)
 
 
 def worth_spark(settings: PipelineSettings, rows: int, built: int, warm: bool) -> bool:
@@ -124,6 +139,10 @@ class JobPipeline:
     _half: SparkHalf | None = None
     # Whether it was told that Spark is not there.
     _has_told: bool = False
+
+    @property
+    def waiting(self) -> str:
+        return self.local.manners.waiting
 
     def backfill(
         self,

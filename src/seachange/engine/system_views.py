@@ -14,6 +14,7 @@ from seachange.engine.nodeparts import NodeParts
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.jobs import FINISHED, JobId, JobRecord, JobStatus
+from seachange.model.pace import Pace
 from seachange.model.segments import Segment
 
 Row = tuple[Any, ...]
@@ -140,7 +141,20 @@ def _schema_at(epoch: EpochState, seq: Seq) -> dict[Any, Table]:
 def _nodes(source: _Source) -> Iterator[Row]:
     for node in source.parts.catalog.nodes():
         marks = (node.low_water, node.write_mark)
-        yield (node.epoch, node.name, node.live, *marks, node.expiry_ms, node.format, node.release)
+        yield (
+            node.epoch,
+            node.name,
+            node.live,
+            *marks,
+            node.expiry_ms,
+            node.format,
+            node.release,
+            *_pace_ms(node.pace),
+        )
+
+
+def _pace_ms(pace: Pace) -> tuple[float | None, float | None]:
+    return pace.latency_us / 1_000 or None, pace.usual_us / 1_000 or None
 
 
 def _descriptors(source: _Source) -> Iterator[Row]:

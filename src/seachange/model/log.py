@@ -11,6 +11,7 @@ from seachange.model.ids import CommitId, DescriptorId, Epoch, GenerationId, Ind
 from seachange.model.jobs import JobChange
 from seachange.model.locking import LockStrength
 from seachange.model.objects import PublishedDescriptor
+from seachange.model.pace import Pace
 from seachange.model.segments import Generation, GenerationMember, InlineBatch, Segment
 
 
@@ -165,7 +166,7 @@ class LogEntry:
 class NodeRecord:
     """A registered node; `low_water`: no open or future transaction of this epoch has a snapshot below it;
     `write_mark`: none that may write. `holders` tells who holds the latter, as JSON. `release` is that of the newest
-    rules of schema changes that it knows."""
+    rules of schema changes that it knows, `pace` how fast the statements of its clients are."""
 
     epoch: Epoch
     name: str
@@ -177,3 +178,4 @@ class NodeRecord:
     write_mark: Seq
     holders: str
     release: int
+    pace: Pace

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, TypeVar
 
 from seachange.pipeline.merge import RANGE_ROWS_MAX
@@ -92,6 +93,7 @@ class LocalCrew:
         with ThreadPoolExecutor(1, "seachange-task", give_way) as hand:
             for number, task in enumerate(tasks):
                 self.workshop.interrupts.check()
+                self.workshop.manners.wait_for_foreground(partial(self.look, 0))
                 self.workshop.manners.admit(task.read_bytes, task.write_bytes)
                 meter = Meter(task.steps)
                 future = hand.submit(task.run, replace(self.workshop, meter=meter))

@@ -1,4 +1,4 @@
-"""What the work of a job leaves to others: space on the disk, and time of the disk.
+"""What the work of a job leaves to others: space on the disk, time of the disk, and of cores while clients lack it.
 
 **Invariant:** no task is begun that would leave less space than is to stay free, counting what those that are under way
 still write; so who writes rows, or the catalog, does not run out of it because of a job.
@@ -10,10 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from seachange import errors
+from seachange.pipeline.backoff import Foreground
 from seachange.runtime.clock import SYSTEM_CLOCK, Clock
 from seachange.runtime.filesystem import FileSystem
 
 _US = 1_000_000
+# How long a task that is held back waits before it asks again.
+HOLD_SECONDS = 0.25
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -30,6 +33,9 @@ class Manners:
     bytes_per_second: int = 0
     pause: Callable[[float], None] = _no_pause
     clock: Clock = SYSTEM_CLOCK
+    foreground: Foreground | None = None
+    # Why no task is begun now, in words.
+    waiting: str = ""
     # When the next task may begin.
     _next_us: int = 0
     _begun: set[str] = field(default_factory=set)
@@ -60,6 +66,19 @@ class Manners:
     def is_free(self, write_bytes: int) -> bool:
         """Whether a task could be begun at once."""
         return self._seconds_left() <= 0 and self._problem(write_bytes) is None
+
+    def is_held_back(self) -> bool:
+        """Whether no task is to begin because the statements of clients have become slow."""
+        self.waiting = self.foreground.reason() if self.foreground is not None else ""
+        return bool(self.waiting)
+
+    def wait_for_foreground(self, look: Callable[[], None]) -> None:
+        """Called before every task; `look` is called meanwhile, and may raise."""
+        while self.is_held_back():
+            look()
+            self.pause(HOLD_SECONDS)
+        if self.foreground is not None:
+            self.foreground.begin()
 
     def admit(self, read_bytes: int, write_bytes: int, beside_bytes: int = 0) -> None:
         """Called before every task: waits for its turn, and raises if there is no space for what it, and

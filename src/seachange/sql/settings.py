@@ -109,6 +109,12 @@ def _check_count(value: str) -> str:
     return str(_natural(value))
 
 
+def _check_ratio(value: str) -> str:
+    if not 0 <= float(value) < float("inf"):
+        raise ValueError(value)
+    return value.strip()
+
+
 def _check_some(value: str) -> str:
     if not _natural(value):
         raise ValueError(value)
@@ -289,6 +295,12 @@ SETTINGS: dict[str, Setting] = {
             "empty goes by the work.",
         ),
         Setting("seachange.pipeline_cores", "0", _check_count, "How many cores a pipeline uses at a time; 0 for all."),
+        Setting(
+            "seachange.pipeline_backoff_ratio",
+            "0",
+            _check_ratio,
+            "The work of a job waits while statements take more than so many times as long as before it; 0 for never.",
+        ),
         Setting(
             "seachange.pipeline_bytes_per_second",
             "0",

@@ -70,6 +70,8 @@ SYSTEM_VIEWS: dict[str, dict[str, SqlType]] = {
         "expiry_ms": BIGINT,
         "format": BIGINT,
         "release": BIGINT,
+        "latency_ms": _DOUBLE,
+        "usual_latency_ms": _DOUBLE,
     },
     "descriptors": {
         "id": BIGINT,

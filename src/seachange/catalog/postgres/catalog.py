@@ -34,6 +34,7 @@ from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import PublishedDescriptor
+from seachange.model.pace import Pace
 from seachange.model.segments import Generation, Holdings, IndexContents
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.runtime.clock import Clock
@@ -49,14 +50,15 @@ _RELEASE_AGREED = "SELECT release FROM seachange.sequencer"
 _AGREE = "SELECT seachange.agree_release(%b)"
 _BEAT = """UPDATE seachange.node
     SET heartbeat_us = seachange.now_us(), low_water = greatest(low_water, %b),
-        write_mark = greatest(write_mark, %b), holders = %s
+        write_mark = greatest(write_mark, %b), holders = %s,
+        latency_us = %b, usual_us = %b
     WHERE epoch = %b AND live RETURNING seachange.head()"""
 _END = "SELECT seachange.end_node(%b)"
 _ANY_EXPIRED = """SELECT 1 FROM seachange.node
     WHERE live AND heartbeat_us + expiry_ms * 1000 < seachange.now_us() LIMIT 1"""
 _EXPIRE = "SELECT seachange.expire_nodes()"
 _NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark, holders,
-    release FROM seachange.node ORDER BY epoch"""
+    release, latency_us, usual_us FROM seachange.node ORDER BY epoch"""
 _HEAD = "SELECT seachange.head()"
 _FLOOR = "SELECT floor FROM seachange.sequencer"
 _SEQUENCE_AT = "SELECT seachange.sequence_at(%b)"
@@ -126,9 +128,17 @@ class PostgresCatalog:
     def agree_release(self, release: int) -> int:
         return self._known(_AGREE, release)
 
-    def heartbeat(self, epoch: Epoch, low_water: Seq, write_mark: Seq | None = None, holders: str = "[]") -> Seq:
+    def heartbeat(
+        self,
+        epoch: Epoch,
+        low_water: Seq,
+        write_mark: Seq | None = None,
+        holders: str = "[]",
+        pace: Pace = Pace(),  # noqa: B008 - a value
+    ) -> Seq:
         mark = low_water if write_mark is None else write_mark
-        rows = self._pulse.run(lambda db: query(db, _BEAT, low_water, mark, holders, epoch))
+        values = (low_water, mark, holders, pace.latency_us, pace.usual_us, epoch)
+        rows = self._pulse.run(lambda db: query(db, _BEAT, *values))
         if not rows:
             raise errors.StaleNode(node=epoch)
         return Seq(rows[0][0])

@@ -20,7 +20,7 @@ _END_OLDER_NODES = "UPDATE seachange.node SET live = false WHERE format < %s"
 
 # Migration n makes the tables of format n out of those of format n - 1; the last one is followed by the functions,
 # of which there is only the newest version.
-MIGRATIONS = ("tables_1.sql", "tables_2.sql", "tables_3.sql", "tables_4.sql", "tables_5.sql", "tables_6.sql")
+MIGRATIONS = tuple(f"tables_{number}.sql" for number in range(1, FORMAT + 1))
 FUNCTIONS = "functions.sql"
 
 

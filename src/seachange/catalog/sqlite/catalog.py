@@ -34,6 +34,7 @@ from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import PublishedDescriptor
+from seachange.model.pace import Pace
 from seachange.model.segments import Generation, Holdings, IndexContents
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.runtime.clock import Clock
@@ -87,10 +88,17 @@ class SqliteCatalog:
         with self._writer as db:
             return nodes.agree(db, release)
 
-    def heartbeat(self, epoch: Epoch, low_water: Seq, write_mark: Seq | None = None, holders: str = "[]") -> Seq:
+    def heartbeat(
+        self,
+        epoch: Epoch,
+        low_water: Seq,
+        write_mark: Seq | None = None,
+        holders: str = "[]",
+        pace: Pace = Pace(),  # noqa: B008 - a value
+    ) -> Seq:
         mark = low_water if write_mark is None else write_mark
         with self._pulse as db:
-            return nodes.beat(db, epoch, low_water, mark, holders, self._clock.steady_us())
+            return nodes.beat(db, epoch, low_water, mark, holders, pace, self._clock.steady_us())
 
     def end_node(self, epoch: Epoch) -> None:
         with self._writer as db:

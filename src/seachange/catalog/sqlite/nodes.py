@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from seachange import errors
 from seachange.catalog.port import FORMAT
 from seachange.model.ids import Epoch, SegmentId, Seq
+from seachange.model.pace import Pace
 
 NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark, holders,
-    release
+    release, latency_us, usual_us
     FROM node ORDER BY epoch"""
 EXPIRED = """SELECT epoch FROM node
     WHERE live = 1 AND heartbeat_us + expiry_ms * 1000 < ? ORDER BY epoch"""
@@ -24,9 +25,9 @@ _END_ALL = ("UPDATE node SET live = 0", "DELETE FROM lock", "DELETE FROM lock_wa
 _HEAD = "SELECT max(seq) FROM log"
 _TAKE_EPOCH = "UPDATE sequencer SET next_epoch = next_epoch + 1"
 _NEXT_EPOCH = "SELECT next_epoch FROM sequencer"
-_INSERT_NODE = "INSERT INTO node VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?3, '[]', ?7)"
+_INSERT_NODE = "INSERT INTO node VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?3, '[]', ?7, 0, 0)"
 _BEAT = """UPDATE node SET heartbeat_us = ?, low_water = max(low_water, ?), write_mark = max(write_mark, ?),
-    holders = ? WHERE epoch = ? AND live = 1"""
+    holders = ?, latency_us = ?, usual_us = ? WHERE epoch = ? AND live = 1"""
 # Only live epochs have locks.
 _END = (
     "UPDATE node SET live = 0 WHERE epoch = ?",
@@ -75,8 +76,11 @@ def agree(db: sqlite3.Connection, release: int) -> int:
     return int(db.execute(_RELEASE_AGREED).fetchone()[0])
 
 
-def beat(db: sqlite3.Connection, epoch: Epoch, low_water: Seq, write_mark: Seq, holders: str, now_us: int) -> Seq:
-    if db.execute(_BEAT, (now_us, low_water, write_mark, holders, epoch)).rowcount == 0:
+def beat(
+    db: sqlite3.Connection, epoch: Epoch, low_water: Seq, write_mark: Seq, holders: str, pace: Pace, now_us: int
+) -> Seq:
+    values = (now_us, low_water, write_mark, holders, pace.latency_us, pace.usual_us, epoch)
+    if db.execute(_BEAT, values).rowcount == 0:
         raise errors.StaleNode(node=epoch)
     return Seq(db.execute(_HEAD).fetchone()[0])
 

@@ -186,8 +186,14 @@ _FORMAT_5 = (
 # Layouts are written as differences, which an older program does not read.
 _FORMAT_6 = ()
 
+# How fast the statements of a node's clients are: now, and as a rule.
+_FORMAT_7 = (
+    "ALTER TABLE node ADD COLUMN latency_us INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE node ADD COLUMN usual_us INTEGER NOT NULL DEFAULT 0",
+)
+
 # Migration n makes a catalog of format n out of one of format n - 1.
-MIGRATIONS = (_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4, _FORMAT_5, _FORMAT_6)
+MIGRATIONS = (_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4, _FORMAT_5, _FORMAT_6, _FORMAT_7)
 
 _HAS_TABLES = "SELECT count(*) FROM sqlite_master WHERE name = 'sequencer'"
 _FORMAT = "SELECT format FROM sequencer"

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -134,8 +135,9 @@ class _Shift:
             task = self.tasks[left[0]]
             # Those that are at work have yet to write what they write.
             beside = sum(self.tasks[sent.place].write_bytes for sent in self.sent.values()) if task.write_bytes else 0
-            if self.sent and not manners.is_free(task.write_bytes + beside):
+            if self.sent and (manners.is_held_back() or not manners.is_free(task.write_bytes + beside)):
                 return
+            manners.wait_for_foreground(partial(self.crew.look, 0))
             manners.admit(task.read_bytes, task.write_bytes, beside)
             self._send(left.popleft(), task.segments, 1)
 
