@@ -485,6 +485,12 @@ class DuplicateCursor(ProgrammingError):
     message = 'cursor "{name}" already exists'
 
 
+class ResultTypeChanged(NotSupportedError):
+    sqlstate = "0A000"
+    message = "cached plan must not change result type"
+    hint_text = "Prepare the statement again."
+
+
 class CursorScansForward(OperationalError):
     sqlstate = "55000"
     message = "cursor can only scan forward"

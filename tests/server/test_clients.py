@@ -132,6 +132,23 @@ def test_psycopg_gives_arrays_as_parameters(keyed, factory, condition, value):
         assert connection.execute(f"select b from keyed where {text}", (value,)).fetchall() == [(1,)]
 
 
+def test_asyncpg_hears_that_the_columns_of_a_prepared_statement_have_changed(served):
+    async def talk() -> None:
+        connection = await asyncpg.connect(served.url)
+        try:
+            await connection.execute("create table changing (id int primary key)")
+            statement = await connection.prepare("select * from changing")
+            assert await statement.fetch() == []
+            await connection.execute("alter table changing add column word text")
+            with pytest.raises(asyncpg.FeatureNotSupportedError):
+                await statement.fetch()
+            assert await connection.fetch("select * from changing") == []
+        finally:
+            await connection.close()
+
+    asyncio.run(talk())
+
+
 def test_the_command_serves_until_it_is_told_to_stop(tmp_path):
     command = [sys.executable, "-m", "seachange.cli.main", "serve", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
     environment = {**os.environ, "SEACHANGE_PASSWORD": "secret"}

@@ -193,3 +193,17 @@ def test_a_client_that_leaves_takes_its_transaction_with_it(served: Served, conn
     connection.execute("set lock_timeout = '20s'")
     connection.execute("insert into t values (1, 'here')")
     assert connection.execute("select name from t").fetchall() == [("here",)]
+
+
+def test_a_cursor_is_a_portal_and_a_portal_a_cursor(served):
+    with (
+        psycopg.connect(served.url) as connection,
+        connection.cursor("numbers", scrollable=True, withhold=True) as cursor,
+    ):
+        cursor.execute("select x from generate_series(1, 9) as s(x)")
+        assert cursor.fetchmany(2) == [(1,), (2,)]
+        connection.commit()
+        cursor.scroll(-2)
+        assert cursor.fetchone() == (1,)
+        cursor.scroll(8, mode="absolute")
+        assert cursor.fetchall() == [(9,)]

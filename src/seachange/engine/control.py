@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from seachange import errors
+from seachange.engine.cursors import OpenCursor
 from seachange.engine.sessionstate import SessionState, Status
 from seachange.engine.statements import prepare_one
 from seachange.model.relation import RelationName
@@ -21,6 +22,7 @@ from seachange.model.statements import (
     Discard,
     ExecutePrepared,
     FetchCursor,
+    NeedlessStatement,
     PreparedStatement,
     PrepareStatement,
     ReleaseSavepoint,
@@ -83,6 +85,8 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
         case Vacuum():
             session.vacuum(statement)
             return Result("VACUUM")
+        case NeedlessStatement(tag):
+            return Result(tag)
         case Discard():
             return _discard(session, statement)
         case PrepareStatement() | ExecutePrepared() | Deallocate():
@@ -207,13 +211,18 @@ def _arguments(session: SessionState, text: str, values: Sequence[Any]) -> list[
 
 def _run_cursor(session: SessionState, statement: CursorStatement, values: Sequence[Any]) -> Result:
     match statement:
-        case DeclareCursor(name, query):
-            _check_block(session, "DECLARE CURSOR")
+        case DeclareCursor(name, query, scroll, hold):
+            if not hold:
+                _check_block(session, "DECLARE CURSOR")
             session.cursors.check_free(name)
-            session.cursors.open(name, session.execute_prepared(prepare_one(query, ("SELECT",)), values))
+            result = session.execute_prepared(prepare_one(query, ("SELECT",)), values)
+            session.cursors.open(name, OpenCursor(result, scroll, hold))
+            if session.status is Status.IDLE:
+                # A transaction of its own, which is over.
+                session.cursors.end(committed=True)
             return Result("DECLARE CURSOR")
-        case FetchCursor(name, count, move):
-            fetched = session.cursors.get(name).fetch(count)
+        case FetchCursor(name, count, move, way):
+            fetched = session.cursors.get(name).fetch(way, count)
             return Result(f"MOVE {fetched.count}", count=fetched.count) if move else fetched
         case CloseCursor(name):
             session.cursors.close(name)
@@ -222,7 +231,11 @@ def _run_cursor(session: SessionState, statement: CursorStatement, values: Seque
 
 def _show(session: SessionState, statement: ShowSetting) -> Result:
     if statement.name is not None:
-        rows: list[tuple[str, ...]] = [(session.settings.get(statement.name),)]
+        # Outside of a block it is what the next one will have.
+        is_next = statement.name == "transaction_isolation" and session.status is Status.IDLE
+        rows: list[tuple[str, ...]] = [
+            (session.settings.get("default_transaction_isolation" if is_next else statement.name),)
+        ]
         return Result("SHOW", (table_column(statement.name, TEXT),), rows, 1)
     columns = tuple(table_column(name, TEXT) for name in ("name", "setting", "description"))
     listed: list[tuple[str, ...]] = list(session.settings.show())

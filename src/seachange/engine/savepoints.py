@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seachange import errors
-from seachange.engine.statements import OpenCursor
+from seachange.engine.cursors import OpenCursor
 from seachange.sql.settings import SettingsMark
 
 

@@ -16,6 +16,7 @@ from seachange import errors
 from seachange.changer.job import Job, Queued
 from seachange.engine.admission import Admission
 from seachange.engine.control import is_control, run_control
+from seachange.engine.cursors import OpenCursors
 from seachange.engine.job_session import JobStatement, enqueue, is_asynchronous, job_result
 from seachange.engine.labels import labelled
 from seachange.engine.node import Node
@@ -23,7 +24,7 @@ from seachange.engine.rerun import run_current
 from seachange.engine.savepoints import Point, Savepoints
 from seachange.engine.sessionfacts import SessionFacts
 from seachange.engine.sessionstate import Status
-from seachange.engine.statements import NamedStatements, OpenCursors, prepare_one
+from seachange.engine.statements import NamedStatements, prepare_one
 from seachange.engine.transaction import Transaction
 from seachange.engine.upkeep import maintain, tables_of
 from seachange.model.ids import Seq
@@ -473,7 +474,7 @@ class Session:
     def _end(self, committed: bool) -> None:
         self._transaction = None
         self._savepoints.clear()
-        self.cursors.close(None)
+        self.cursors.end(committed)
         self.read_only = False
         self.status = Status.IDLE
         self.settings.end(committed)

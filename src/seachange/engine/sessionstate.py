@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any, Protocol
 
-from seachange.engine.statements import NamedStatements, OpenCursors
+from seachange.engine.cursors import OpenCursors
+from seachange.engine.statements import NamedStatements
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
 from seachange.model.statements import Vacuum

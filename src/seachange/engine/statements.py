@@ -1,4 +1,4 @@
-"""What a session keeps between statements: prepared statements and open cursors."""
+"""What a session keeps between statements: prepared statements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from seachange.model.coercion import coercer
 from seachange.model.types import SqlType
 from seachange.sql.execute import Prepared, prepare
 from seachange.sql.parse import TreeStatement
-from seachange.sql.result import Result
 
 _COMMANDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
@@ -67,56 +66,3 @@ class NamedStatements:
         else:
             self.get(name)
             del self._by_name[name]
-
-
-@dataclass(slots=True)
-class OpenCursor:
-    """The rows of a query as of its DECLARE; `position` is how many were fetched."""
-
-    result: Result
-    position: int = 0
-
-    def fetch(self, count: int | None) -> Result:
-        rows, start = self.result.rows, self.position
-        if count == 0:
-            # The row that the cursor stands on, once more.
-            found = rows[start - 1 : start] if start else ()
-        else:
-            end = len(rows) if count is None else min(len(rows), start + count)
-            found, self.position = rows[start:end], end
-        return Result(f"FETCH {len(found)}", self.result.columns, found, len(found))
-
-
-class OpenCursors:
-    """The cursors of the open transaction; they end with it."""
-
-    def __init__(self) -> None:
-        self._by_name: dict[str, OpenCursor] = {}
-
-    def check_free(self, name: str) -> None:
-        if name in self._by_name:
-            raise errors.DuplicateCursor(name=name)
-
-    def open(self, name: str, result: Result) -> None:
-        self.check_free(name)
-        self._by_name[name] = OpenCursor(result)
-
-    def get(self, name: str) -> OpenCursor:
-        if name not in self._by_name:
-            raise errors.UndefinedCursor(name=name)
-        return self._by_name[name]
-
-    def close(self, name: str | None) -> None:
-        """None closes all."""
-        if name is None:
-            self._by_name.clear()
-        else:
-            self.get(name)
-            del self._by_name[name]
-
-    def mark(self) -> dict[str, OpenCursor]:
-        return dict(self._by_name)
-
-    def restore(self, mark: dict[str, OpenCursor]) -> None:
-        """Those opened since are closed; those closed since stay so."""
-        self._by_name = {name: cursor for name, cursor in self._by_name.items() if mark.get(name) is cursor}

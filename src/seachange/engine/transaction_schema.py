@@ -157,6 +157,9 @@ class TransactionSchema:
     def each(self, items: Iterable[T]) -> Iterator[T]:
         return self.client.interrupts.each(items)
 
+    def pause(self, seconds: float) -> None:
+        self.client.interrupts.pause(seconds)
+
     # Roles.
 
     @contextmanager

@@ -130,8 +130,19 @@ class Deallocate:
 
 @dataclass(frozen=True, slots=True)
 class DeclareCursor:
+    """`hold`: it outlives its transaction."""
+
     name: str
     query: str
+    scroll: bool = True
+    hold: bool = False
+
+
+class CursorWay(StrEnum):
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    ABSOLUTE = "absolute"
+    RELATIVE = "relative"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +152,7 @@ class FetchCursor:
     name: str
     count: int | None
     move: bool = False
+    way: CursorWay = CursorWay.FORWARD
 
 
 @dataclass(frozen=True, slots=True)
@@ -526,6 +538,13 @@ class AcceptExtension:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class NeedlessStatement:
+    """What PostgreSQL must be told and need not be here: nothing is to be done."""
+
+    tag: str
+
+
 SavepointStatement = Savepoint | ReleaseSavepoint | RollbackToSavepoint
 TransactionStatement = Begin | Commit | Rollback | SavepointStatement | SetTransaction | SetConstraints
 SettingStatement = SetSetting | ShowSetting | ResetSetting | Discard
@@ -565,5 +584,6 @@ SessionStatement = (
     | PreparedStatement
     | CursorStatement
     | AcceptExtension
+    | NeedlessStatement
 )
 Statement = SessionStatement | DdlStatement | CreateTableAs | CreateTemporary | RoleStatement | Explain

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 
 from seachange import errors
 from seachange.engine.control import is_control
+from seachange.engine.cursors import OpenCursor
 from seachange.engine.session import Session
 from seachange.engine.sessionstate import Status
 from seachange.engine.statements import NamedStatement, prepare_one
@@ -239,14 +240,16 @@ class Connection:
             self._out.send(m.parameter_description(oids))
             self._send_columns(columns, ())
             return
-        portal = self._portals.get(named.name)
+        portal = self._portal(named.name)
         prepared = portal.statement.prepared
-        if prepared is None or isinstance(prepared.parsed, CopyStream) or not gives_rows(prepared):
+        if portal.result is None and (
+            prepared is None or isinstance(prepared.parsed, CopyStream) or not gives_rows(prepared)
+        ):
             self._out.send(m.NO_DATA)
             return
         if portal.result is None and self._is_run_next(named.name):
             # What is run anyway says itself what it gives.
-            self._run_portal(portal, self._inbox.ahead(2)[1].kind)
+            self._run_portal(named.name, portal, self._inbox.ahead(2)[1].kind)
         columns = portal.result.columns if portal.result is not None else self._describe_statement(portal.statement)
         self._send_columns(columns, portal.formats)
 
@@ -267,18 +270,29 @@ class Connection:
 
     def _execute(self, body: bytes) -> None:
         execute = m.read_execute(body)
-        portal = self._portals.get(execute.portal)
-        if portal.statement.prepared is None:
+        portal = self._portal(execute.portal)
+        prepared = portal.statement.prepared
+        if portal.result is None and prepared is None:
             self._out.send(m.EMPTY_QUERY)
             return
-        if isinstance(portal.statement.prepared.parsed, CopyStream):
-            self._copy(portal.statement.prepared.parsed)
+        if prepared is not None and isinstance(prepared.parsed, CopyStream):
+            self._copy(prepared.parsed)
             return
         if portal.result is None:
-            self._run_portal(portal, *(frame.kind for frame in self._inbox.ahead(1)))
+            self._run_portal(execute.portal, portal, *(frame.kind for frame in self._inbox.ahead(1)))
         self._send_portal(portal, execute.rows_max)
 
-    def _run_portal(self, portal: Portal, follower: bytes = b"") -> None:
+    def _portal(self, name: str) -> Portal:
+        """A cursor of the session is a portal, too."""
+        portal = self._portals.find(name)
+        if portal is None:
+            cursor = self.session.cursors.find(name)
+            if cursor is None:
+                raise errors.UndefinedPortal(name=name)
+            portal = Portal(Statement(None), cursor=cursor)
+        return portal
+
+    def _run_portal(self, name: str, portal: Portal, follower: bytes = b"") -> None:
         """`follower` is the message behind the Execute."""
         prepared = portal.statement.prepared
         assert prepared is not None
@@ -286,29 +300,32 @@ class Connection:
             # The client's own from now on.
             self._is_implicit = False
             before = len(self.session.notices)
-            portal.result = self._run(lambda: self.session.execute_prepared(prepared, portal.values))
+            portal.cursor = OpenCursor(self._run(lambda: self.session.execute_prepared(prepared, portal.values)))
             del self.session.notices[before:]
             return
         if self.session.status is Status.IDLE and follower != b"S" and not _stands_alone(prepared):
             self.session.begin()
             self._is_implicit = True
-        portal.result = self._run(lambda: self.session.execute_prepared(prepared, portal.values))
+        portal.cursor = OpenCursor(self._run(lambda: self.session.execute_prepared(prepared, portal.values)))
+        portal.statement.check_columns(portal.cursor.result.columns)
         if self.session.status is Status.IDLE:
             self._is_implicit = False
+        elif name and portal.cursor.result.columns is not None:
+            self.session.cursors.open(name, portal.cursor)
 
     def _send_portal(self, portal: Portal, rows_max: int) -> None:
-        result = portal.result
-        assert result is not None
+        cursor = portal.cursor
+        assert cursor is not None
+        result = cursor.result
         self._send_notices()
         if result.columns is None:
             self._out.send(m.command_complete(result.tag))
             return
-        first = portal.position
-        rows = result.rows[first : first + rows_max] if rows_max else result.rows[first:]
+        first = cursor.position
+        rows = cursor.take(rows_max)
         for row in encode_rows(result.columns, portal.formats, rows):
             self._out.send(row)
-        portal.position = first + len(rows)
-        if rows_max and portal.position < len(result.rows):
+        if rows_max and cursor.has_more:
             self._out.send(m.PORTAL_SUSPENDED)
             return
         is_part = first > 0 and result.tag.startswith("SELECT ")
@@ -320,6 +337,8 @@ class Connection:
             self._statements.remove(named.name)
         else:
             self._portals.remove(named.name)
+            if named.name and self.session.cursors.find(named.name) is not None:
+                self.session.cursors.close(named.name)
         self._out.send(m.CLOSE_COMPLETE)
 
     def _flush(self, body: bytes) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from seachange import errors
+from seachange.engine.cursors import OpenCursor
 from seachange.engine.statements import NamedStatement, NamedStatements
 from seachange.model.types import SqlType
 from seachange.sql.execute import Prepared
@@ -28,6 +29,14 @@ class Statement:
     def prepared(self) -> Prepared | None:
         return self.named.prepared if self.named is not None else None
 
+    def check_columns(self, found: tuple[ResultColumn, ...] | None) -> None:
+        """What a client was told of the rows holds as long as it has the statement."""
+        if not self.is_described or self.columns is None or found is None:
+            return
+        if [(c.name, c.oid) for c in self.columns] != [(c.name, c.oid) for c in found]:
+            self.is_described = False
+            raise errors.ResultTypeChanged()
+
 
 @dataclass(slots=True)
 class Portal:
@@ -36,8 +45,11 @@ class Portal:
     statement: Statement
     values: Sequence[Any] = ()
     formats: tuple[int, ...] = ()
-    result: Result | None = None
-    position: int = field(default=0)
+    cursor: OpenCursor | None = None
+
+    @property
+    def result(self) -> Result | None:
+        return self.cursor.result if self.cursor is not None else None
 
 
 class Statements:
@@ -86,10 +98,8 @@ class Portals:
             raise errors.TooManyStatements(count=len(self._by_name))
         self._by_name[name] = portal
 
-    def get(self, name: str) -> Portal:
-        if name not in self._by_name:
-            raise errors.UndefinedPortal(name=name)
-        return self._by_name[name]
+    def find(self, name: str) -> Portal | None:
+        return self._by_name.get(name)
 
     def remove(self, name: str) -> None:
         self._by_name.pop(name, None)

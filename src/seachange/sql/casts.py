@@ -36,7 +36,8 @@ def translate_casts(tree: exp.Expr) -> exp.Expr:
 
 
 def _literal(cast: exp.Cast) -> str | None:
-    return cast.this.name if isinstance(cast.this, exp.Literal) and cast.this.is_string else None
+    given = cast.this.unnest()
+    return str(given.name) if isinstance(given, exp.Literal) and given.is_string else None
 
 
 def _numeric(cast: exp.Cast) -> exp.Expr:

@@ -53,6 +53,10 @@ def _read_option(reader: Reader) -> dict[str, Any]:
             return {"header": word not in ("false", "off")}
         case "delimiter" | "null":
             return {name: reader.string()}
+        case "freeze":
+            # Rows are not touched again after they were written.
+            reader.take_any("true", "false", "on", "off")
+            return {}
         case "encoding":
             text = reader.string() if not _is_word(reader) else reader.name()
             if text.lower() not in _ENCODINGS:

@@ -12,6 +12,7 @@ from seachange.model.statements import Statement
 from seachange.sql.copy_statement import read_copy
 from seachange.sql.ddl.extension import read_comment_extension, read_create_extension, read_drop_extension
 from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
+from seachange.sql.maintenance import read_analyze, read_checkpoint, read_unlisten
 from seachange.sql.prepared import (
     read_close,
     read_deallocate,
@@ -83,6 +84,9 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     (("fetch",), read_fetch),
     (("move",), read_move),
     (("close",), read_close),
+    (("analyze",), read_analyze),
+    (("checkpoint",), read_checkpoint),
+    (("unlisten",), read_unlisten),
     (("explain",), read_explain),
     (("copy",), read_copy),
     (("vacuum",), read_vacuum),
@@ -94,8 +98,8 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
 
 # First words of statements that PostgreSQL or DuckDB know and that are refused here, with what works instead.
 _REFUSED: dict[str, str] = {
-    **dict.fromkeys(("analyze", "checkpoint", "cluster", "lock", "merge", "reindex", "security"), ""),
-    **dict.fromkeys(("listen", "notify", "unlisten", "refresh"), ""),
+    **dict.fromkeys(("cluster", "lock", "merge", "reindex", "security"), ""),
+    **dict.fromkeys(("listen", "notify", "refresh"), ""),
     **dict.fromkeys(("call", "do"), "There are no procedures: send the statements themselves."),
     **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),
     **dict.fromkeys(("describe", "summarize"), "EXPLAIN works."),

@@ -199,6 +199,9 @@ class TransactionPort(Protocol):
     def each(self, items: Iterable[T]) -> Iterator[T]:
         """The items, until the statement is told to end."""
 
+    def pause(self, seconds: float) -> None:
+        """Waits so long, or until the statement is told to end."""
+
     def defaults(self, column: Column, count: int) -> list[Any]:
         """Values of a default that is an expression, one for each of so many rows."""
 

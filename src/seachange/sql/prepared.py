@@ -5,6 +5,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.statements import (
     CloseCursor,
+    CursorWay,
     DdlExplanation,
     Deallocate,
     DeclareCursor,
@@ -21,7 +22,13 @@ from seachange.sql.tokens import Kind, Reader
 _DISCARDED = ("all", "plans", "sequences", "temp", "temporary")
 # What may stand after DDL in EXPLAIN (DDL, ...).
 _DDL_EXPLANATIONS = {kind.value: kind for kind in DdlExplanation if kind is not DdlExplanation.STAGES}
-_BACKWARDS = ("prior", "first", "last", "absolute", "relative", "backward")
+# Ways to go in a cursor that have a word of their own.
+_STEPS: dict[str, tuple[CursorWay, int]] = {
+    "next": (CursorWay.FORWARD, 1),
+    "prior": (CursorWay.BACKWARD, 1),
+    "first": (CursorWay.ABSOLUTE, 1),
+    "last": (CursorWay.ABSOLUTE, -1),
+}
 
 
 def read_prepare(reader: Reader) -> PrepareStatement:
@@ -52,14 +59,18 @@ def read_deallocate(reader: Reader) -> Deallocate:
 
 def read_declare(reader: Reader) -> DeclareCursor:
     name = reader.name()
-    while reader.take_any("binary", "insensitive", "asensitive", "scroll") or reader.take("no", "scroll"):
-        pass
+    scroll = True
+    while True:
+        if reader.take("no", "scroll"):
+            scroll = False
+        elif not reader.take_any("binary", "insensitive", "asensitive", "scroll"):
+            break
     reader.expect("cursor")
-    if reader.take("with", "hold"):
-        raise errors.FeatureNotSupported(feature="DECLARE CURSOR WITH HOLD", instead="Fetch within the transaction.")
-    reader.take("without", "hold")
+    hold = reader.take("with", "hold")
+    if not hold:
+        reader.take("without", "hold")
     reader.expect("for")
-    return DeclareCursor(name, reader.rest())
+    return DeclareCursor(name, reader.rest(), scroll, hold)
 
 
 def read_fetch(reader: Reader) -> FetchCursor:
@@ -71,21 +82,34 @@ def read_move(reader: Reader) -> FetchCursor:
 
 
 def _read_fetch(reader: Reader, move: bool) -> FetchCursor:
-    count: int | None = 1
+    way, count = _read_way(reader) if reader.peek(1) is not None else (CursorWay.FORWARD, 1)
     if reader.peek(1) is not None:
-        if reader.take_any(*_BACKWARDS):
-            raise errors.CursorScansForward()
-        forward = reader.take("forward") or reader.take("next")
-        word = reader.peek()
-        if reader.take("all"):
-            count = None
-        elif word is not None and word.kind is Kind.NUMBER:
-            count = reader.integer()
-        elif not forward and not reader.at("from") and not reader.at("in"):
-            raise errors.CursorScansForward() if reader.take_symbol("-") else reader.problem()
-        if reader.peek(1) is not None:
-            reader.take_any("from", "in")
-    return FetchCursor(reader.name(), count, move)
+        reader.take_any("from", "in")
+    return FetchCursor(reader.name(), count, move, way)
+
+
+def _read_way(reader: Reader) -> tuple[CursorWay, int | None]:
+    """Where to, and how far; None is to the end."""
+    step = reader.take_any(*_STEPS)
+    if step is not None:
+        return _STEPS[step]
+    word = reader.take_any(*CursorWay)
+    way = CursorWay(word or CursorWay.FORWARD)
+    if way in (CursorWay.ABSOLUTE, CursorWay.RELATIVE):
+        return way, _read_signed(reader)
+    following = reader.peek()
+    if reader.take("all"):
+        return way, None
+    if following is not None and (following.kind is Kind.NUMBER or reader.at_symbol("-")):
+        return way, _read_signed(reader)
+    if word is None and not reader.at("from") and not reader.at("in"):
+        raise reader.problem()
+    return way, 1
+
+
+def _read_signed(reader: Reader) -> int:
+    sign = -1 if reader.take_symbol("-") else 1
+    return sign * reader.integer()
 
 
 def read_close(reader: Reader) -> CloseCursor:

@@ -9,9 +9,17 @@ from seachange.sql.ddl.constraint import read_nulls_distinct
 from seachange.sql.ddl.expression import INDEX, PREDICATE, compile_expression
 from seachange.sql.ddl.names import read_relation, read_relations
 from seachange.sql.ddl.object import take_cascade
+from seachange.sql.ddl.storage import take_storage
 from seachange.sql.tokens import Kind, Reader, Word
 
 IndexKey = str | ExpressionDefinition
+# Operator classes that mean the order that keys have here: that of their type, of texts by their bytes.
+_OPERATOR_CLASSES = (
+    *(f"{name}_pattern_ops" for name in ("text", "varchar", "bpchar")),
+    *(f"{name}_ops" for name in ("bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar")),
+    *(f"{name}_ops" for name in ("bpchar", "bytea", "date", "time", "timestamp", "timestamptz", "interval", "uuid")),
+    *(f"{name}_ops" for name in ("enum", "oid", "name")),
+)
 
 
 def read_create_index(reader: Reader) -> CreateIndex:
@@ -34,6 +42,7 @@ def _read_create(reader: Reader, unique: bool) -> CreateIndex:
     keys = _read_keys(reader)
     include = reader.names() if reader.take("include") else ()
     distinct = read_nulls_distinct(reader)
+    take_storage(reader)
     where = compile_expression(_rest(reader), PREDICATE) if reader.take("where") else None
     if not reader.at_end:
         raise errors.FeatureNotSupported(feature="an option of CREATE INDEX", instead="")
@@ -73,6 +82,7 @@ def _read_key(reader: Reader) -> tuple[IndexKey, bool]:
         key = reader.name()
     if reader.at("collate"):
         raise errors.FeatureNotSupported(feature="a collation of an index", instead="Text is sorted by its bytes.")
+    reader.take_any(*_OPERATOR_CLASSES)
     descending = reader.take("desc")
     if not descending:
         reader.take("asc")

@@ -24,6 +24,7 @@ from seachange.sql.ddl.column import read_column
 from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_table_constraint
 from seachange.sql.ddl.names import read_list, read_relation, read_relations
 from seachange.sql.ddl.object import take_cascade
+from seachange.sql.ddl.storage import take_storage
 from seachange.sql.tokens import Reader
 
 # What may come along with LIKE; the last three have nothing to say here.
@@ -44,8 +45,6 @@ _FORMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("partition",), "a partitioned table", "Create a table without partitions."),
     (("inherits",), "a table that inherits", "List all columns."),
     (("of",), "a table of a type", "List the columns."),
-    (("with",), "an option after the list of columns", "Leave it out."),
-    (("without",), "an option after the list of columns", "Leave it out."),
     (("using",), "a table access method", "Leave it out."),
     (("tablespace",), "a tablespace", "Leave it out."),
     (("on", "commit"), "ON COMMIT of a table that stays", "Create a temporary table."),
@@ -90,6 +89,7 @@ def _read_table(reader: Reader, take_option: Callable[[], None]) -> CreateTable 
     if not reader.at_symbol("("):
         raise _refuse_form(reader)
     columns, constraints, likes = _read_elements(reader)
+    take_storage(reader)
     take_option()
     if not reader.at_end:
         raise _refuse_form(reader)

@@ -270,6 +270,14 @@ def _serial_sequence(context: Context, table: str, column: str) -> str | None:
     return None
 
 
+def _sequence_last_value(context: Context, oid: int) -> int | None:
+    for sequence in context.facts.sequences:
+        if object_oid(sequence.id) == oid:
+            state = context.port.sequence_state(sequence)
+            return state.last if state.called else None
+    return None
+
+
 def _table_is_visible(context: Context, oid: int) -> bool | None:
     relation = context.facts.relation_by_oid.get(oid)
     if relation is not None:
@@ -311,6 +319,11 @@ def _set_config(context: Context, name: str, value: str | None, local: bool | No
 
 def _backend_pid(context: Context) -> int:
     return context.port.session.number
+
+
+def _sleep(context: Context, seconds: float) -> str:
+    context.port.pause(max(seconds, 0.0))
+    return ""
 
 
 def _size(context: Context, relation: str) -> int:
@@ -410,6 +423,7 @@ CALLS: Final[dict[str, Call]] = {
     "col_description": _call("BIGINT INTEGER", "VARCHAR", _col_description),
     "shobj_description": _call("BIGINT VARCHAR", "VARCHAR", _shobj_description),
     "pg_get_serial_sequence": _call("VARCHAR VARCHAR", "VARCHAR", _serial_sequence),
+    "pg_sequence_last_value": _call("BIGINT", "BIGINT", _sequence_last_value),
     "pg_get_userbyid": _call("BIGINT", "VARCHAR", _userbyid),
     "pg_table_is_visible": _call("BIGINT", "BOOLEAN", _table_is_visible),
     "pg_type_is_visible": _call("BIGINT", "BOOLEAN", _type_is_visible),
@@ -421,10 +435,14 @@ CALLS: Final[dict[str, Call]] = {
     "pg_conversion_is_visible": _VISIBLE,
     "pg_statistics_obj_is_visible": _VISIBLE,
     "pg_ts_config_is_visible": _VISIBLE,
+    "pg_ts_dict_is_visible": _VISIBLE,
+    "pg_ts_parser_is_visible": _VISIBLE,
+    "pg_ts_template_is_visible": _VISIBLE,
     "current_schemas": _call("BOOLEAN", "VARCHAR[]", _current_schemas),
     "current_setting": _call("VARCHAR BOOLEAN", "VARCHAR", _current_setting, 1),
     "set_config": _call("VARCHAR VARCHAR BOOLEAN", "VARCHAR", _set_config, 1),
     "pg_backend_pid": _call("", "INTEGER", _backend_pid),
+    "pg_sleep": _call("DOUBLE", "VARCHAR", _sleep),
     "pg_is_in_recovery": _call("", "BOOLEAN", _false),
     "pg_encoding_to_char": _call("INTEGER", "VARCHAR", _encoding),
     "pg_char_to_encoding": _call("VARCHAR", "INTEGER", _encoding_number),
@@ -472,6 +490,7 @@ _ARGUMENT_TYPES: Final[dict[str, exp.DType]] = {
     "BIGINT": exp.DType.BIGINT,
     "INTEGER": exp.DType.INT,
     "BOOLEAN": exp.DType.BOOLEAN,
+    "DOUBLE": exp.DType.DOUBLE,
 }
 
 

@@ -21,6 +21,7 @@ _NAMES: Final = """
     pg_get_function_identity_arguments pg_get_statisticsobjdef_columns has_table_privilege has_any_column_privilege
     has_schema_privilege has_database_privilege has_sequence_privilege has_type_privilege has_function_privilege
     has_column_privilege pg_has_role pg_get_expr _pg_expandarray generate_subscripts oidin array_upper
-    quote_ident quote_literal quote_nullable pg_partition_ancestors
+    quote_ident quote_literal quote_nullable pg_partition_ancestors pg_sleep
+    pg_sequence_last_value pg_ts_dict_is_visible pg_ts_parser_is_visible pg_ts_template_is_visible
 """
 CATALOG_FUNCTIONS: Final[frozenset[str]] = frozenset(_NAMES.split())

@@ -50,6 +50,7 @@ from seachange.sql.pgcatalog.facts import (
     shown_indexes,
     type_modifier,
 )
+from seachange.sql.pgcatalog.keywords import pg_get_keywords
 from seachange.sql.pgcatalog.shared import SHARED_ROWS
 
 Rows = Iterator[dict[str, Any]]
@@ -492,6 +493,7 @@ ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
     "pg_constraint": pg_constraint,
     "pg_depend": pg_depend,
     "pg_enum": pg_enum,
+    "pg_get_keywords": pg_get_keywords,
     "pg_index": pg_index,
     "pg_indexes": pg_indexes,
     "pg_language": pg_language,

@@ -22,7 +22,7 @@ _NUMBERS: Final[dict[str, str]] = {"oid": "BIGINT", "xid": "BIGINT", "cid": "BIG
 # Columns that hold vectors, which are counted from 0.
 _VECTORS: Final = frozenset({"indkey", "indclass", "indoption", "indcollation", "proargtypes", "i_indoption"})
 # Functions that stand where tables do, and are relations here.
-_SOURCES: Final = frozenset({"pg_get_keywords", "pg_partition_ancestors"})
+_SOURCES: Final = frozenset({"pg_available_extensions", "pg_get_keywords", "pg_partition_ancestors"})
 _ARRAY_TEXT: Final = re.compile(r"\{([^{}\\]*)\}")
 _ARRAY_ITEM: Final = re.compile(r'\s*(?:"([^"]*)"|([^",]*?))\s*(?:,|$)')
 EXPAND_MACRO: Final = "expand_vector"
@@ -55,7 +55,7 @@ def translate_catalog_forms(tree: exp.Expr) -> exp.Expr:
             case exp.Any():
                 _list_text(node)
             case exp.CurrentSchemas():
-                node.replace(exp.Anonymous(this="current_schemas", expressions=[node.this.copy()]))
+                node.replace(_own_schemas(node))
             case exp.Cast():
                 _plain_cast(node)
             case _:
@@ -97,7 +97,13 @@ def _plain_call(dot: exp.Dot) -> None:
     if schema == INFORMATION_SCHEMA and name == "_pg_expandarray":
         dot.replace(exp.Anonymous(this=name, expressions=[a.copy() for a in call.expressions]))
     elif schema == PG_CATALOG:
-        dot.replace(exp.func(name, *(a.copy() for a in call.expressions), dialect="postgres"))
+        plain = exp.func(name, *(a.copy() for a in call.expressions), dialect="postgres")
+        # Its own class is one of those that are looked for, and was not there when they were.
+        dot.replace(_own_schemas(plain) if isinstance(plain, exp.CurrentSchemas) else plain)
+
+
+def _own_schemas(node: exp.CurrentSchemas) -> exp.Expr:
+    return exp.Anonymous(this="current_schemas", expressions=[node.this.copy()])
 
 
 _OPERATORS: Final[dict[str, tuple[type[exp.Expr], bool]]] = {
