@@ -32,7 +32,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP) ## run the demonstration (ARGS=--quick for a short one)
-	PYTHONPATH=. $(BIN)/python demo/run.py $(ARGS)
+	$(BIN)/python -m demo $(ARGS)
 
 serve: $(STAMP) ## serve a scratch database to psql and its kin (ARGS="--listen 127.0.0.1:6000")
 	$(BIN)/seachange serve --data .scratch $(ARGS)

@@ -1,0 +1,135 @@
+"""Runs the story on Seachange: loads, starts traffic and a worker, makes the changes one by one, and judges."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from demo.processes import TrafficProcess, Worker, send_job
+from demo.scene import Act, Scene
+from demo.story import Scale, Step, rows, steps, tables
+from demo.timeline import Mark
+from demo.verdict import Verdict, judge
+from demo.view import View, open_view
+from demo.watch import Watch
+
+_LOOK_S = 0.1
+_SETTINGS = '[seachange]\nworker = "off"\nnode_expiry = "3s"\n'
+_GOOD = "succeeded"
+
+
+class Director:
+    def __init__(self, folder: Path, scale: Scale, seed: int) -> None:
+        self._data = folder / "data"
+        self._log = folder / "worker.log"
+        self._scale = scale
+        self._seed = seed
+        self.scene = Scene(f"Seachange: {scale.accounts:,} accounts", [Act(step) for step in steps(scale)])
+
+    def run(self) -> Verdict:
+        self._data.mkdir(parents=True)
+        (self._data / "seachange.toml").write_text(_SETTINGS)
+        with ExitStack() as stack:
+            view = stack.enter_context(open_view(self.scene))
+            watch = Watch(self._data)
+            stack.callback(watch.close)
+            self._load(watch, view)
+            worker = Worker(self._data, self._log)
+            self._call(worker.pid, "worker A")
+            with self._traffic(view), self._watching_leases():
+                worker = self._play(watch, view, worker)
+            worker.stop()
+            view.say("the traffic has ended; every index, constraint and row is checked")
+            return judge(self._data, watch, self.scene, self._scale)
+
+    def _load(self, watch: Watch, view: View) -> None:
+        began = time.monotonic()
+        for statement in (*tables(), *rows(self._scale)):
+            watch.do(statement)
+        view.say(f"{self._scale.accounts:,} accounts were loaded in {time.monotonic() - began:.1f} s")
+
+    @contextmanager
+    def _traffic(self, view: View) -> Iterator[None]:
+        target = ("--data", str(self._data))
+        samples = self.scene.timeline.samples
+        processes = [TrafficProcess(target, number, self._scale, self._seed, samples) for number in range(2)]
+        try:
+            for number, process in enumerate(processes):
+                process.wait_until_ready()
+                self._call(process.pid, f"traffic {number + 1}")
+            view.say(
+                f"two processes transfer money, look up, open and close accounts:"
+                f" {2 * self._scale.transactions_per_second} transactions a second"
+            )
+            yield
+        finally:
+            for process in processes:
+                process.stop()
+
+    def _call(self, pid: int, name: str) -> None:
+        """Nodes are named by host and process."""
+        self.scene.names[str(pid)] = name
+
+    @contextmanager
+    def _watching_leases(self) -> Iterator[None]:
+        over = threading.Event()
+        thread = threading.Thread(target=self._watch_leases, args=(over,))
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _watch_leases(self, over: threading.Event) -> None:
+        watch = Watch(self._data)
+        while not over.wait(_LOOK_S):
+            self.scene.note_leases(watch.leases())
+        watch.close()
+
+    def _play(self, watch: Watch, view: View, worker: Worker) -> Worker:
+        time.sleep(self._scale.pause_s)
+        for act in self.scene.acts:
+            view.say(f"{act.step.title}: {act.step.statement}")
+            act.began = time.monotonic()
+            if act.step.is_job:
+                worker = self._run_job(act, watch, view, worker)
+            else:
+                watch.do(act.step.statement)
+                act.outcome = "no bytes moved, nobody waited"
+            act.ended = act.ended or time.monotonic()
+            self.scene.timeline.marks.append(Mark(act.step.title, act.began, act.ended))
+            view.say(f"    {act.ended - act.began:.2f} s: {act.outcome}")
+            time.sleep(self._scale.pause_s)
+        return worker
+
+    def _run_job(self, act: Act, watch: Watch, view: View, worker: Worker) -> Worker:
+        number = send_job(self._data, act.step)
+        killed = None
+        while not (job := watch.job(number)).is_over:
+            act.job = job
+            if killed is None and _is_to_be_killed(act.step, job.stage, job.progress):
+                worker.kill()
+                killed = f"worker A was killed at {job.progress:.0%}"
+                view.say(f"    SIGKILL to worker A, {killed.partition(' at ')[2]} of its job done; worker B starts")
+                worker = Worker(self._data, self._log)
+                self._call(worker.pid, "worker B")
+            time.sleep(_LOOK_S)
+        act.job, act.ended = job, time.monotonic()
+        spark = watch.spark(number)
+        if act.step.fails_with is None:
+            act.is_good = job.status == _GOOD and (act.step.killed_at is None or killed is not None)
+            stages = ", ".join(f"{stage} {ms / 1e3:.1f} s" for stage, ms, _ in watch.stages(number) if ms >= 100)
+            found = [killed and f"{killed}, worker B finished it", spark and "on Spark", stages, job.error]
+            act.outcome = "; ".join(part for part in found if part) or "validated"
+        else:
+            act.is_good = job.status != _GOOD and act.step.fails_with in (job.error or "")
+            act.outcome = f"refused and taken back: {job.error}"
+        return worker
+
+
+def _is_to_be_killed(step: Step, stage: str, progress: float) -> bool:
+    return step.killed_at is not None and stage == "backfill" and progress >= step.killed_at

@@ -1,0 +1,81 @@
+"""What the traffic saw, second by second, and the changes that lie over it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A transaction: when it was over, and how long after it was due."""
+
+    at: float
+    ms: float
+    kind: str
+    retries: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A change and its time."""
+
+    title: str
+    began: float
+    ended: float
+
+
+@dataclass(frozen=True)
+class Second:
+    at: float
+    done: int
+    p99_ms: float
+
+
+@dataclass
+class Timeline:
+    samples: list[Sample] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+
+    def seconds(self, width_s: float = 1.0) -> list[Second]:
+        """In bins of equal width; one in which nothing was done counts as such."""
+        if not self.samples:
+            return []
+        first = min(sample.at for sample in self.samples)
+        bins: dict[int, list[float]] = {}
+        for sample in self.samples:
+            bins.setdefault(int((sample.at - first) // width_s), []).append(sample.ms)
+        return [
+            Second(
+                first + number * width_s, round(len(bins.get(number, ())) / width_s), quantile(bins.get(number, ()), 99)
+            )
+            for number in range(max(bins) + 1)
+        ]
+
+    @property
+    def failed(self) -> list[Sample]:
+        return [sample for sample in self.samples if sample.error is not None]
+
+    @property
+    def retried(self) -> list[Sample]:
+        return [sample for sample in self.samples if sample.retries and sample.error is None]
+
+    def slowest_ms(self) -> float:
+        return max((sample.ms for sample in self.samples), default=0.0)
+
+
+def quantile(values: Iterable[float], percent: int) -> float:
+    """The least value that at least so many percent of the values do not exceed; 0 of none."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else 0.0
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """The last `width` values, as bars between 0 and the greatest of them."""
+    shown = values[-width:]
+    top = max(shown, default=0.0)
+    return "".join(_BARS[min(len(_BARS) - 1, int(value / top * len(_BARS)))] if top else _BARS[0] for value in shown)
