@@ -713,6 +713,11 @@ class WriterLost(OperationalError):
     hint_text = "Its own message is above."
 
 
+class BackupProblem(OperationalError):
+    sqlstate = "58000"
+    message = "back-up {path}: {detail}"
+
+
 class SparkUnavailable(NotSupportedError):
     sqlstate = "0A000"
     message = "Spark cannot be used: {detail}"

@@ -11,6 +11,7 @@ All methods may be called from any thread.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
@@ -166,6 +167,9 @@ class Catalog(Protocol):
     def forget_files(self, ids: Sequence[SegmentId]) -> None: ...
 
     def holdings(self) -> Holdings: ...
+
+    def copy_to(self, folder: Path) -> Seq:
+        """Writes a copy as of one sequence, which is given, into a folder. In the copy no node is alive."""
 
     # Jobs. They are created and changed by `commit`, each by compare-and-set on its revision.
 

@@ -18,6 +18,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("seachange.cli.serve", "serve a database over PostgreSQL's protocol"),
     "worker": ("seachange.cli.worker", "run the jobs of a database"),
     "check": ("seachange.cli.check", "check that data and schema are consistent"),
+    "backup": ("seachange.cli.backup", "back up a database while it is in use"),
+    "restore": ("seachange.cli.restore", "make a database of a back-up"),
     "replay": ("seachange.cli.replay", "replay a history of migrations while others write"),
     "verify": ("seachange.cli.verify", "check the protocol of schema changes itself"),
 }

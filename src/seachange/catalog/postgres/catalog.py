@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import LiteralString
 
 from seachange import errors
@@ -15,6 +16,7 @@ from seachange.catalog.postgres.arrays import Bigints
 from seachange.catalog.postgres.collect import drop_partitions, read_garbage, read_holdings, remove_log
 from seachange.catalog.postgres.commit import PARTITION_SPAN, send_commit, send_outcome
 from seachange.catalog.postgres.connections import Pool
+from seachange.catalog.postgres.copy import copy_catalog, fill_catalog
 from seachange.catalog.postgres.locks import forget_dead, read_queues, release_locks, send_wishes
 from seachange.catalog.postgres.read import (
     query,
@@ -290,6 +292,13 @@ class PostgresCatalog:
 
     def holdings(self) -> Holdings:
         return self._pool.run(read_holdings)
+
+    def copy_to(self, folder: Path) -> Seq:
+        return self._pool.attempt(lambda db: copy_catalog(db, folder))
+
+    def fill_from(self, folder: Path) -> None:
+        """Of a copy; InvalidCatalog unless nobody has used this one yet."""
+        self._pool.attempt(lambda db: fill_catalog(db, self.url, folder))
 
     def claim(self, epoch: Epoch, resource: str) -> bool:
         (held,) = self._row(_CLAIM, epoch, resource)

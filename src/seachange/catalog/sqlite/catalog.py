@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,7 +14,8 @@ from seachange.catalog.rows import check_request, node_from
 from seachange.catalog.sqlite import jobs, locks, nodes
 from seachange.catalog.sqlite.collect import raise_floor, read_holdings, remove_slices
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
-from seachange.catalog.sqlite.connections import Read, Readers, Writer, client_error
+from seachange.catalog.sqlite.connections import Read, Readers, Writer, client_error, connect
+from seachange.catalog.sqlite.copy import copy_catalog
 from seachange.catalog.sqlite.read import (
     FLOOR,
     HEAD,
@@ -282,6 +283,10 @@ class SqliteCatalog:
     def holdings(self) -> Holdings:
         with Read(self._readers) as db:
             return read_holdings(db)
+
+    def copy_to(self, folder: Path) -> Seq:
+        with closing(connect(self._path)) as db:
+            return copy_catalog(db, folder)
 
     def claim(self, epoch: Epoch, resource: str) -> bool:
         with self._writer as db:

@@ -1,0 +1,85 @@
+"""A copy of a PostgreSQL catalog as of one snapshot, as files that COPY writes, and a catalog made of them.
+
+**Invariant:** all files come from one snapshot; a catalog is made of them in one transaction, and only of an empty one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from psycopg import sql
+
+from seachange import errors
+from seachange.catalog.postgres.commit import PARTITION_SPAN
+from seachange.catalog.postgres.connections import Connection, describe, one_snapshot
+from seachange.catalog.postgres.read import query
+from seachange.model.ids import Seq
+from seachange.runtime.filesystem import named_errors
+
+FOLDER_NAME = "catalog"
+# All that lasts. Locks, claims and partitions are made anew; inline batches come when their partitions are there.
+_TABLES = (
+    *("sequencer", "node", "log", "burned", "intent", "segment", "garbage", "generation", "generation_member"),
+    *("descriptor", "descriptor_version", "index_owner", "job", "job_file", "event", "sequence"),
+)
+_BATCH = "batch"
+_HEAD = "SELECT seachange.head()"
+_LOCK = "SELECT seachange.lock_sequencer()"
+_USED = "SELECT next_epoch > 1 OR next_id > 1 OR seachange.head() > 0 FROM seachange.sequencer"
+_PARTITIONED = "SELECT partitioned FROM seachange.sequencer"
+_SET_PARTITIONED = "UPDATE seachange.sequencer SET partitioned = %b"
+_ADD_PARTITIONS = "SELECT seachange.add_partitions(%b, %b)"
+_END_NODES = "UPDATE seachange.node SET live = false"
+_GO_ON = """SELECT setval(pg_get_serial_sequence('seachange.event', 'id'), coalesce(max(id), 0) + 1, false)
+    FROM seachange.event"""
+_OUT = sql.SQL("COPY (SELECT * FROM {}) TO STDOUT (FORMAT binary)")
+_IN = sql.SQL("COPY {} FROM STDIN (FORMAT binary)")
+_EMPTY = sql.SQL("DELETE FROM {}")
+_CHUNK_BYTES = 1 << 20
+
+
+def copy_catalog(db: Connection, folder: Path) -> Seq:
+    """Gives the last sequence that the copy has."""
+    place = folder / FOLDER_NAME
+    with named_errors("create", str(place)):
+        place.mkdir(exist_ok=True)
+    with one_snapshot(db):
+        head = int(query(db, _HEAD)[0][0])
+        for table in (*_TABLES, _BATCH):
+            _write(db, table, place / table)
+    return Seq(head)
+
+
+def fill_catalog(db: Connection, url: str, folder: Path) -> None:
+    place = folder / FOLDER_NAME
+    with db.transaction():
+        db.execute(_LOCK)
+        if query(db, _USED)[0][0]:
+            raise errors.InvalidCatalog(
+                catalog=describe(url), detail="it is in use; a back-up is restored to a new one"
+            )
+        (partitioned,) = query(db, _PARTITIONED)[0]
+        for table in _TABLES:
+            db.execute(_EMPTY.format(_name(table)))
+            _read(db, table, place / table)
+        db.execute(_SET_PARTITIONED, (partitioned,))
+        db.execute(_ADD_PARTITIONS, (int(query(db, _HEAD)[0][0]) + PARTITION_SPAN, PARTITION_SPAN))
+        _read(db, _BATCH, place / _BATCH)
+        db.execute(_END_NODES)
+        db.execute(_GO_ON)
+
+
+def _name(table: str) -> sql.Identifier:
+    return sql.Identifier("seachange", table)
+
+
+def _write(db: Connection, table: str, path: Path) -> None:
+    with named_errors("write", str(path)), path.open("wb") as file, db.cursor().copy(_OUT.format(_name(table))) as data:
+        for chunk in data:
+            file.write(chunk)
+
+
+def _read(db: Connection, table: str, path: Path) -> None:
+    with named_errors("read", str(path)), path.open("rb") as file, db.cursor().copy(_IN.format(_name(table))) as data:
+        while chunk := file.read(_CHUNK_BYTES):
+            data.write(chunk)

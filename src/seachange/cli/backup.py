@@ -1,0 +1,31 @@
+"""Back up a database while it is in use: its catalog as of one sequence, and the files that it refers to, into a new
+folder. Nothing is locked; garbage is not collected meanwhile."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from seachange.cli.database import add_database_options, report_error
+from seachange.engine.backup import back_up
+from seachange.errors import Error
+
+EXAMPLES = """examples:
+  seachange backup --data shop --to /backups/shop-monday
+  seachange backup --data shop --catalog postgresql://localhost/shop --to /backups/shop-monday
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_database_options(parser)
+    parser.add_argument("--to", required=True, type=Path, metavar="FOLDER", help="a new or empty folder")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        made = back_up(arguments.data.absolute(), arguments.catalog, arguments.to.absolute())
+    except Error as error:
+        report_error(error)
+        return 1
+    print(f"sequence {made.head}, {len(made.files)} files, {made.bytes} bytes")
+    return 0

@@ -1,0 +1,30 @@
+"""Make a new database of a back-up. The data folder must be empty; with a PostgreSQL catalog, its database too."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from seachange.cli.database import add_database_options, report_error
+from seachange.engine.backup import restore
+from seachange.errors import Error
+
+EXAMPLES = """examples:
+  seachange restore --from /backups/shop-monday --data shop
+  seachange check --data shop
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--from", required=True, type=Path, metavar="FOLDER", dest="source", help="the back-up")
+    add_database_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        made = restore(arguments.source.absolute(), arguments.data.absolute(), arguments.catalog)
+    except Error as error:
+        report_error(error)
+        return 1
+    print(f"restored as of sequence {made.head}: {len(made.files)} files, {made.bytes} bytes")
+    return 0
