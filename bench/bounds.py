@@ -53,6 +53,15 @@ BOUNDS = (
     Bound("statements.insert", AT_MOST, 3),
     Bound("statements.update", AT_MOST, 3),
     Bound("statements.delete", AT_MOST, 3),
+    # Over the protocol, beside PostgreSQL: rates of short prepared statements,
+    # time of a large result, rate of COPY; how much later than the median the
+    # slowest hundredth is answered; and what idle connections cost the others.
+    Bound("server.constant", AT_LEAST, 0.3),
+    Bound("server.keyed.select.p99_to_p50", AT_MOST, 10),
+    Bound("server.keyed.update.p99_to_p50", AT_MOST, 10),
+    Bound("server.result", AT_MOST, 3),
+    Bound("server.copy", AT_LEAST, 0.5),
+    Bound("server.idle.statement", AT_MOST, 1.2),
     # Time to plan a thousand of something, over a hundred; and to plan a table
     # with a thousand columns, in seconds.
     Bound("planner.columns", AT_MOST, 12),
