@@ -18,7 +18,10 @@ SAMPLE = """
 CREATE TABLE sample (n integer PRIMARY KEY, t text, f double precision, d date, b boolean, m numeric(10,2));
 INSERT INTO sample VALUES
   (1, 'a', 1.5, '2024-01-01', true, 1.10), (2, 'b', 2.5, '2024-01-15', true, 2.20),
-  (3, NULL, NULL, '2024-02-01', false, NULL), (4, 'd', -4.25, '2024-03-01', false, 4.40), (5, 'a', 0, NULL, NULL, 5)
+  (3, NULL, NULL, '2024-02-01', false, NULL), (4, 'd', -4.25, '2024-03-01', false, 4.40), (5, 'a', 0, NULL, NULL, 5);
+CREATE TABLE amounts (a numeric, b numeric, c numeric(10,2), i integer, g bigint, r real, x float8, d date);
+INSERT INTO amounts VALUES
+  (1000, 2000.5, 3.25, 7, 8, 1.5, 2.5, '2024-01-05'), (-12.125, 0.001, 99999999.99, 0, 9, 0, 1, NULL)
 """
 SEED = 20261115
 RANDOM = 400

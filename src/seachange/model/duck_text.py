@@ -12,8 +12,8 @@ from seachange.model.interval import parse_interval
 from seachange.model.shown import show_float
 from seachange.model.types import NUMERIC_DEFAULT
 
-# A numeric without digits, which shows no zeros at its end.
-DECIMAL_DEFAULT: Final = "DECIMAL({},{})".format(*NUMERIC_DEFAULT)
+# Numerics without digits, and products of them, which show no zeros at their end.
+_UNLIMITED: Final = tuple(f"DECIMAL({NUMERIC_DEFAULT[0]},{scale})" for scale in range(NUMERIC_DEFAULT[1], 39))
 
 _SINGLE: Final = struct.Struct("<f")
 _ESCAPED: Final = re.compile(r"\\x([0-9A-Fa-f]{2})|([^\\])", re.DOTALL)
@@ -63,7 +63,7 @@ _TEXTS: Final[dict[str, Callable[[str], str]]] = {
     "FLOAT": _show_single,
     "INTERVAL": _show_interval,
     "BLOB": _show_bytes,
-    DECIMAL_DEFAULT: _show_decimal,
+    **dict.fromkeys(_UNLIMITED, _show_decimal),
 }
 # What is shown otherwise within an array.
 _ELEMENTS: Final[dict[str, Callable[[str], str]]] = {"BOOLEAN": lambda text: text[:1]}

@@ -246,7 +246,9 @@ def from_duckdb(name: str) -> SqlType | None:
     decimal = _DECIMAL.fullmatch(name)
     if decimal is not None:
         digits = (int(decimal[1]), int(decimal[2]))
-        return SqlType(Kind.NUMERIC, *(digits if digits != NUMERIC_DEFAULT else ()))
+        # A product may have more digits behind its point than a numeric without any.
+        is_default = digits[0] == NUMERIC_DEFAULT[0] and digits[1] >= NUMERIC_DEFAULT[1]
+        return SqlType(Kind.NUMERIC, *(() if is_default else digits))
     if name in _WIDE_INTEGERS:
         return SqlType(Kind.NUMERIC, NUMERIC_PRECISION_MAX)
     kind = _DUCKDB_KINDS.get(name)

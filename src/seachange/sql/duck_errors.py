@@ -8,6 +8,7 @@ from typing import Final
 import duckdb
 
 from seachange import errors
+from seachange.storage.duck import FACTOR_PHRASE
 
 # In the message of every guard against values that are too large.
 LIMIT_PHRASE: Final = "exceeds the limit of"
@@ -33,11 +34,16 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("", r"DatetimeFieldOverflow: |Date out of range: ", errors.DatetimeFieldOverflow),
     ("", r"InvalidDatetimeFormat: ", errors.InvalidDatetimeFormat),
     ("", r"extract specifier .* not recognized", errors.InvalidParameterValue),
+    ("", FACTOR_PHRASE, errors.NumericValueOutOfRange),
     ("OutOfMemoryException", "", errors.OutOfMemory),
     ("", r"[Dd]ivision by zero", errors.DivisionByZero),
     ("ConversionException", r"(date|timestamp|time) field value out of range", errors.DatetimeFieldOverflow),
     ("ConversionException", r"invalid (date|timestamp|time) field format", errors.InvalidDatetimeFormat),
-    ("ConversionException", r"string '[-+]?[0-9.]+' to (U?INT|DECIMAL|HUGEINT)", errors.NumericValueOutOfRange),
+    (
+        "ConversionException",
+        r"string ['\"][-+]?[0-9.]+(e[-+]?[0-9]+)?['\"] to (U?INT|DECIMAL|HUGEINT)",
+        errors.NumericValueOutOfRange,
+    ),
     ("ConversionException", r"string '", errors.InvalidTextRepresentation),
     ("ConversionException", r"out of range|[Cc]ould not cast value|overflow", errors.NumericValueOutOfRange),
     ("ConversionException", "", errors.InvalidTextRepresentation),

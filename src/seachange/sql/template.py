@@ -135,7 +135,7 @@ def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
     moments = name_moments(tree) if timed else set()
     session_values = tuple(sorted(_name_session_values(tree) | moments | name_calls(tree) | name_catalog_calls(tree)))
     outputs = note_outputs(tree)
-    types = cut_types(tree)
+    types = cut_types(tree, calculations=timed)
     tables = _cut_holes(tree)
     generated = _generate(tree)
     check_text(TYPE_HOLES.sub(" ", generated).replace(_HOLE, " "))

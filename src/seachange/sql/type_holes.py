@@ -19,13 +19,14 @@ from seachange.model.ids import DescriptorId
 from seachange.model.objects import EnumType
 from seachange.model.relation import RelationName
 from seachange.model.types import TEXT, Kind, SqlType
+from seachange.sql.arithmetic import prefixes
 from seachange.sql.guard import user_type
 from seachange.sql.port import TransactionPort
 from seachange.sql.scope import is_cte_reference
 from seachange.storage.duck_functions import PREFIX
 
 # No statement can contain a NUL.
-TYPE_HOLES = re.compile("\x00t([0-9]+)\x00")
+TYPE_HOLES = re.compile("\x00t([0-9]+)\x00", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,23 @@ class Compared:
         return self.spaced or self.braced
 
 
-TypeHole = UserCast | Compared
+@dataclass(frozen=True, slots=True, eq=False)
+class Calculated:
+    """What stands before a calculation (`place` 0) or one of its operands, by the types of columns of these tables."""
+
+    node: exp.Expr
+    place: int
+    tables: tuple[tuple[str, tuple[str | None, str]], ...]
+    # Names that the query gives to something else.
+    aliases: frozenset[str]
+
+
+TypeHole = UserCast | Compared | Calculated
 FindTable = Callable[[str | None, str], object]
 
 
-def cut_types(tree: exp.Expr) -> tuple[TypeHole, ...]:
+def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]:
+    """`calculations`: whether those are told which numbers they have; not where a descriptor keeps the text."""
     holes: list[TypeHole] = []
     for cast in list(tree.find_all(exp.Cast)):
         name = user_type(cast.to)
@@ -73,7 +86,30 @@ def cut_types(tree: exp.Expr) -> tuple[TypeHole, ...]:
             tables = tuple(dict.fromkeys(own or (table for _, table in sources)))
             mark = _mark(holes, Compared(column.name, tables, _is_spaced(constant), _is_braced(constant)))
             constant.replace(exp.Var(this=constant.sql("duckdb") + mark))
+    if calculations:
+        _cut_calculations(tree, holes, tuple(sources))
     return tuple(holes)
+
+
+def _cut_calculations(
+    tree: exp.Expr, holes: list[TypeHole], sources: tuple[tuple[str, tuple[str | None, str]], ...]
+) -> None:
+    """From the inside out. What stands for a hole is the name of a function, or nothing."""
+    nodes = [(n, n.copy()) for n in tree.find_all(exp.Mul, exp.Div, exp.Sub, exp.Avg)]
+    aliases = frozenset(a.alias for a in tree.find_all(exp.Alias) if a.this.name != a.alias) if nodes else frozenset()
+    for node, told in reversed(nodes):
+
+        def hole(place: int, inner: exp.Expr, told: exp.Expr = told) -> exp.Expr:
+            mark = _mark(holes, Calculated(told, place, sources, aliases))
+            return exp.Anonymous(this=mark, expressions=[inner.unnest().copy()])
+
+        if isinstance(node, exp.Mul | exp.Div):
+            for place, key in ((1, "this"), (2, "expression")):
+                node.set(key, hole(place, node.args[key]))
+        whole: exp.Expr = node
+        while isinstance(whole.parent, exp.Window | exp.Filter) and whole.arg_key == "this":
+            whole = whole.parent
+        whole.replace(hole(0, whole))
 
 
 def _mark(holes: list[TypeHole], hole: TypeHole) -> str:
@@ -115,10 +151,31 @@ def fill_types(parts: Sequence[str], types: Sequence[str]) -> str:
 
 def bind_types(holes: Sequence[TypeHole], port: TransactionPort, find: FindTable | None = None) -> list[str] | None:
     """The texts for holes; None where none of them matters."""
-    if not holes or not (port.has_enums or any(isinstance(hole, UserCast) or hole.matters for hole in holes)):
+    if not holes or not (port.has_enums or any(not isinstance(hole, Compared) or hole.matters for hole in holes)):
         return None
     known = find or port.relation
-    return [_cast_type(hole, port) if isinstance(hole, UserCast) else _compared(hole, port, known) for hole in holes]
+    return [_text(hole, port, known) for hole in holes]
+
+
+def _text(hole: TypeHole, port: TransactionPort, find: FindTable) -> str:
+    match hole:
+        case UserCast():
+            return _cast_type(hole, port)
+        case Compared():
+            return _compared(hole, port, find)
+        case Calculated():
+            return prefixes(hole.node, lambda column: _column_type(hole, column, find))[hole.place]
+
+
+def _column_type(hole: Calculated, column: exp.Column, find: FindTable) -> SqlType | None:
+    """None unless it is certain which column is meant."""
+    if not column.table and column.name in hole.aliases:
+        return None
+    own = [table for alias, table in hole.tables if alias == column.table]
+    among = own or ([table for _, table in hole.tables] if not column.table else [])
+    tables = [table for each in among if (table := _find(*each, find)) is not None]
+    found = {made.type for table in tables if (made := table.column_by_name.get(column.name)) is not None}
+    return found.pop() if len(found) == 1 else None
 
 
 def _cast_type(hole: UserCast, port: TransactionPort) -> str:
@@ -154,8 +211,8 @@ def _compared(hole: Compared, port: TransactionPort, find: FindTable) -> str:
 def _find(schema: str | None, name: str, find: FindTable) -> Table | None:
     try:
         found = find(schema, name)
-    except errors.UndefinedTable:
-        # A view of the system, or rows that the statement hands over.
+    except (errors.UndefinedTable, KeyError):
+        # A view of the system, rows that the statement hands over, or a name that a view does not know.
         return None
     return found if isinstance(found, Table) else None
 

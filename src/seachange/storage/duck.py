@@ -27,11 +27,23 @@ _SETTINGS: tuple[str, ...] = (
 
 # Integers sum up to a bigint, as in PostgreSQL: fewer than 2^32 of them cannot overflow it, so nothing wider is needed.
 SUM_MACRO = "sum_as_declared"
+# A double as the numeric of its digits, all of which count; a value in another type.
+AS_NUMERIC = "as_numeric"
+AS_DOUBLE = "as_double"
+AS_INTEGER = "as_integer"
+# A numeric with no more than nine digits behind its point: two of them can be multiplied.
+EXACT_MACRO = "as_factor"
+FACTOR_PHRASE = "a factor has more than 9 digits behind its point"
 _MACROS: tuple[str, ...] = (
     f"""CREATE MACRO {SUM_MACRO}
         (x SMALLINT) AS CAST(sum_no_overflow(x) AS BIGINT),
         (x INTEGER) AS CAST(sum_no_overflow(x) AS BIGINT),
         (x) AS sum(x)""",
+    f"CREATE MACRO {AS_NUMERIC}(x) AS CAST(CAST(x AS VARCHAR) AS DECIMAL(38, 18))",
+    f"CREATE MACRO {AS_DOUBLE}(x) AS CAST(x AS DOUBLE)",
+    f"CREATE MACRO {AS_INTEGER}(x) AS CAST(x AS INTEGER)",
+    f"""CREATE MACRO {EXACT_MACRO}(x) AS CASE WHEN CAST(x AS DECIMAL(38, 9)) = x OR x IS NULL
+        THEN CAST(x AS DECIMAL(38, 9)) ELSE error('{FACTOR_PHRASE}') END""",
     # What information_schema._pg_expandarray gives of a vector: each of its items with its number.
     "CREATE MACRO expand_vector(v) AS unnest([{'x': v[i], 'n': i} for i in generate_series(1, len(v))])",
 )
