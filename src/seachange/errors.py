@@ -758,6 +758,12 @@ class TooManyFailures(OperationalError):
     hint_text = "Wait for a minute, and connect again."
 
 
+class TooManyOfRole(OperationalError):
+    sqlstate = "53300"
+    message = 'too many connections for role "{role}"'
+    hint_text = "ALTER ROLE ... CONNECTION LIMIT raises it."
+
+
 class TooManyConnections(OperationalError):
     sqlstate = "53300"
     message = "there are {count} connections already, and no more are taken"

@@ -45,3 +45,52 @@ def test_who_may_connect_and_load(tmp_path):
         assert "secret" not in verifier
         assert is_password("secret", verifier)
         assert not is_password("Secret", verifier)
+
+
+def test_how_many_sessions_a_role_may_have(tmp_path):
+    with closing(seachange.connect(tmp_path, autocommit=True)) as root:
+        root.execute("create role ann login connection limit 2")
+        assert root.execute("select rolconnlimit from pg_roles where rolname = 'ann'").fetchall() == [(2,)]
+        first = seachange.connect(tmp_path, user="ann", autocommit=True)
+        with closing(seachange.connect(tmp_path, user="ann", autocommit=True)) as second:
+            second.execute("select 1")
+            with pytest.raises(errors.TooManyOfRole):
+                seachange.connect(tmp_path, user="ann")
+            first.close()
+            # Its place is free.
+            seachange.connect(tmp_path, user="ann").close()
+        root.execute("alter role ann connection limit 0")
+        with pytest.raises(errors.TooManyOfRole):
+            seachange.connect(tmp_path, user="ann")
+        root.execute("alter role ann superuser")
+        seachange.connect(tmp_path, user="ann").close()
+
+
+def test_who_may_use_a_database(tmp_path):
+    with closing(seachange.connect(tmp_path, autocommit=True)) as root:
+        for statement in ("create role ann login", "create database shop", "revoke all on database shop from public"):
+            root.execute(statement)
+        with pytest.raises(errors.InsufficientPrivilege):
+            seachange.connect(tmp_path, user="ann", database="shop")
+        root.execute("grant connect on database shop to ann")
+        with closing(seachange.connect(tmp_path, user="ann", database="shop", autocommit=True)) as ann:
+            with pytest.raises(errors.InsufficientPrivilege):
+                ann.execute("create temp table own (id int)")
+            with pytest.raises(errors.InsufficientPrivilege):
+                ann.execute("create schema own")
+            root.execute("grant temporary, create on database shop to ann")
+            ann.execute("create temp table own (id int)")
+            ann.execute("create schema own")
+
+
+def test_temporary_tables_are_nobody_elses(tmp_path):
+    with (
+        closing(seachange.connect(tmp_path, autocommit=True)) as one,
+        closing(seachange.connect(tmp_path, autocommit=True)) as other,
+    ):
+        one.execute("create temp table own (id serial)")
+        told = "select relname from pg_class join pg_namespace n on n.oid = relnamespace where nspname like 'pg_temp%'"
+        assert one.execute(f"{told} order by 1").fetchall() == [("own",), ("own_id_seq",)]
+        assert other.execute(told).fetchall() == []
+        listed = "select count(*) from information_schema.tables where table_name = 'own'"
+        assert (one.execute(listed).fetchall(), other.execute(listed).fetchall()) == ([(1,)], [(0,)])

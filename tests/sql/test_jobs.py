@@ -9,7 +9,7 @@ import pytest
 import seachange
 from seachange.engine.session import Session
 from seachange.errors import Error
-from seachange.sql.system import SYSTEM_VIEWS
+from seachange.sql.system_columns import SYSTEM_VIEWS
 
 
 @pytest.fixture

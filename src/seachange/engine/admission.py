@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from seachange import errors
+from seachange.engine.claims import Claims
 from seachange.engine.client import Client
 from seachange.engine.database_use import DatabaseUse
 from seachange.engine.node import Node
+from seachange.engine.role_place import RolePlace
 from seachange.engine.transaction import Transaction
 from seachange.model.access import DEFAULT_ROLE
-from seachange.model.actor import ROOT, Actor, actor_of, find_roles, role_exists
-from seachange.model.objects import Role
+from seachange.model.actor import ROOT, Actor, actor_of, find_roles, memberships, role_exists
+from seachange.model.objects import DEFAULT_DATABASE, Role
 from seachange.sql.settings import SessionSettings, check_privilege, is_of_node
 from seachange.sql.stored_settings import find_database, settings_of
 
@@ -20,7 +22,8 @@ class Admission:
         self._user = user
         self._database = database
         self._settings = settings
-        self.use = DatabaseUse(database, client.actor)
+        self._use = DatabaseUse(database, client.actor)
+        self._place = RolePlace(user, client.actor, node.parts.catalog.expire_nodes)
 
     def check_login(self) -> None:
         """Whether there is a role of the user's name that may have a session. It begins with what is kept for it."""
@@ -28,8 +31,27 @@ class Admission:
         if self._user != DEFAULT_ROLE and (role is None or not role.login):
             detail = f'role "{self._user}" does not exist' if role is None else f'role "{self._user}" may not log in'
             raise errors.InvalidAuthorization(detail=detail)
-        database = find_database(self._database, self._node.epoch.schemas.newest.objects.values())
+        objects = self._node.epoch.schemas.newest.objects.values()
+        database = find_database(self._database, objects)
+        may_connect = database is None or actor_of(self._user, find_roles(objects)).holds(database.access, "CONNECT")
+        if not may_connect:
+            raise errors.InsufficientPrivilege(detail=f"permission denied for database {self._database}")
         self._settings.defaults |= settings_of(role, database)
+
+    def begin(self, claims: Claims) -> None:
+        """Whatever a transaction needs that others could take away; taken again in every epoch."""
+        self._use.begin(claims)
+        self._place.begin(claims)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there may be no place for the session."""
+        role = self._roles().get(self._user)
+        return self._database != DEFAULT_DATABASE or (role is not None and role.connection_limit >= 0)
+
+    def end(self) -> None:
+        self._use.end()
+        self._place.end()
 
     def check_role(self, name: str, of_session: bool, transaction: Transaction | None) -> None:
         """Whether the session may go on as another role."""
@@ -39,7 +61,7 @@ class Admission:
         if not role_exists(name, roles):
             raise errors.UndefinedObject(kind="role", name=name)
         own = actor_of(self._user if of_session else self._session_user(), roles)
-        if not own.superuser and (of_session or name not in own.roles):
+        if not own.superuser and (of_session or name not in memberships(own.user, roles)):
             detail = f'permission denied to set {"session authorization" if of_session else "role"} "{name}"'
             raise errors.InsufficientPrivilege(detail=detail)
 

@@ -30,7 +30,6 @@ from seachange.engine.upkeep import maintain, tables_of
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
-from seachange.model.objects import DEFAULT_DATABASE
 from seachange.model.relation import RelationName
 from seachange.model.search_path import parse_path
 from seachange.model.statements import CopyStream, Vacuum
@@ -88,7 +87,7 @@ class Session:
         self.rollback()
         self.drop_temporary()
         self.unlock_advisory()
-        self._admission.use.end()
+        self._admission.end()
         self.node.retention.leave(self.settings)
         self._duck.close()
 
@@ -101,8 +100,8 @@ class Session:
     def check_login(self) -> None:
         """Whether there are such a role, which may have a session, and such a database."""
         self._admission.check_login()
-        if self.database != DEFAULT_DATABASE:
-            # Every transaction says that the database is in use, if that was not said yet.
+        if self._admission.is_limited:
+            # The first transaction finds out.
             self.in_transaction(lambda transaction: None)
 
     def check_setting(self, name: str, value: str | None) -> None:
@@ -426,7 +425,7 @@ class Session:
         transaction.claims.waits = True
         try:
             self.client.advisory.check_epoch(transaction.epoch)
-            self._admission.use.begin(transaction.claims)
+            self._admission.begin(transaction.claims)
         except errors.Error:
             transaction.rollback()
             raise

@@ -11,6 +11,8 @@ from seachange.changer.job import Job, read_job
 from seachange.engine.epoch import EpochState
 from seachange.engine.holders import Lease, leases_of
 from seachange.engine.nodeparts import NodeParts
+from seachange.engine.schemas import Schema
+from seachange.model.actor import Actor
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.jobs import FINISHED, JobId, JobRecord, JobStatus
@@ -27,14 +29,22 @@ class _Source(NamedTuple):
     parts: NodeParts
     epoch: EpochState
     database: str
+    actor: Actor
 
     @property
     def tables(self) -> dict[DescriptorId, Table]:
-        return self.epoch.schemas.newest.within(self.database).by_id
+        return self.seen(self.epoch.schemas.newest)
+
+    def seen(self, schema: Schema) -> dict[DescriptorId, Table]:
+        """Those that the role may do anything with."""
+        tables = schema.within(self.database).by_id
+        if self.actor.superuser:
+            return tables
+        return {id_: table for id_, table in tables.items() if self.actor.holds_any(table.access)}
 
 
-def system_rows(view: str, parts: NodeParts, epoch: EpochState, database: str) -> list[Row]:
-    return list(_VIEWS[view](_Source(parts, epoch, database)))
+def system_rows(view: str, parts: NodeParts, epoch: EpochState, database: str, actor: Actor) -> list[Row]:
+    return list(_VIEWS[view](_Source(parts, epoch, database, actor)))
 
 
 def _moment(timestamp_us: int) -> dt.datetime:
@@ -179,7 +189,7 @@ def _stored(source: _Source) -> Iterator[tuple[Table, Index, Segment, bool]]:
     """Every segment of every index as of now, and whether it is part of a base."""
     parts, epoch = source.parts, source.epoch
     at = epoch.applied
-    for table in epoch.schema(at).within(source.database).by_id.values():
+    for table in source.seen(epoch.schema(at)).values():
         coming = (table.next_primary,) if table.next_primary is not None else ()
         for index in (*table.indexes, *coming):
             contents = parts.catalog.index_contents(epoch.epoch, index.id, at)

@@ -31,7 +31,7 @@ class Transaction(TransactionWrites):
         self._foreign_keys.set_deferral(found, deferred)
 
     def system_rows(self, view: str) -> list[Row]:
-        rows = system_rows(view, self.parts, self.epoch, self.session.database)
+        rows = system_rows(view, self.parts, self.epoch, self.session.database, self.actor)
         return rows if self.actor.superuser else without_private(view, rows)
 
     def request_job(self, job_id: JobId, request: JobRequest) -> None:

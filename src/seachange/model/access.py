@@ -51,7 +51,8 @@ class Access:
     comments: tuple[PartComment, ...] = ()
 
 
-# Of the database that is always there, before there is anything to say of it.
+# Of the schema and the database that are always there, before there is anything to say of them.
+UNSAID_SCHEMA = Access(privileges=(RolePrivileges(PUBLIC_ROLE, ("USAGE",)),))
 UNSAID_DATABASE = Access(privileges=(RolePrivileges(PUBLIC_ROLE, EVERYBODYS[ObjectKind.DATABASE]),))
 
 

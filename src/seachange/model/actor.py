@@ -31,6 +31,9 @@ class Actor:
             return True
         return any(held.role in self.roles and privilege in held.privileges for held in access.privileges)
 
+    def holds_any(self, access: Access) -> bool:
+        return self.owns(access) or any(held.role in self.roles for held in access.privileges)
+
     def may_grant(self, access: Access, privilege: str) -> bool:
         if self.owns(access):
             return True
@@ -56,17 +59,19 @@ def actor_of(name: str, roles: dict[str, Role]) -> Actor:
         return ROOT
     if role is None:
         return Actor(name, False, False, False, frozenset({name, PUBLIC_ROLE}))
-    held = {*memberships(name, roles), PUBLIC_ROLE}
+    held = {*memberships(name, roles, inherited=True), PUBLIC_ROLE}
     return Actor(name, role.superuser, role.create_database, role.create_role, frozenset(held))
 
 
-def memberships(name: str, roles: dict[str, Role]) -> set[str]:
-    """The role itself, and all that it is a member of, directly or not."""
+def memberships(name: str, roles: dict[str, Role], inherited: bool = False) -> set[str]:
+    """The role itself, and all that it is a member of, directly or not; with `inherited` those whose privileges it has
+    without becoming them first, as a role with NOINHERIT must."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
         each = waiting.pop()
         if each not in found:
             found.add(each)
-            waiting += roles[each].member_of if each in roles else ()
+            role = roles.get(each)
+            waiting += role.member_of if role is not None and (role.inherit or not inherited) else ()
     return found

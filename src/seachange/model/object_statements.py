@@ -179,6 +179,9 @@ class RoleOptions:
     create_database: bool | None = None
     create_role: bool | None = None
     inherit: bool | None = None
+    connection_limit: int | None = None
+    # A point in time as text: it goes by the time zone of the session.
+    valid_until: str | None = None
     password: str | None = None
     no_password: bool = False
     # Roles that it becomes a member of, and roles that become members of it.

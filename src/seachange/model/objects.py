@@ -138,6 +138,9 @@ class Role:
     admin_of: tuple[str, ...] = ()
     defaults: tuple[DefaultPrivileges, ...] = ()
     settings: tuple[RoleSetting, ...] = ()
+    # How many sessions it may have, -1 for any; until when its password is good, None for ever.
+    connection_limit: int = -1
+    valid_until_us: int | None = None
     access: Access = Access()  # noqa: RUF009 - a value
 
 

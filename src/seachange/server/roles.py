@@ -8,6 +8,9 @@ from seachange.server.auth import Verifier, read_verifier
 
 
 def find_verifier(node: Node, user: str) -> Verifier | None:
-    """None for a role without a password, which nobody logs in as."""
+    """None for a role without a password, or with one that is good no longer: nobody logs in as it."""
     role = find_roles(node.epoch.schemas.newest.objects.values()).get(user)
-    return read_verifier(role.password) if role is not None and role.password is not None else None
+    if role is None or role.password is None:
+        return None
+    has_expired = role.valid_until_us is not None and role.valid_until_us <= node.parts.clock.wall_us()
+    return None if has_expired else read_verifier(role.password)

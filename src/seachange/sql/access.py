@@ -104,6 +104,9 @@ def check_plan(
         raise errors.InsufficientPrivilege(detail="permission denied to create database")
     touched: dict[DescriptorId, list[Element]] = {}
     for target in plan.change.targets:
+        # Whoever refers to a table may stop to, whatever has been revoked since.
+        if isinstance(target.element, elements.ForeignKeyParent) and not target.adds:
+            continue
         touched.setdefault(descriptor_of(target.element), []).append(target.element)
     for id_, parts in touched.items():
         before = known.get(id_)
@@ -146,6 +149,10 @@ def _check_creation(
             raise errors.InsufficientPrivilege(detail=f"permission denied for {what}")
         return
     if is_temporary(entry.schema):
+        database = next((d for d in known.values() if isinstance(d, Database) and d.name == entry.database), None)
+        if database is not None and not actor.holds(database.access, "TEMPORARY"):
+            detail = f'permission denied to create temporary tables in database "{entry.database}"'
+            raise errors.InsufficientPrivilege(detail=detail)
         return
     schema = find_schema(entry.schema, known.values())
     if schema is None or not actor.holds(schema.access, "CREATE"):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from seachange import errors
+from seachange.model.descriptor import Table
 from seachange.model.scan import ScanFacts
 from seachange.model.statements import Explain
 from seachange.model.types import TEXT
@@ -43,9 +44,11 @@ def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, va
     check_parameter_count(template, values)
     by_key = select_key_table(parsed.tree, port)
     lines = [f"Look-up by primary key in {by_key}"] if by_key is not None else []
+    # Asks for the privileges too, so whoever has none learns nothing.
+    ways = _access_lines(template, port, values)
     lines += _table_lines(template, port)
     if by_key is None or statement.analyze:
-        lines += _access_lines(template, port, values)
+        lines += ways
         if selects_by_index(parsed.tree, port, values) and not statement.analyze:
             lines.append(_NO_PLAN)
         else:
@@ -65,6 +68,7 @@ def _explain_change(
     if not isinstance(plan, Delete | Update | InsertRows | InsertSelect):
         raise errors.Bug(detail=f"a plan for {statement.command} that changes nothing")
     source = plan.source(values)
+    port.check_access(source.table, source.verb.upper())
     lines = [f"{source.verb} on {source.table.schema}.{source.table.name}: {rows_in_words(source)}"]
     if source.template is not None:
         lines += _table_lines(source.template, port)
@@ -80,8 +84,9 @@ def _table_lines(template: Template, port: TransactionPort) -> list[str]:
     tables = dict.fromkeys((r.schema, r.name) for r in template.tables if not r.given and not is_told(r.schema, r.name))
     lines = []
     for schema, name in tables:
-        table = port.table(schema, name)
-        lines.append(f"Table {table.schema}.{table.name}: {_facts(port.describe(table))}")
+        table = port.relation(schema, name)
+        if isinstance(table, Table):
+            lines.append(f"Table {table.schema}.{table.name}: {_facts(port.describe(table))}")
     return lines
 
 

@@ -21,7 +21,7 @@ from seachange.planner.explain.stages import summary
 from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.strategy import Cost, measure
-from seachange.sql.access import check_owner
+from seachange.sql.access import check_owner, check_plan
 from seachange.sql.databases import check_named_databases, descriptors_of, tables_of
 from seachange.sql.ddl.check import verify_checks
 from seachange.sql.duck import DuckSession
@@ -39,6 +39,8 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
         check_named_databases(statement, port)
         check_owner(statement, port)
     plan, catalog = _plan(statements, port)
+    for statement in statements:
+        check_plan(statement, plan, catalog.descriptors, port)
     _verify(plan, catalog, duck)
     plan, catalog, remarks = _with_rows(plan, catalog, statements)
     notices = [f"Notice: {notice}" for notice in plan.notices]

@@ -15,7 +15,7 @@ from seachange.sql.duck import DuckSession
 from seachange.sql.operands import Argument, Given, argument_count, check_argument_count, read_operand
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, table_column
-from seachange.sql.system import SYSTEM_SCHEMA
+from seachange.sql.system_columns import SYSTEM_SCHEMA
 
 FUNCTIONS: dict[str, JobRequest] = {
     "pause_job": JobRequest.PAUSE,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from seachange import errors
 from seachange.model.access import DEFAULT_ROLE, PRIVILEGES, PartComment
 from seachange.model.actor import find_roles, memberships, role_exists
+from seachange.model.coercion import coerce
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId
 from seachange.model.object_statements import (
@@ -36,6 +38,7 @@ from seachange.model.objects import DEFAULT_DATABASE, Database, DefaultPrivilege
 from seachange.model.relation import RelationName
 from seachange.model.scram import SALT_BYTES, is_verifier, make_verifier
 from seachange.model.statements import DdlStatement, DropTable
+from seachange.model.types import Kind, SqlType
 from seachange.sql.access import check_roles, describe, kind_of
 from seachange.sql.ddl.tags import role_tag
 from seachange.sql.port import TransactionPort
@@ -43,7 +46,8 @@ from seachange.sql.result import Result
 from seachange.sql.stored_settings import change_database_settings, changed_role_settings, find_database
 
 Run = Callable[[DdlStatement], object]
-_FLAGS = ("login", "superuser", "create_database", "create_role", "inherit")
+_FLAGS = ("login", "superuser", "create_database", "create_role", "inherit", "connection_limit")
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def run_role(statement: RoleStatement, port: TransactionPort, run: Run, notices: list[str]) -> Result:
@@ -109,11 +113,26 @@ def _create(statement: CreateRole, port: TransactionPort) -> None:
     if role_exists(statement.name, find_roles(port.objects())):
         raise errors.DuplicateObject(kind="role", name=statement.name)
     check_roles((*options.member_of, *options.members), port)
-    given = {flag: getattr(options, flag) for flag in _FLAGS if getattr(options, flag) is not None}
+    given = _given(options)
     role = Role(_new_id(port), 1, statement.name, **given, password=_verifier(options, None, port))
     port.publish(None, role)
     _change_members(GrantRoles(options.member_of, (statement.name,)), port)
     _change_members(GrantRoles((statement.name,), options.members), port)
+
+
+def _given(options: RoleOptions) -> dict[str, Any]:
+    found = {flag: getattr(options, flag) for flag in _FLAGS if getattr(options, flag) is not None}
+    if options.valid_until is not None:
+        found["valid_until_us"] = _moment(options.valid_until)
+    return found
+
+
+def _moment(text: str) -> int | None:
+    if text.strip().lower() == "infinity":
+        return None
+    moment = coerce(SqlType(Kind.TIMESTAMPTZ), text)
+    assert isinstance(moment, dt.datetime)
+    return (moment - _EPOCH) // dt.timedelta(microseconds=1)
 
 
 def _verifier(options: RoleOptions, before: str | None, port: TransactionPort) -> str | None:
@@ -126,7 +145,7 @@ def _verifier(options: RoleOptions, before: str | None, port: TransactionPort) -
 
 def _alter(statement: AlterRole, port: TransactionPort) -> None:
     options, role = statement.options, _role(statement.name, port)
-    given = {flag: getattr(options, flag) for flag in _FLAGS if getattr(options, flag) is not None}
+    given = _given(options)
     # Everybody may change the own password.
     if given or options.members or statement.name != port.actor.user:
         _check_may_change(port, role.superuser or options.superuser is not None)

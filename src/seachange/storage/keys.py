@@ -171,6 +171,11 @@ def database_hash(descriptor_id: DescriptorId) -> KeyHash:
     return _hash(b"b", descriptor_id, b"")
 
 
+def place_hash(role_id: DescriptorId, number: int) -> KeyHash:
+    """The key of the lock on one of the places that the sessions of a role share."""
+    return _hash(b"p", role_id, _pack_u64(number))
+
+
 def name_hash(database: str, schema: str, name: str) -> KeyHash:
     """What a statement writes that gives a relation or type its name: those of a schema share one space."""
     return _hash(b"n", 0, "\0".join((database, schema, name)).encode())

@@ -92,9 +92,11 @@ def _read_options(reader: Reader, found: dict[str, Any]) -> RoleOptions:
         elif reader.take("role") or reader.take("user"):
             found["members"] = read_list(reader, read_role)
         elif reader.take("connection", "limit"):
-            reader.take_symbol("-")
-            reader.integer()
-        elif reader.at("valid", "until") or reader.at("admin"):
+            sign = -1 if reader.take_symbol("-") else 1
+            found["connection_limit"] = max(-1, sign * reader.integer())
+        elif reader.take("valid", "until"):
+            found["valid_until"] = reader.string()
+        elif reader.at("admin"):
             raise errors.FeatureNotSupported(feature=f"{word.upper()} of a role", instead="Leave it out.")
         else:
             raise reader.problem()

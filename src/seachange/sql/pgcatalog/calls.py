@@ -5,7 +5,6 @@ Like those of sequences, a call carries the number of its session. Arguments tha
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,36 +21,38 @@ from seachange.model.descriptor import Table
 from seachange.model.format_text import quote_literal
 from seachange.model.objects import EnumType, View
 from seachange.sql.pgcatalog.builtin import (
-    CATALOG_OIDS,
     FIRST_USER_OID,
     PG_CATALOG,
-    TYPE_BY_NAME,
     TYPE_BY_OID,
 )
 from seachange.sql.pgcatalog.comments import comments, shared_comments
 from seachange.sql.pgcatalog.deparse import (
     constraint_definition,
-    full_name,
     index_definition,
     index_key_text,
     view_definition,
 )
-from seachange.sql.pgcatalog.facts import Facts, object_oid, quote_name, type_name
-from seachange.sql.port import TransactionPort
+from seachange.sql.pgcatalog.facts import quote_name, type_name
+from seachange.sql.pgcatalog.inquiries import INQUIRIES
+from seachange.sql.pgcatalog.regs import (
+    Context,
+    find_class,
+    find_namespace,
+    find_role,
+    find_type,
+    regclassin,
+    regclassout,
+    regnamespacein,
+    regnamespaceout,
+    regrolein,
+    regroleout,
+    regtypein,
+    regtypeout,
+)
 
 # The parameter that carries the session's number to these functions.
 SESSION: Final = "catalog_session"
 _LOCK: Final = threading.Lock()
-
-
-class Context(Protocol):
-    """What a call may ask."""
-
-    @property
-    def facts(self) -> Facts: ...
-
-    @property
-    def port(self) -> TransactionPort: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,118 +63,6 @@ class Call:
     result: str
     run: Callable[..., Any]
     least: int
-
-
-def _names(text: str) -> list[str]:
-    """The parts of a name as it is written, folded.
-
-    >>> _names('Shop."My Table"')
-    ['shop', 'My Table']
-    """
-    parts = re.findall(r'"((?:[^"]|"")*)"|([^".]+)', text.strip())
-    return [quoted.replace('""', '"') if not plain else plain.strip().lower() for quoted, plain in parts]
-
-
-def _find_class(context: Context, text: str) -> int | None:
-    if text.isdigit():
-        return int(text)
-    if text == "-":
-        return 0
-    names = _names(text)
-    if not 1 <= len(names) <= 2:
-        return None
-    schema, name = (None, names[0]) if len(names) == 1 else (names[0], names[1])
-    found = context.facts.find_relation(schema, name)
-    if found is None and schema in (None, PG_CATALOG):
-        return CATALOG_OIDS.get(name)
-    return found
-
-
-def _regclassin(context: Context, text: str) -> int:
-    found = _find_class(context, text)
-    if found is None:
-        raise errors.UndefinedTable(name=text)
-    return found
-
-
-def _regclassout(context: Context, text: str) -> str:
-    oid = _regclassin(context, text)
-    if oid == 0:
-        return "-"
-    relation = context.facts.relation_by_oid.get(oid)
-    if relation is not None:
-        return full_name(context.facts, relation)
-    owner = context.facts.index_by_oid.get(oid)
-    if owner is not None:
-        table, index = owner
-        is_visible = table.schema in context.facts.path
-        return quote_name(index.name) if is_visible else f"{quote_name(table.schema)}.{quote_name(index.name)}"
-    return next((name for name, number in CATALOG_OIDS.items() if number == oid), str(oid))
-
-
-_MODIFIERS: Final = re.compile(r"\s*\([0-9, ]*\)")
-
-
-def _find_type(context: Context, text: str) -> int | None:
-    if text.isdigit():
-        return int(text)
-    if text == "-":
-        return 0
-    plain = _MODIFIERS.sub("", " ".join(text.split()))
-    array = plain.endswith("[]")
-    plain = plain.removesuffix("[]").removeprefix("pg_catalog.")
-    known = TYPE_BY_NAME.get(plain if plain.startswith('"') else plain.lower())
-    if known is not None:
-        return known.array if array else known.oid
-    names = _names(plain)
-    for enum in context.facts.enums:
-        in_path = len(names) == 1 and enum.schema in context.facts.path
-        if names[-1] == enum.name and (in_path or names[:-1] == [enum.schema]):
-            return object_oid(enum.id)
-    return None
-
-
-def _regtypein(context: Context, text: str) -> int:
-    found = _find_type(context, text)
-    if found is None:
-        raise errors.UndefinedObject(kind="type", name=text)
-    return found
-
-
-def _regtypeout(context: Context, text: str) -> str:
-    return type_name(context.facts, _regtypein(context, text))
-
-
-def _find_namespace(context: Context, text: str) -> int | None:
-    return int(text) if text.isdigit() else context.facts.namespace_oids.get(_names(text)[0])
-
-
-def _regnamespacein(context: Context, text: str) -> int:
-    found = _find_namespace(context, text)
-    if found is None:
-        raise errors.InvalidSchemaName(name=text)
-    return found
-
-
-def _regnamespaceout(context: Context, text: str) -> str:
-    oid = _regnamespacein(context, text)
-    return next((quote_name(n.name) for n in context.facts.namespaces if n.oid == oid), str(oid))
-
-
-def _find_role(context: Context, text: str) -> int | None:
-    return int(text) if text.isdigit() else context.facts.roles.get(_names(text)[0])
-
-
-def _regrolein(context: Context, text: str) -> int:
-    found = _find_role(context, text)
-    if found is None:
-        raise errors.UndefinedObject(kind="role", name=text)
-    return found
-
-
-def _regroleout(context: Context, text: str) -> str:
-    oid = _regrolein(context, text)
-    return quote_name(context.facts.role_names.get(oid, str(oid)))
 
 
 # Definitions.
@@ -195,7 +84,7 @@ def _constraintdef(context: Context, oid: int, pretty: bool | None) -> str | Non
 
 
 def _viewdef(context: Context, view: str, pretty: bool | None) -> str | None:
-    oid = _find_class(context, view)
+    oid = find_class(context, view)
     relation = context.facts.relation_by_oid.get(oid) if oid is not None else None
     if oid is None:
         raise errors.UndefinedTable(name=view)
@@ -260,7 +149,7 @@ def _col_description(context: Context, oid: int, number: int) -> str | None:
 
 
 def _serial_sequence(context: Context, table: str, column: str) -> str | None:
-    relation = context.facts.relation_by_oid.get(_regclassin(context, table))
+    relation = context.facts.relation_by_oid.get(regclassin(context, table))
     found = relation.column_by_name.get(column) if isinstance(relation, Table) else None
     if found is None or relation is None:
         raise errors.UndefinedColumn(name=column, relation=table)
@@ -327,7 +216,7 @@ def _sleep(context: Context, seconds: float) -> str:
 
 
 def _size(context: Context, relation: str) -> int:
-    oid = _regclassin(context, relation)
+    oid = regclassin(context, relation)
     found = context.facts.relation_by_oid.get(oid)
     return context.port.size(found).bytes if isinstance(found, Table) else 0
 
@@ -346,11 +235,6 @@ def _size_pretty(context: Context, size: int) -> str:
     while abs(number) >= 10240 and unit + 1 < len(units):
         number, unit = number / 1024, unit + 1
     return f"{int(number + 0.5) if number >= 0 else int(number - 0.5)} {units[unit]}"
-
-
-def _has_privilege(context: Context, *arguments: str | None) -> bool:
-    """Whoever has opened the database has a superuser's rights."""
-    return True
 
 
 def _quote_ident(context: Context, name: str) -> str:
@@ -398,22 +282,21 @@ def _call(arguments: str, result: str, run: Callable[..., Any], least: int | Non
     return Call(types, result, run, len(types) if least is None else least)
 
 
-_PRIVILEGE: Final = _call("VARCHAR VARCHAR VARCHAR", "BOOLEAN", _has_privilege, 2)
 _VISIBLE: Final = _call("BIGINT", "BOOLEAN", _true)
 
 CALLS: Final[dict[str, Call]] = {
-    "regclassin": _call("VARCHAR", "UINTEGER", _regclassin),
-    "regclassout": _call("VARCHAR", "VARCHAR", _regclassout),
-    "regtypein": _call("VARCHAR", "UINTEGER", _regtypein),
-    "regtypeout": _call("VARCHAR", "VARCHAR", _regtypeout),
-    "regnamespacein": _call("VARCHAR", "UINTEGER", _regnamespacein),
-    "regnamespaceout": _call("VARCHAR", "VARCHAR", _regnamespaceout),
-    "regrolein": _call("VARCHAR", "UINTEGER", _regrolein),
-    "regroleout": _call("VARCHAR", "VARCHAR", _regroleout),
-    "to_regclass": _call("VARCHAR", "UINTEGER", _find_class),
-    "to_regtype": _call("VARCHAR", "UINTEGER", _find_type),
-    "to_regnamespace": _call("VARCHAR", "UINTEGER", _find_namespace),
-    "to_regrole": _call("VARCHAR", "UINTEGER", _find_role),
+    "regclassin": _call("VARCHAR", "UINTEGER", regclassin),
+    "regclassout": _call("VARCHAR", "VARCHAR", regclassout),
+    "regtypein": _call("VARCHAR", "UINTEGER", regtypein),
+    "regtypeout": _call("VARCHAR", "VARCHAR", regtypeout),
+    "regnamespacein": _call("VARCHAR", "UINTEGER", regnamespacein),
+    "regnamespaceout": _call("VARCHAR", "VARCHAR", regnamespaceout),
+    "regrolein": _call("VARCHAR", "UINTEGER", regrolein),
+    "regroleout": _call("VARCHAR", "VARCHAR", regroleout),
+    "to_regclass": _call("VARCHAR", "UINTEGER", find_class),
+    "to_regtype": _call("VARCHAR", "UINTEGER", find_type),
+    "to_regnamespace": _call("VARCHAR", "UINTEGER", find_namespace),
+    "to_regrole": _call("VARCHAR", "UINTEGER", find_role),
     "pg_get_indexdef": _call("BIGINT INTEGER BOOLEAN", "VARCHAR", _indexdef, 1),
     "pg_get_constraintdef": _call("BIGINT BOOLEAN", "VARCHAR", _constraintdef, 1),
     "pg_get_viewdef": _call("VARCHAR BOOLEAN", "VARCHAR", _viewdef, 1),
@@ -473,15 +356,7 @@ CALLS: Final[dict[str, Call]] = {
     "quote_ident": _call("VARCHAR", "VARCHAR", _quote_ident),
     "quote_literal": _call("VARCHAR", "VARCHAR", _quote_literal),
     "quote_nullable": _call("VARCHAR", "VARCHAR", _quote_nullable, 0),
-    "has_table_privilege": _PRIVILEGE,
-    "has_any_column_privilege": _PRIVILEGE,
-    "has_schema_privilege": _PRIVILEGE,
-    "has_database_privilege": _PRIVILEGE,
-    "has_sequence_privilege": _PRIVILEGE,
-    "has_type_privilege": _PRIVILEGE,
-    "has_function_privilege": _PRIVILEGE,
-    "has_column_privilege": _call("VARCHAR VARCHAR VARCHAR VARCHAR", "BOOLEAN", _has_privilege, 3),
-    "pg_has_role": _PRIVILEGE,
+    **{name: _call(" ".join(["VARCHAR"] * most), "BOOLEAN", run, most - 1) for name, (run, most) in INQUIRIES.items()},
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from seachange.model.objects import Descriptor
+from seachange.model.temporary import is_temporary
 from seachange.sql.pgcatalog.facts import Facts
 from seachange.sql.pgcatalog.scan import CATALOGS, KeptCatalog
 from seachange.sql.port import TransactionPort
@@ -10,7 +12,15 @@ from seachange.sql.port import TransactionPort
 def catalog_of(port: TransactionPort) -> KeptCatalog:
     """The schema as of the statement, with the transaction's own changes."""
     session = port.session
-    return CATALOGS.get(Facts(port.tables(), port.objects(), session.database, session.user, port.search_path))
+    tables = tuple(table for table in port.tables() if _is_seen(table, port))
+    objects = tuple(found for found in port.objects() if _is_seen(found, port))
+    return CATALOGS.get(Facts(tables, objects, session.database, session.user, port.search_path, port.actor))
+
+
+def _is_seen(found: Descriptor, port: TransactionPort) -> bool:
+    """Temporary tables, and what belongs to them, are nobody's but their session's."""
+    schema = getattr(found, "schema", "")
+    return not is_temporary(schema) or schema == port.temporary_schema
 
 
 class PortContext:

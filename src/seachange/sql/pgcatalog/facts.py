@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Final
 from zlib import crc32
 
-from seachange.model.access import DEFAULT_ROLE, PUBLIC_ROLE, UNSAID_DATABASE, Access
-from seachange.model.actor import find_roles
+from seachange.model.access import DEFAULT_ROLE, PUBLIC_ROLE, UNSAID_DATABASE, UNSAID_SCHEMA, Access
+from seachange.model.actor import ROOT, Actor, find_roles
 from seachange.model.constraint import Check, ForeignKey
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId, DescriptorId, IndexId
@@ -23,6 +23,7 @@ from seachange.model.object_statements import ObjectKind
 from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Database, Descriptor, EnumType, Role, Schema, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.states import State
+from seachange.model.temporary import is_temporary
 from seachange.model.types import MOMENT_DIGITS_MAX, MOMENTS, NAMES, Kind, SqlType
 from seachange.sql.pgcatalog.builtin import (
     BOOTSTRAP_ROLE_OID,
@@ -111,6 +112,8 @@ class Facts:
     database: str
     user: str
     search_path: tuple[str, ...]
+    # On whose behalf the statement runs: information_schema tells of what the role may do anything with.
+    actor: Actor = ROOT
 
     @cached_property
     def views(self) -> tuple[View, ...]:
@@ -157,8 +160,10 @@ class Facts:
         created = [Namespace(object_oid(o.id), o.name, o.access) for o in self.objects if isinstance(o, Schema)]
         built_in = [Namespace(CATALOG_OID, PG_CATALOG), Namespace(INFORMATION_OID, INFORMATION_SCHEMA)]
         if not any(n.name == DEFAULT_SCHEMA for n in created):
-            built_in.append(Namespace(PUBLIC_OID, DEFAULT_SCHEMA))
-        return (*built_in, *created)
+            built_in.append(Namespace(PUBLIC_OID, DEFAULT_SCHEMA, UNSAID_SCHEMA))
+        own = {r.schema for r in self.relations if is_temporary(r.schema)}
+        temporary = [Namespace(_PARTS | (crc32(name.encode()) & (_PARTS - 1)), name) for name in own]
+        return (*built_in, *created, *temporary)
 
     @cached_property
     def namespace_oids(self) -> dict[str, int]:

@@ -15,6 +15,7 @@ from seachange.model.types import Kind, SqlType
 from seachange.sql.pgcatalog.builtin import TYPE_BY_OID
 from seachange.sql.pgcatalog.deparse import constraint_definition, default_text, generated_text, view_definition
 from seachange.sql.pgcatalog.facts import Attribute, Facts, shown_constraints
+from seachange.sql.system_columns import SYSTEM_SCHEMA, SYSTEM_VIEWS
 
 Rows = Iterator[dict[str, Any]]
 
@@ -40,8 +41,8 @@ def _place(facts: Facts, relation: Table | View, prefix: str = "table") -> dict[
 
 
 def _readable(facts: Facts) -> Iterator[Table | View]:
-    yield from facts.tables
-    yield from facts.views
+    yield from (table for table in facts.tables if facts.actor.holds_any(table.access))
+    yield from (view for view in facts.views if facts.actor.holds_any(view.access))
 
 
 def schemata(facts: Facts) -> Rows:
@@ -58,13 +59,21 @@ def tables(facts: Facts) -> Rows:
             "is_insertable_into": _yes(is_table),
             "is_typed": "NO",
         }
+    for name in SYSTEM_VIEWS:
+        yield {**_system_place(facts, name), "table_type": "VIEW", "is_insertable_into": "NO", "is_typed": "NO"}
+
+
+def _system_place(facts: Facts, name: str) -> dict[str, Any]:
+    return {"table_catalog": facts.database, "table_schema": SYSTEM_SCHEMA, "table_name": name}
 
 
 def views(facts: Facts) -> Rows:
     for view in facts.views:
+        if not facts.actor.holds_any(view.access):
+            continue
         yield {
             **_place(facts, view),
-            "view_definition": view_definition(view),
+            "view_definition": view_definition(view) if facts.actor.owns(view.access) else None,
             "check_option": "NONE",
             "is_updatable": "NO",
             "is_insertable_into": "NO",
@@ -77,19 +86,25 @@ def views(facts: Facts) -> Rows:
 def columns(facts: Facts) -> Rows:
     for relation in _readable(facts):
         for attribute in facts.attributes(relation):
-            yield {
-                **_place(facts, relation),
-                "column_name": attribute.name,
-                "ordinal_position": attribute.number,
-                "is_nullable": _yes(not attribute.not_null),
-                **_type_columns(facts, attribute.type),
-                "dtd_identifier": str(attribute.number),
-                "is_self_referencing": "NO",
-                **_column_origin(facts, relation, attribute),
-            }
+            yield {**_place(facts, relation), **_column(facts, relation, attribute)}
+    for name, known in SYSTEM_VIEWS.items():
+        for number, (column, type_) in enumerate(known.items(), 1):
+            yield {**_system_place(facts, name), **_column(facts, None, Attribute(number, column, type_))}
 
 
-def _column_origin(facts: Facts, relation: Table | View, attribute: Attribute) -> dict[str, Any]:
+def _column(facts: Facts, relation: Table | View | None, attribute: Attribute) -> dict[str, Any]:
+    return {
+        "column_name": attribute.name,
+        "ordinal_position": attribute.number,
+        "is_nullable": _yes(not attribute.not_null),
+        **_type_columns(facts, attribute.type),
+        "dtd_identifier": str(attribute.number),
+        "is_self_referencing": "NO",
+        **_column_origin(facts, relation, attribute),
+    }
+
+
+def _column_origin(facts: Facts, relation: Table | View | None, attribute: Attribute) -> dict[str, Any]:
     column = attribute.column
     plain = {
         "is_identity": "NO",

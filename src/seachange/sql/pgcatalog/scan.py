@@ -138,11 +138,16 @@ class KeptCatalogs:
 
 
 def _is_same(one: Facts, other: Facts) -> bool:
-    session = (one.database, one.user, one.search_path) == (other.database, other.user, other.search_path)
-    if not session or len(one.tables) != len(other.tables) or len(one.objects) != len(other.objects):
+    if _session_of(one) != _session_of(other):
+        return False
+    if len(one.tables) != len(other.tables) or len(one.objects) != len(other.objects):
         return False
     pairs = (*zip(one.tables, other.tables, strict=True), *zip(one.objects, other.objects, strict=True))
     return all(a is b for a, b in pairs)
+
+
+def _session_of(facts: Facts) -> tuple[object, ...]:
+    return facts.database, facts.user, facts.search_path, facts.actor
 
 
 CATALOGS: Final = KeptCatalogs()

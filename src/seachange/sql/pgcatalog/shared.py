@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from seachange.sql.pgcatalog.acl import acl
 from seachange.sql.pgcatalog.facts import Facts, object_oid
 
 Rows = Iterator[dict[str, Any]]
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _HIDDEN_PASSWORD = "********"
 
 
@@ -49,10 +51,15 @@ def pg_roles(facts: Facts) -> Rows:
             "rolcanlogin": is_first or (role is not None and role.login),
             "rolreplication": is_first,
             "rolbypassrls": is_super,
-            "rolconnlimit": -1,
+            "rolconnlimit": role.connection_limit if role is not None else -1,
+            "rolvaliduntil": _moment(role.valid_until_us) if role is not None else None,
             "rolpassword": _HIDDEN_PASSWORD,
             "rolconfig": _settings_of(role, 0) if role is not None else None,
         }
+
+
+def _moment(timestamp_us: int | None) -> dt.datetime | None:
+    return None if timestamp_us is None else _EPOCH + dt.timedelta(microseconds=timestamp_us)
 
 
 def _settings_of(role: Role, place: int) -> list[str] | None:
@@ -74,6 +81,7 @@ def pg_user(facts: Facts) -> Rows:
                 "userepl": row["rolreplication"],
                 "usebypassrls": row["rolbypassrls"],
                 "passwd": _HIDDEN_PASSWORD,
+                "valuntil": row["rolvaliduntil"],
                 "useconfig": row["rolconfig"],
             }
 

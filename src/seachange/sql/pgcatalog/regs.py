@@ -1,0 +1,134 @@
+"""Objects by their names or numbers, as types like regclass read and write them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Protocol
+
+from seachange import errors
+from seachange.sql.pgcatalog.builtin import CATALOG_OIDS, PG_CATALOG, TYPE_BY_NAME
+from seachange.sql.pgcatalog.deparse import full_name
+from seachange.sql.pgcatalog.facts import Facts, object_oid, quote_name, type_name
+from seachange.sql.port import TransactionPort
+
+
+class Context(Protocol):
+    """What a call may ask."""
+
+    @property
+    def facts(self) -> Facts: ...
+
+    @property
+    def port(self) -> TransactionPort: ...
+
+
+def name_parts(text: str) -> list[str]:
+    """The parts of a name as it is written, folded.
+
+    >>> name_parts('Shop."My Table"')
+    ['shop', 'My Table']
+    """
+    parts = re.findall(r'"((?:[^"]|"")*)"|([^".]+)', text.strip())
+    return [quoted.replace('""', '"') if not plain else plain.strip().lower() for quoted, plain in parts]
+
+
+def find_class(context: Context, text: str) -> int | None:
+    if text.isdigit():
+        return int(text)
+    if text == "-":
+        return 0
+    names = name_parts(text)
+    if not 1 <= len(names) <= 2:
+        return None
+    schema, name = (None, names[0]) if len(names) == 1 else (names[0], names[1])
+    found = context.facts.find_relation(schema, name)
+    if found is None and schema in (None, PG_CATALOG):
+        return CATALOG_OIDS.get(name)
+    return found
+
+
+def regclassin(context: Context, text: str) -> int:
+    found = find_class(context, text)
+    if found is None:
+        raise errors.UndefinedTable(name=text)
+    return found
+
+
+def regclassout(context: Context, text: str) -> str:
+    oid = regclassin(context, text)
+    if oid == 0:
+        return "-"
+    relation = context.facts.relation_by_oid.get(oid)
+    if relation is not None:
+        return full_name(context.facts, relation)
+    owner = context.facts.index_by_oid.get(oid)
+    if owner is not None:
+        table, index = owner
+        is_visible = table.schema in context.facts.path
+        return quote_name(index.name) if is_visible else f"{quote_name(table.schema)}.{quote_name(index.name)}"
+    return next((name for name, number in CATALOG_OIDS.items() if number == oid), str(oid))
+
+
+_MODIFIERS: Final = re.compile(r"\s*\([0-9, ]*\)")
+
+
+def find_type(context: Context, text: str) -> int | None:
+    if text.isdigit():
+        return int(text)
+    if text == "-":
+        return 0
+    plain = _MODIFIERS.sub("", " ".join(text.split()))
+    array = plain.endswith("[]")
+    plain = plain.removesuffix("[]").removeprefix("pg_catalog.")
+    known = TYPE_BY_NAME.get(plain if plain.startswith('"') else plain.lower())
+    if known is not None:
+        return known.array if array else known.oid
+    names = name_parts(plain)
+    for enum in context.facts.enums:
+        in_path = len(names) == 1 and enum.schema in context.facts.path
+        if names[-1] == enum.name and (in_path or names[:-1] == [enum.schema]):
+            return object_oid(enum.id)
+    return None
+
+
+def regtypein(context: Context, text: str) -> int:
+    found = find_type(context, text)
+    if found is None:
+        raise errors.UndefinedObject(kind="type", name=text)
+    return found
+
+
+def regtypeout(context: Context, text: str) -> str:
+    return type_name(context.facts, regtypein(context, text))
+
+
+def find_namespace(context: Context, text: str) -> int | None:
+    return int(text) if text.isdigit() else context.facts.namespace_oids.get(name_parts(text)[0])
+
+
+def regnamespacein(context: Context, text: str) -> int:
+    found = find_namespace(context, text)
+    if found is None:
+        raise errors.InvalidSchemaName(name=text)
+    return found
+
+
+def regnamespaceout(context: Context, text: str) -> str:
+    oid = regnamespacein(context, text)
+    return next((quote_name(n.name) for n in context.facts.namespaces if n.oid == oid), str(oid))
+
+
+def find_role(context: Context, text: str) -> int | None:
+    return int(text) if text.isdigit() else context.facts.roles.get(name_parts(text)[0])
+
+
+def regrolein(context: Context, text: str) -> int:
+    found = find_role(context, text)
+    if found is None:
+        raise errors.UndefinedObject(kind="role", name=text)
+    return found
+
+
+def regroleout(context: Context, text: str) -> str:
+    oid = regrolein(context, text)
+    return quote_name(context.facts.role_names.get(oid, str(oid)))
