@@ -16,6 +16,7 @@ from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.model.work import UnitDone
 from seachange.pipeline.backfill import backfill
 from seachange.pipeline.crew import LocalCrew, Sizes
+from seachange.storage.passing import passing_name
 from tests.pipeline.worlds import Row, World, assert_generation, make_table, virtual
 from tests.storage.samples import TYPES, VALUES
 
@@ -116,7 +117,7 @@ def test_generations_are_those_of_the_oracle(tmp_path_factory: pytest.TempPathFa
     assert [b.index_id for b in built] == [t.index.id for t in targets]
     for target, generation in zip(targets, built, strict=True):
         assert_generation(world, target, generation, [row for row in rows if has_entry(target.index, row)])
-    merges = any(unit.unit.startswith("merged-") for unit in reported)
+    merges = any(unit.unit.startswith("sorted-") for unit in reported)
     assert sum(unit.rows for unit in reported) == len(rows) or (not merges and len(reported) > 1)
 
 
@@ -134,7 +135,7 @@ def test_any_subset_of_units_may_be_kept(tmp_path: Any) -> None:
     targets = world.targets()[:2]
     units: list[UnitDone] = []
     first = world.backfill(targets, (), units.append, SIZES)
-    merging = [unit for unit in units if unit.unit.startswith("merged-")]
+    merging = [unit for unit in units if unit.unit.startswith("sorted-")]
     reading = [unit for unit in units if unit not in merging]
     # A row counts half when it is read.
     assert sum(unit.rows for unit in reading) == sum(unit.rows for unit in merging) == len(rows) / 2
@@ -161,7 +162,7 @@ def test_a_unit_whose_file_is_damaged_is_done_again(tmp_path: Any) -> None:
     world.backfill(targets, (), units.append, SIZES)
     lost, cut = units[0], units[1]
     world.store.warehouse.delete(lost.files[0])
-    path = world.store.files.path(world.store.warehouse.name(cut.files[0]))
+    path = world.store.files.path(passing_name(cut.files[0]))
     with open(path, "r+b") as file:
         file.seek(10)
         file.write(b"x")

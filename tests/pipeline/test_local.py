@@ -19,6 +19,7 @@ from seachange.model.states import State
 from seachange.model.work import Built, UnitDone
 from seachange.pipeline.crew import Sizes
 from seachange.pipeline.local import LocalPipeline
+from seachange.storage.passing import passing_name
 from tests.engine.database import bulk, create, insert, rows
 from tests.support.nodes import Place
 
@@ -116,7 +117,7 @@ def test_work_that_is_interrupted_leaves_no_file(node: Node) -> None:
     with pytest.raises(errors.QueryCanceled):
         pipeline(node, interrupts).backfill(op, at, (), interrupt)
     assert len(kept) == 1
-    written = {node.parts.warehouse.name(id_) for unit in kept for id_ in unit.files}
+    written = {passing_name(id_) for unit in kept for id_ in unit.files}
     assert set(node.parts.files.names()) - before == written
 
 

@@ -37,6 +37,14 @@ def test_a_file_is_synced_before_and_its_folder_after_the_rename(tmp_path: Path)
     assert files.size("a") == 7
 
 
+def test_what_can_be_made_again_is_only_renamed(tmp_path: Path):
+    files = Steps(tmp_path)
+    Path(files.temporary_path("a")).write_bytes(b"content")
+    files.publish("a", durable=False)
+    assert files.steps == ["rename"]
+    assert files.names() == ["a"]
+
+
 def test_what_is_missing_has_no_size_and_can_be_deleted(tmp_path: Path):
     files = LocalFileSystem(tmp_path)
     assert files.size("a") is None

@@ -1,6 +1,6 @@
-"""Generations of indexes from the rows of another: in units whose work is kept, then merged by ranges of keys.
+"""Generations of indexes from the rows of another: read in units, then sorted by ranges of keys; what is done is kept.
 
-**Invariant:** each unit, of reading or of merging, is named after what it reads, and what it wrote is used again only
+**Invariant:** each unit, of reading or of a range, is named after what it reads, and what it wrote is used again only
 under that name and only if its files are whole. So whatever subset of units an earlier attempt has finished, the result
 is the same.
 
@@ -15,15 +15,27 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 
+import xxhash
+
 from seachange import errors
 from seachange.model.segments import GenerationMember, Segment
 from seachange.model.work import Built, UnitDone
 from seachange.pipeline.crew import Crew, Sizes, Task, run_all
-from seachange.pipeline.merge import KeyRange, cut_ranges, is_small, plan_merge, sample_step, total, whole_range
+from seachange.pipeline.cuts import Cuts
+from seachange.pipeline.merge import (
+    KeyRange,
+    cut_ranges,
+    dealt_ranges,
+    is_small,
+    plan_merge,
+    sample_step,
+    total,
+    whole_range,
+)
 from seachange.pipeline.rebuild import Settle, as_it_is, settle_defaults
 from seachange.pipeline.runs import Run, Tally, Target, decode_runs, encode_runs
 from seachange.pipeline.source import Source, Unit
-from seachange.pipeline.tasks import BuildRuns, MergeRange, SampleKeys, TallySegments
+from seachange.pipeline.tasks import ChooseCuts, MergeRange, ReadUnit, SampleKeys, SortRange, TallySegments
 from seachange.storage.warehouse import Warehouse
 
 Report = Callable[[UnitDone], None]
@@ -40,31 +52,46 @@ def backfill(
 ) -> tuple[Built, ...]:
     """`warehouse` tells which files of finished units are whole."""
     sizes = crew.sizes(source.rows)
-    reads = _reads(source, tuple(targets), sizes, settle)
-    # Entries of several units are read once more, to be merged.
-    merges = len(reads) > 1 and any(not target.is_primary for target in targets)
+    units = source.units(sizes.unit_rows)
+    cuts = _choose_cuts(source, targets, crew, sizes) if len(units) > 1 else (None,) * len(targets)
+    reads = _reads(source, units, tuple(targets), cuts, settle)
+    # Entries that are dealt are read once more, to be sorted.
+    merges = any(cut is not None for cut in cuts)
     return Work(crew, warehouse, {unit.unit: unit for unit in done}, report, sizes, merges).build(reads, targets)
 
 
 @dataclass(frozen=True, slots=True)
 class UnitRead:
-    """A unit that is read: its rows become sorted runs by a task, which is made if the work was not done before."""
+    """A unit that is read: its rows become runs by a task, which is made if the work was not done before."""
 
     name: str
     rows: int
     make: Callable[[], Task[Sequence[Run]]]
 
 
-def _reads(source: Source, targets: tuple[Target, ...], sizes: Sizes, settle: Settle) -> list[UnitRead]:
-    units = source.units(sizes.unit_rows)
+def _choose_cuts(source: Source, targets: Sequence[Target], crew: Crew, sizes: Sizes) -> tuple[Cuts | None, ...]:
+    """A primary index is written anew in the order of its source as a rule: it is sorted as it is read."""
+    dealt = tuple(target for target in targets if not target.is_primary)
+    ranges = -(-source.rows // sizes.range_rows)
+    if not dealt or ranges == 1:
+        found = [Cuts(()) for _ in dealt]
+    else:
+        (found,) = run_all(crew, [ChooseCuts(source, dealt, ranges)])
+    chosen = dict(zip((target.index.id for target in dealt), found, strict=True))
+    return tuple(chosen.get(target.index.id) for target in targets)
 
-    def make(unit: Unit) -> BuildRuns:
+
+def _reads(
+    source: Source, units: Sequence[Unit], targets: tuple[Target, ...], cuts: tuple[Cuts | None, ...], settle: Settle
+) -> list[UnitRead]:
+    def make(unit: Unit) -> ReadUnit:
         settled = settle_defaults(source.table, unit.rows, settle)
         part = replace(source, table=settled, parts=unit.parts)
-        return BuildRuns(part, unit, targets, len(units) == 1)
+        return ReadUnit(part, unit, targets, cuts)
 
-    # Which indexes are built is part of the work, and so of its name.
-    names = ["-".join([unit.name, *(str(t.index.id) for t in targets)]) for unit in units]
+    # Which indexes are built, and how they are cut, is part of the work, and so of its name.
+    work = "-".join([*(str(t.index.id) for t in targets), xxhash.xxh3_64_hexdigest(repr(cuts).encode())])
+    names = [f"{unit.name}-{work}" for unit in units]
     return [UnitRead(name, unit.rows, partial(make, unit)) for name, unit in zip(names, units, strict=True)]
 
 
@@ -75,6 +102,7 @@ def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | 
     try:
         runs = decode_runs(unit.output)
         warehouse.paths(segment for run in runs for segment in run.segments)
+        warehouse.check_passing(run.passing for run in runs if run.passing is not None)
     except errors.SegmentDamaged:
         # Files of a backfill are nobody's data yet: the work is done again.
         return None
@@ -83,8 +111,8 @@ def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Units that are read, and merged where they overlap, by a crew. If it `merges` all that it reads, a row counts
-    half when it is read, and half when it is merged."""
+    """Units that are read, and sorted by ranges where they overlap, by a crew. If it `merges` all that it reads, a row
+    counts half when it is read, and half when it is sorted."""
 
     crew: Crew
     warehouse: Warehouse
@@ -103,7 +131,7 @@ class Work:
         return tuple(_built(target, found) for target, found in zip(targets, made, strict=True))
 
     def _read(self, reads: Sequence[UnitRead]) -> list[Run]:
-        """Sorted runs of all targets."""
+        """Runs of all targets."""
         runs: list[Run] = []
         left: list[UnitRead] = []
         for read in reads:
@@ -129,21 +157,23 @@ class Work:
         """The base segments of each target, with what is in them, read back. All of it counts for so many rows."""
         made: list[list[Run]] = []
         places: list[int] = []
-        tasks: list[MergeRange] = []
+        tasks: list[MergeRange | SortRange] = []
         stay: list[tuple[Target, list[Segment]]] = []
         for place, (target, runs) in enumerate(pairs):
             kept, groups = plan_merge(runs)
             stay.append((target, kept))
             made.append([])
-            for part in self._ranges(target, groups):
-                name = part.name(target)
+            ranges: list[MergeRange | SortRange] = [MergeRange(target, part) for part in self._ranges(target, groups)]
+            ranges += [SortRange(target, part) for part in dealt_ranges(runs)]
+            for task in ranges:
+                name = task.part.name(target)
                 found = kept_runs(self.kept.get(name), self.warehouse)
                 if found is not None:
                     made[place] += found
                     rows -= self.kept[name].rows
                 else:
                     places.append(place)
-                    tasks.append(MergeRange(target, part))
+                    tasks.append(task)
 
         counted = share_out(rows, [task.part.rows for task in tasks])
 
@@ -200,7 +230,7 @@ def _parts(segments: Sequence[Segment], rows_max: int) -> Iterator[list[Segment]
 
 
 def _done(name: str, runs: Sequence[Run], rows: int) -> UnitDone:
-    return UnitDone(name, tuple(s.id for run in runs for s in run.segments), encode_runs(runs), rows)
+    return UnitDone(name, tuple(id_ for run in runs for id_ in run.files), encode_runs(runs), rows)
 
 
 def _compare(target: Target, expected: Tally, found: Tally) -> None:

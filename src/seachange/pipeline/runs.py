@@ -1,4 +1,4 @@
-"""One unit of a backfill: its rows, held once, become sorted runs of each index.
+"""What is made of the rows of a unit for one index: a sorted run, or entries that are yet to be sorted.
 
 **Invariant:** the sum of the hashes of entries, and their number, are taken from the rows, not from what was written.
 """
@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
-
-import duckdb
 
 from seachange import errors
 from seachange.model.descriptor import Column, Index, Table
@@ -18,19 +16,14 @@ from seachange.model.ids import IndexId, LayoutId, SegmentId, Seq
 from seachange.model.scan import Scan
 from seachange.model.segments import Segment, SegmentKind
 from seachange.pipeline.naming import show_key
-from seachange.pipeline.rebuild import computed_columns, locate, select_computed
 from seachange.pipeline.shape import base_shape
-from seachange.pipeline.source import Source, Unit
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.arrow import column_name
 from seachange.storage.bulk import Distinct
-from seachange.storage.entries import columns_read, select_entries
+from seachange.storage.entries import select_entries
+from seachange.storage.passing import PassingFile
 from seachange.storage.segment_writer import SegmentShape
 from seachange.storage.sorter import Sorter
-
-# What is merged is read by ranges of keys, a whole number of row groups.
-_PASSING_GROUP_ROWS = 20_480
-_STORED, _COMPUTED, _ROWS = "stored_rows", "computed_rows", "unit_rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +70,29 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a unit has made for one index: sorted segments, and the tally of the rows that they were made from. What is
-    `passing` was written to be merged: there is no base segment among it."""
+    """What a unit has made for one index, and the tally of the rows that it was made from: sorted segments, or a file
+    of entries that are yet to be sorted."""
 
     index_id: IndexId
     tally: Tally
     segments: tuple[Segment, ...]
-    passing: bool = False
+    passing: PassingFile | None = None
+
+    @property
+    def files(self) -> tuple[SegmentId, ...]:
+        return (*(s.id for s in self.segments), *(() if self.passing is None else (self.passing.id,)))
 
 
 def encode_runs(runs: Sequence[Run]) -> str:
     return json.dumps(
         [
-            [r.index_id, r.tally.entries, str(r.tally.hashes), [_encode_segment(s) for s in r.segments], r.passing]
+            [
+                r.index_id,
+                r.tally.entries,
+                str(r.tally.hashes),
+                [_encode_segment(s) for s in r.segments],
+                None if r.passing is None else _encode_passing(r.passing),
+            ]
             for r in runs
         ],
         separators=(",", ":"),
@@ -98,8 +101,13 @@ def encode_runs(runs: Sequence[Run]) -> str:
 
 def decode_runs(text: str) -> tuple[Run, ...]:
     return tuple(
-        Run(IndexId(index_id), Tally(entries, int(hashes)), tuple(map(_decode_segment, segments)), *passing)
-        for index_id, entries, hashes, segments, *passing in json.loads(text)
+        Run(
+            IndexId(index_id),
+            Tally(entries, int(hashes)),
+            tuple(map(_decode_segment, segments)),
+            None if passing is None else _decode_passing(passing),
+        )
+        for index_id, entries, hashes, segments, passing in json.loads(text)
     )
 
 
@@ -122,49 +130,31 @@ def _decode_segment(body: list[Any]) -> Segment:
     )
 
 
+def _encode_passing(file: PassingFile) -> list[object]:
+    return [file.id, file.size_bytes, file.checksum.hex(), list(file.counts)]
+
+
+def _decode_passing(body: list[Any]) -> PassingFile:
+    id_, size, checksum, counts = body
+    return PassingFile(SegmentId(id_), size, bytes.fromhex(checksum), tuple(counts))
+
+
+def hash_sql(target: Target) -> str:
+    """Of an entry, by its columns as they are stored or as they are computed."""
+    return f"hash({', '.join(f'CAST({column_name(c.id)} AS {c.type.duckdb})' for c in target.columns)})"
+
+
 def tally_of(sorter: Sorter, target: Target, scan: Scan) -> Tally:
     """Of a query that gives the stored columns of the index."""
-    hashed = ", ".join(f"CAST({column_name(c.id)} AS {c.type.duckdb})" for c in target.columns)
-    ((entries, hashes),) = sorter.ask(f"SELECT count(*), sum(hash({hashed})) FROM ({scan.sql})", scan)  # noqa: S608
+    sql = f"SELECT count(*), sum({hash_sql(target)}) FROM ({scan.sql})"  # noqa: S608 - named by id
+    ((entries, hashes),) = sorter.ask(sql, scan)
     return Tally(int(entries), int(hashes or 0))
 
 
-def build_runs(
-    source: Source, unit: Unit, targets: Sequence[Target], workshop: Workshop, is_only: bool = True
-) -> list[Run]:
-    """`is_only`: there is no other unit, and so nothing to merge."""
-    with workshop.sorter() as sorter:
-        _hold_rows(sorter, source, unit, targets, workshop)
-        # Rows are written anew in the order of their source as a rule: then they are not merged either.
-        runs = [_build_run(sorter, target, not is_only and not target.is_primary) for target in targets]
-    for run in runs:
-        workshop.warehouse.remember(run.segments)
-    return runs
-
-
-def _build_run(sorter: Sorter, target: Target, passing: bool) -> Run:
-    entries = select_entries(target.table, target.index, _ROWS, filled=True)
+def build_run(sorter: Sorter, rows: str, target: Target, workshop: Workshop) -> Run:
+    """`rows` is a table with the columns that the entries are made from, by their ids."""
+    entries = select_entries(target.table, target.index, rows, filled=True)
     tally = tally_of(sorter, target, Scan(entries))
-    shape = replace(target.shape, passing=passing, row_group_rows=_PASSING_GROUP_ROWS) if passing else target.shape
-    segments = sorter.sort_query(entries, {}, shape, target.distinct) if tally.entries else []
-    return Run(target.index.id, tally, tuple(segments), passing)
-
-
-def _hold_rows(sorter: Sorter, source: Source, unit: Unit, targets: Sequence[Target], workshop: Workshop) -> None:
-    """Expressions are evaluated once, so that what is volatile has one value in all that is made of it."""
-    first, generated = computed_columns(source.table) if any(t.is_primary for t in targets) else ((), ())
-    read = [c for t in targets for c in columns_read(t.table, t.index, t.columns, filled=True)]
-    read += [source.table.column_by_id[c] for item in (*first, *generated) for c in item.inputs]
-    if first or generated:
-        read += [source.table.column_by_id[c] for c in source.table.primary.key] + list(source.table.visible_columns)
-    columns = list(dict.fromkeys(read))
-    scan = source.scan(columns, unit.parts, workshop.warehouse, "unit")
-    steps = [step for step in (first, generated) if step]
-    names = [*(_STORED, _COMPUTED)[: len(steps)], _ROWS]
-    sorter.keep(names[0], scan.sql, scan)
-    for step, before, after in zip(steps, names, names[1:], strict=False):
-        try:
-            sorter.keep(after, select_computed(before, columns, step))
-        except duckdb.Error as problem:
-            raise locate(sorter, before, source.table, step, problem, workshop.translate) from problem
-        sorter.drop(before)
+    segments = sorter.sort_query(entries, {}, target.shape, target.distinct) if tally.entries else []
+    workshop.warehouse.remember(segments)
+    return Run(target.index.id, tally, tuple(segments))

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from seachange.model.segments import Segment
-from seachange.pipeline.merge import KeyRange, merge_range, sample_keys, tally_segments
-from seachange.pipeline.reading import WritesNothing
-from seachange.pipeline.runs import Run, Tally, Target, build_runs
+from seachange.pipeline.cuts import Cuts, choose_cuts
+from seachange.pipeline.merge import DealtRange, KeyRange, merge_range, sample_keys, sort_range, tally_segments
+from seachange.pipeline.reading import ReadsSource, WritesNothing
+from seachange.pipeline.runs import Run, Tally, Target
 from seachange.pipeline.source import Source, Unit
+from seachange.pipeline.unit import read_unit
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.segment_footer import SEGMENT_BYTES_MAX, SEGMENT_ROWS_MAX
 
@@ -40,13 +42,13 @@ def work_bytes(source: Source, targets: Sequence[Target]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class BuildRuns:
-    """`source` has no parts but the unit's; `is_only`: there are no others."""
+class ReadUnit:
+    """`source` has no parts but the unit's. Entries of a target without cuts are sorted, those of the others dealt."""
 
     source: Source
     unit: Unit
     targets: tuple[Target, ...]
-    is_only: bool
+    cuts: tuple[Cuts | None, ...]
 
     @property
     def title(self) -> str:
@@ -56,7 +58,8 @@ class BuildRuns:
     @property
     def segments(self) -> int:
         size_bytes = sum(file.segment.size_bytes for file in self.unit.parts.files)
-        return segments_for(self.unit.rows, size_bytes) * len(self.targets)
+        sorted_here = sum(cuts is None for cuts in self.cuts)
+        return segments_for(self.unit.rows, size_bytes) * sorted_here + len(self.cuts) - sorted_here
 
     @property
     def read_bytes(self) -> int:
@@ -68,11 +71,30 @@ class BuildRuns:
 
     @property
     def steps(self) -> int:
-        # They are read once, and counted and sorted for each index.
-        return 1 + 2 * len(self.targets)
+        # Rows are read and dealt at once; or held, and counted and sorted for each index.
+        sorted_here = sum(cuts is None for cuts in self.cuts)
+        return int(sorted_here < len(self.cuts)) + (1 + 2 * sorted_here if sorted_here else 0)
 
     def run(self, workshop: Workshop) -> list[Run]:
-        return build_runs(self.source, self.unit, self.targets, workshop, self.is_only)
+        return read_unit(self.source, self.unit, self.targets, self.cuts, workshop)
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseCuts(ReadsSource):
+    targets: tuple[Target, ...]
+    ranges: int
+
+    @property
+    def title(self) -> str:
+        return f"look at keys of {', '.join(target.index.name for target in self.targets)}"
+
+    @property
+    def read_bytes(self) -> int:
+        # A few rows of each file.
+        return 0
+
+    def run(self, workshop: Workshop) -> list[Cuts]:
+        return choose_cuts(self.source, self.targets, self.ranges, workshop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +147,38 @@ class MergeRange:
         # Whoever wrote the runs has read them back, and what comes of them is compared with the rows in the end.
         workshop.warehouse.remember(self.part.segments)
         return merge_range(self.target, self.part, workshop)
+
+
+@dataclass(frozen=True, slots=True)
+class SortRange:
+    target: Target
+    part: DealtRange
+
+    @property
+    def title(self) -> str:
+        return f"sort {self.part.rows} entries of {self.target.index.name}"
+
+    @property
+    def segments(self) -> int:
+        return segments_for(self.part.rows, self.read_bytes // _UNPACKED) + 1
+
+    @property
+    def read_bytes(self) -> int:
+        whole_rows = sum(sum(file.counts) for file in self.part.files)
+        return sum(file.size_bytes for file in self.part.files) * self.part.rows // max(whole_rows, 1)
+
+    @property
+    def write_bytes(self) -> int:
+        return self.read_bytes
+
+    @property
+    def steps(self) -> int:
+        # It is sorted, and read back.
+        return 2
+
+    def run(self, workshop: Workshop) -> Run:
+        # What comes of the files is compared with the rows in the end.
+        return sort_range(self.target, self.part, workshop)
 
 
 @dataclass(frozen=True, slots=True)

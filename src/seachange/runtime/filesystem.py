@@ -1,10 +1,11 @@
 """The warehouse folder as a port.
 
 A file comes into being in four steps: written under a temporary name, fsynced, renamed, the folder fsynced. Only then
-may a commit refer to it.
+may a commit refer to it. What can be made again, and is verified before it is used, need not be synced.
 
-**Invariant:** a name without the temporary prefix is a whole, durable file as soon as `publish` has returned, and its
-bytes never change afterwards. Every OSError leaves as an error that names the file.
+**Invariant:** a name without the temporary prefix is a whole file, durable unless it was said that it need not be, as
+soon as `publish` has returned, and its bytes never change afterwards. Every OSError leaves as an error that names the
+file.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class FileSystem(Protocol):
     def temporary_path(self, name: str) -> str:
         """Where the content of `name` is to be written before it is published."""
 
-    def publish(self, name: str) -> None:
-        """Makes what was written at the temporary path durable under `name`."""
+    def publish(self, name: str, durable: bool = True) -> None:
+        """Makes what was written at the temporary path the content of `name`."""
 
     def discard(self, name: str) -> None:
         """Removes the temporary file of `name`, if there is one."""
@@ -83,10 +84,13 @@ class LocalFileSystem:
     def path(self, name: str) -> str:
         return str(self.folder / name)
 
-    def publish(self, name: str) -> None:
+    def publish(self, name: str, durable: bool = True) -> None:
         temporary, final = self.temporary_path(name), self.path(name)
         with named_errors("write", final):
             reach("segment.written")
+            if not durable:
+                self.rename(temporary, final)
+                return
             self.sync_file(temporary)
             reach("segment.synced")
             self.rename(temporary, final)

@@ -34,6 +34,8 @@ class Branches:
     index: Index
     columns: Sequence[Column]
     warehouse: Warehouse
+    # A condition on `file_row_number`, for those who want some rows of each file.
+    positions: str = ""
     parameters: dict[str, object] = field(default_factory=dict)
     relations: dict[str, object] = field(default_factory=dict)
 
@@ -63,18 +65,22 @@ class Branches:
             rows, touched = [*kept, *rows], []
         untouched = [f.segment for f in files if not len(f.superseded)]
         if untouched:
-            yield f"SELECT {select} FROM read_parquet({self.parameter(self.warehouse.paths(untouched))})"
+            yield f"SELECT {select} FROM read_parquet({self.parameter(self.warehouse.paths(untouched))}){self._where}"
         for part in _split(touched):
             yield self._by_position(select, part)
         if rows:
             yield f"SELECT {select} FROM {self.relation(_concatenated(rows))}"
+
+    @property
+    def _where(self) -> str:
+        return f" WHERE {self.positions}" if self.positions else ""
 
     def _by_position(self, select: str, touched: Sequence[FileSlice]) -> str:
         paths = self.parameter(self.warehouse.paths([f.segment for f in touched]))
         gone = self.relation(_positions(touched))
         return (
             f"SELECT {select} FROM read_parquet({paths}) f ANTI JOIN {gone} p "
-            "ON f.file_index = p.file_index AND f.file_row_number = p.file_row_number"
+            f"ON f.file_index = p.file_index AND f.file_row_number = p.file_row_number{self._where}"
         )
 
     def _from_memory(self, stored: StoredColumns, touched: Sequence[FileSlice]) -> list[pa.Table] | None:

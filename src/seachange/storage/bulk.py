@@ -84,7 +84,7 @@ def sort_query_into_segments(
 
 
 def _outputs(shape: SegmentShape) -> str:
-    return ", ".join(map(_output, shape.columns))
+    return ", ".join(map(stored_output, shape.columns))
 
 
 def _order(shape: SegmentShape) -> str:
@@ -109,8 +109,9 @@ def _write(
         return SegmentWriter(files, shape, reserve).write(batches)
 
 
-def _output(column: tuple[ColumnId, SqlType]) -> str:
-    """DuckDB gives a UUID to Arrow as text, unless it is asked for its bytes. The order of the two is the same."""
+def stored_output(column: tuple[ColumnId, SqlType]) -> str:
+    """A column as it is stored. DuckDB gives a UUID to Arrow as text, unless it is asked for its bytes; both are in the
+    same order."""
     name = column_name(column[0])
     if column[1].kind is Kind.UUID:
         return f"CAST({name} AS BLOB) AS {name}"
@@ -121,8 +122,13 @@ def _output(column: tuple[ColumnId, SqlType]) -> str:
 def _typed(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The batches in the types of segments, which DuckDB's differ from in names of time zones and in UUIDs."""
     for batch in batches:
-        columns = [_cast(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        yield as_stored(batch, schema)
+
+
+def as_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of the schema, in its types."""
+    columns = [_cast(batch.column(field.name), field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:

@@ -28,9 +28,14 @@ def select_entries(
     wanted = stored if columns is None else columns
     if not filled:
         source = _with_conversions(table, index, source, wanted)
-    names = ", ".join(_output(column, filled) for column in wanted)
+    names = select_values(wanted, filled)
     where = "" if index.where is None else f" WHERE {index.where.text}"
     return f"SELECT {names} FROM {source}{where}"  # noqa: S608 - names are made of column ids
+
+
+def select_values(columns: Sequence[Column], filled: bool = False) -> str:
+    """A list of values, by the ids of the columns, over rows without conversions."""
+    return ", ".join(_output(column, filled) for column in columns)
 
 
 def columns_read(table: Table, index: Index, columns: Sequence[Column], filled: bool = False) -> list[Column]:

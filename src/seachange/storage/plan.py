@@ -84,10 +84,17 @@ def plan_rewrite(table: Table, index: Index, parts: SnapshotParts, warehouse: Wa
 
 
 def plan_columns(
-    table: Table, index: Index, columns: Sequence[Column], parts: SnapshotParts, warehouse: Warehouse, prefix: str
+    table: Table,
+    index: Index,
+    columns: Sequence[Column],
+    parts: SnapshotParts,
+    warehouse: Warehouse,
+    prefix: str,
+    positions: str = "",
 ) -> Scan:
-    """Some columns of the rows of these parts, by column id."""
-    branches = Branches(prefix, table, index, columns, warehouse)
+    """Some columns of the rows of these parts, by column id; of files those at the positions that a condition on
+    `file_row_number` holds for."""
+    branches = Branches(prefix, table, index, columns, warehouse, positions)
     body = union(branches.read(parts)) or _nothing(columns)
     return Scan(body, branches.parameters, branches.relations)
 

@@ -54,8 +54,6 @@ class SegmentShape:
     fresh: bool = False
     rows_max: int = SEGMENT_ROWS_MAX
     row_group_rows: int = ROW_GROUP_ROWS
-    # To be read once, soon, by whoever merges it: written fast, and not small.
-    passing: bool = False
 
 
 class SegmentWriter:
@@ -136,9 +134,6 @@ class SegmentWriter:
         )
 
     def _write_file(self, path: str, table: pa.Table, footer: SegmentFooter) -> None:
-        if self._shape.passing:
-            self._write_passing(path, table, footer)
-            return
         group_rows = self._shape.row_group_rows
         encodings = choose_encodings(table.slice(0, group_rows))
         options = {"ndv": min(group_rows, table.num_rows), "fpp": _FALSE_POSITIVES}
@@ -156,21 +151,6 @@ class SegmentWriter:
             data_page_size=_PAGE_BYTES_MAX,
             bloom_filter_options=dict.fromkeys(self._filtered, options) or None,
             sorting_columns=[pq.SortingColumn(self._schema.get_field_index(c)) for c in self._key_names],
-        ) as writer:
-            writer.write_table(table, row_group_size=group_rows)
-            writer.add_key_value_metadata(footer.encode())
-
-    def _write_passing(self, path: str, table: pa.Table, footer: SegmentFooter) -> None:
-        group_rows = self._shape.row_group_rows
-        # Ranges of keys are found by the statistics of the first column of the key.
-        statistics = [name for name in _orderly(table, group_rows) if name == self._key_names[0]]
-        with pq.ParquetWriter(
-            path,
-            self._schema,
-            compression="none",
-            use_dictionary=False,
-            write_statistics=statistics or False,
-            store_decimal_as_integer=True,
         ) as writer:
             writer.write_table(table, row_group_size=group_rows)
             writer.add_key_value_metadata(footer.encode())

@@ -127,6 +127,22 @@ class Sorter:
             found = self._duck.sql(sql, params=dict(scan.parameters) if scan is not None else None).to_arrow_table()
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
+    def stream(self, sql: str, scan: Scan, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """The many rows of a query that reads a scan, as DuckDB comes to them."""
+        self._register(scan)
+        know_functions(self._duck, sql)
+        parameters = dict(scan.parameters)
+        with sorting(), self._step():
+            reader = self._duck.sql(sql, params=parameters).to_arrow_reader(batch_rows)
+            try:
+                yield from reader
+            except OSError as problem:
+                # Of what DuckDB raises Arrow passes on only the text.
+                if str(problem).startswith("INTERRUPT"):
+                    raise duckdb.InterruptException(str(problem)) from problem
+                self._duck.execute(f"SELECT max(hash(COLUMNS(*))) FROM ({sql})", parameters)
+                raise
+
     def first_common(
         self, existing: Scan, files: Sequence[str], key: Sequence[Column], nulls_distinct: bool
     ) -> Key | None:

@@ -17,6 +17,7 @@ from seachange.model.ids import ColumnId, SegmentId
 from seachange.model.segments import Segment
 from seachange.model.types import SqlType
 from seachange.runtime.filesystem import FileSystem
+from seachange.storage.passing import PassingFile, passing_name
 from seachange.storage.patched import PatchedColumns
 from seachange.storage.row_groups import RowGroupCache
 from seachange.storage.segment_footer import checksum_of, decode_footer, segment_name
@@ -51,20 +52,15 @@ class Warehouse:
 
     def path(self, segment: Segment) -> str:
         """Where the segment's file is, once it is known to be whole."""
-        name = segment_name(segment.id)
-        size = self.files.size(name)
-        if size is None:
-            raise errors.SegmentDamaged(file=name, detail="it is missing")
-        if size != segment.size_bytes:
-            state = "it is truncated" if size < segment.size_bytes else "it is too long"
-            raise errors.SegmentDamaged(file=name, detail=f"{state}: {size} bytes instead of {segment.size_bytes}")
-        if self._verified.get(segment.id) != segment.checksum:
-            self._verify_checksum(segment, name)
-            self._verified[segment.id] = segment.checksum
-        return self.files.path(name)
+        return self._whole(segment_name(segment.id), segment)
 
     def paths(self, segments: Iterable[Segment]) -> list[str]:
         return [self.path(segment) for segment in segments]
+
+    def check_passing(self, files: Iterable[PassingFile]) -> None:
+        """Raises if one is not whole."""
+        for file in files:
+            self._whole(passing_name(file.id), file)
 
     def reader(self, segment: Segment, key: KeyColumnTypes) -> SegmentReader:
         """A reader for look-ups by `key`: the entry key's columns, with the types that keys are asked for in."""
@@ -83,9 +79,9 @@ class Warehouse:
                 self._readers.popitem(last=False)
         return kept
 
-    def remember(self, segments: Iterable[Segment]) -> None:
+    def remember(self, files: Iterable[Segment | PassingFile]) -> None:
         """These were written and read back by this very process: they need no verification at first use."""
-        self._verified.update((segment.id, segment.checksum) for segment in segments)
+        self._verified.update((file.id, file.checksum) for file in files)
 
     def forget(self, segment_id: SegmentId) -> None:
         """Drops everything known of a segment; its file stays."""
@@ -98,20 +94,34 @@ class Warehouse:
 
     def delete(self, segment_id: SegmentId) -> None:
         self.forget(segment_id)
+        # The id may have been reserved for one or the other.
         self.files.delete(segment_name(segment_id))
+        self.files.delete(passing_name(segment_id))
 
     def close(self) -> None:
         """Lets go of every open file."""
         with self._lock:
             self._readers.clear()
 
-    def _verify_checksum(self, segment: Segment, name: str) -> None:
+    def _whole(self, name: str, file: Segment | PassingFile) -> str:
+        size = self.files.size(name)
+        if size is None:
+            raise errors.SegmentDamaged(file=name, detail="it is missing")
+        if size != file.size_bytes:
+            state = "it is truncated" if size < file.size_bytes else "it is too long"
+            raise errors.SegmentDamaged(file=name, detail=f"{state}: {size} bytes instead of {file.size_bytes}")
+        if self._verified.get(file.id) != file.checksum:
+            self._verify_checksum(file, name)
+            self._verified[file.id] = file.checksum
+        return self.files.path(name)
+
+    def _verify_checksum(self, file: Segment | PassingFile, name: str) -> None:
         with self.files.open_input(name) as source, reading(name):
             found = checksum_of(source)
-        if found == segment.checksum:
+        if found == file.checksum:
             return
         owner = self._owner(name)
-        if owner not in (None, segment.id):
+        if owner not in (None, file.id):
             raise errors.SegmentDamaged(file=name, detail=f"it belongs to another segment, {owner}")
         raise errors.SegmentDamaged(file=name, detail="its checksum differs from the recorded one")
 
