@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 # The table that is changed, if a case has no need of another.
 COLUMNS = """id int primary key, a int not null, b text, c int check (c < 1000), n int,
              p int references p (id) on delete cascade on update cascade"""
+KEYLESS = COLUMNS.replace("id int primary key", "id int not null")
 # The kinds of writers there are.
 ALL = (
     "insert",
@@ -36,6 +37,7 @@ class Case:
     change or the statement gets. `refuses`: what transactions in flight may get when it is published.
     `twin` does to w what the change does to the rows of t; `converts` are the columns of t that become something else,
     as expressions over the twin's; `without` are kinds of writers that have no place in it;
+    `in_two`: it takes two changes, one after the other;
     `none` are queries that give no row when the change is done.
     """
 
@@ -54,6 +56,7 @@ class Case:
     without: frozenset[str] = frozenset()
     converts: Mapping[str, str] = field(default_factory=dict)
     none: tuple[str, ...] = ()
+    in_two: bool = False
 
     def __str__(self) -> str:
         return self.name

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from seachange.model.constraint import Action
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.ids import ColumnId, ConstraintId, LayoutId
+from seachange.model.ids import ColumnId, ConstraintId, IndexId, LayoutId
 from seachange.model.states import State
 
 
@@ -21,12 +21,14 @@ def difference(before: Table | None, after: Table | None) -> str:
     return "\n".join([*gone, *(f"+ {line}" for line in new if line not in old)])
 
 
-def settled(table: Table | None) -> Table | None:
-    """A descriptor without what a change that was taken back may leave: versions, layouts, ids that were used up."""
+def settled(table: Table | None, in_two: bool = False) -> Table | None:
+    """A descriptor without what a change that was taken back may leave: versions, layouts, ids that were used up. One
+    `in_two` parts may leave the rows in another index."""
     if table is None:
         return None
     return replace(
         table,
+        primary=replace(table.primary, id=IndexId(0)) if in_two else table.primary,
         version=0,
         layouts=(replace(table.layout, id=LayoutId(0)),),
         next_column_id=ColumnId(0),
@@ -57,7 +59,7 @@ def _column(column: Column) -> str:
     if not column.nullable:
         parts.append(f"not null{_state(column.not_null)}")
     if column.default is not None:
-        parts.append(f"default {re.sub(r'nextval.*', 'nextval', column.default)}")
+        parts.append(f"default {re.sub(r'.*nextval.*', 'nextval', column.default)}")
     if column.frozen is not None:
         is_moment = column.default is not None and "CURRENT_TIMESTAMP" in column.default
         parts.append(f"reads as {'one moment' if is_moment else column.frozen}")

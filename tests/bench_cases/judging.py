@@ -81,7 +81,7 @@ def _judge_schema(bench: Bench, outcome: Outcome, status: JobStatus) -> Iterator
     if bench.relations() != outcome.relations:
         yield f"relations have come or gone: {bench.relations() ^ outcome.relations}"
     for name, table in before.items():
-        if settled(after.get(name)) != settled(table):
+        if settled(after.get(name), bench.case.in_two) != settled(table, bench.case.in_two):
             yield f"{name} is not as before:\n{difference(table, after.get(name)) or describe(after.get(name))}"
 
 

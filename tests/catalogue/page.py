@@ -5,7 +5,7 @@ from seachange.model.ops import OpType
 from seachange.planner.explain.outline import point_of_no_return
 from seachange.planner.plan import Plan
 from seachange.planner.stages import Phase
-from seachange.planner.strategy import measure
+from seachange.planner.strategy import measure_whole
 from tests.catalogue.operations import OPERATIONS
 from tests.catalogue.schema import ROWS_PLANNED, SETUP, TABLES
 from tests.planner.explain.costs import moved
@@ -35,12 +35,15 @@ def revertible_until(plan: Plan) -> str:
         turning = len(counted) - 1
     if plan.stages[turning].phase is Phase.PRE_COMMIT:
         return f"until COMMIT{later}"
+    if plan.then is not None:
+        # What the first change has published is taken back with the second.
+        return revertible_until(plan.then).replace(" of ", " of the second change's ")
     return f"until stage {turning + 1} of {len(counted)}{later}"
 
 
 def row(made: World, sql: str) -> str:
     plan = made.plan(sql)
-    cost = measure(plan, made.catalog)
+    cost = measure_whole(plan, made.catalog)
     strategy = cost.strategy.value if plan.stages else "nothing to do"
     cells = [f"`{sql}`", strategy, moved(cost), str(cost.drains), revertible_until(plan)]
     return f"| {' | '.join(cells)} |"

@@ -24,14 +24,14 @@ class World:
     def run(self, sql: str) -> Plan:
         """All statements of the script, as one transaction, to the end."""
         plan = self.plan(sql)
-        self.catalog = apply_stages(self.catalog, plan, plan.stages)
+        self.catalog = apply_whole(self.catalog, plan)
         return plan
 
     def run_each(self, sql: str) -> None:
         """Each statement of the script as a transaction of its own."""
         for statement in parse_script(sql):
             plan = plan_statements(self.catalog, [statement], self.ids)  # type: ignore[list-item]
-            self.catalog = apply_stages(self.catalog, plan, plan.stages)
+            self.catalog = apply_whole(self.catalog, plan)
 
     def resize(self, table: str, **sizes: int) -> None:
         id_ = next(d.id for d in self.catalog.descriptors.values() if d.name == table)
@@ -43,6 +43,12 @@ class World:
         found = next(d for d in self.catalog.descriptors.values() if d.name == name)
         moved = {**self.catalog.descriptors, found.id: replace(found, database=database)}  # type: ignore[arg-type]
         self.catalog = replace(self.catalog, descriptors=moved)
+
+
+def apply_whole(catalog: Catalog, plan: Plan) -> Catalog:
+    """After all stages, also those of the change that follows."""
+    after = apply_stages(catalog, plan, plan.stages)
+    return after if plan.then is None else apply_whole(after, plan.then)
 
 
 def apply_stages(catalog: Catalog, plan: Plan, stages: tuple[Stage, ...]) -> Catalog:

@@ -14,11 +14,12 @@ from seachange.model.elements import descriptor_of
 from seachange.model.ids import DescriptorId, SegmentId, Seq
 from seachange.model.jobs import FINISHED, JobChange, JobId, JobRecord, JobStatus
 from seachange.model.ops import OpType
+from seachange.model.targets import GOAL_STATUS
 from seachange.model.upkeep import Upkeep
 from seachange.model.work import UnitDone
 from seachange.planner.change_codec import CHANGE_CLASSES
-from seachange.planner.plan import Change, Plan, plan_remainder, plan_revert
-from seachange.planner.stages import Phase, Progress
+from seachange.planner.plan import Change, Plan, Sequel, plan_remainder, plan_revert
+from seachange.planner.stages import Phase, Progress, unfenced_at_first
 
 # Stands in a record for the sequence of the very commit that writes it, which is not known before.
 THIS_COMMIT = Seq(-1)
@@ -84,6 +85,9 @@ class Job:
     converted_at: Seq | None = None
     errors_met: int = 0
     queued: Queued | None = None
+    # What begins with the publication of the change, and from then on, what takes the change before back.
+    sequel: Sequel | None = None
+    undo: Change | None = None
     # The most that was ever said to be done of it: work that has to be done again does not undo that.
     best: float = 0.0
     # When its present work began.
@@ -113,7 +117,11 @@ class Job:
     def descriptors(self) -> tuple[DescriptorId, ...]:
         if self.queued is not None:
             return self.queued.descriptors
-        return tuple(sorted({descriptor_of(target.element) for target in self.change.targets}))
+        undo = self.sequel.undo if self.sequel is not None else self.undo
+        all_ = [self.change, self.sequel.change if self.sequel is not None else None, undo]
+        return tuple(
+            sorted({descriptor_of(t.element) for change in all_ if change is not None for t in change.targets})
+        )
 
     @property
     def files(self) -> tuple[SegmentId, ...]:
@@ -149,6 +157,31 @@ class Job:
             rows_done=0,
             units=(),
         )
+
+    def gone_over(self) -> Job:
+        """To the second change, of which nothing is done: until it is published both can be taken back."""
+        if self.sequel is None:
+            raise errors.Bug(detail=f"job {self.id} has no second change")
+        change = self.sequel.change
+        unfenced = self.progress.unfenced | unfenced_at_first(change.targets)
+        return replace(
+            self,
+            change=change,
+            progress=Progress(tuple(target.start for target in change.targets), unfenced),
+            phase=Phase.POST_COMMIT,
+            passed=False,
+            at=None,
+            converted_at=None,
+            sequel=None,
+            undo=self.sequel.undo,
+        )
+
+    def gone_back(self) -> Job:
+        """To the first change, after the second was taken back."""
+        if self.undo is None:
+            raise errors.Bug(detail=f"job {self.id} has no change before this one")
+        there = tuple(GOAL_STATUS[target.goal] for target in self.undo.targets)
+        return replace(self, change=self.undo, progress=Progress(there, self.progress.unfenced), undo=None)
 
     def rest(self) -> Plan:
         """The stages that are left."""

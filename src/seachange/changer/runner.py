@@ -239,7 +239,7 @@ class Runner:
         plan = job.rest()
         # What is left is collected once no snapshot can read it, by the collector, which waits for that itself.
         if all(stage.type is OpType.COLLECTION for stage in plan.stages):
-            return self._finish(job)
+            return self._go_back(job) if job.is_reverting and job.undo is not None else self._finish(job)
         stage = plan.stages[0]
         if stage.raises and stage.type is not OpType.COLLECTION:
             return self._raise(job, plan, stage)
@@ -275,7 +275,7 @@ class Runner:
             progress=rest,
             waiting="",
             at=THIS_COMMIT,
-            rows_total=job.rows_total or self._measure(plan),
+            rows_total=job.rows_total or self._measure(job, plan),
             since_us=self._clock.wall_us(),
             errors_met=0,
             stages=(*job.stages, StageDone(stage.phase, "drain", began_us, self._clock.wall_us() - began_us)),
@@ -287,9 +287,11 @@ class Runner:
 
     def _mutate(self, job: Job, plan: Plan, stage: Stage, began_us: int) -> Job:
         mutations = [op for op in plan.ops(stage) if isinstance(op, SetState)]
-        fenced = job.change.fenced if stage.is_publication and not job.is_reverting else frozenset()
+        published = stage.is_publication and not job.is_reverting
+        fenced = job.change.fenced if published else frozenset()
         after = self._after(job, plan, stage, began_us)
-        after = replace(after, passed=job.passed or (stage.is_publication and not job.is_reverting))
+        goes_over = published and job.sequel is not None
+        after = after.gone_over() if goes_over else replace(after, passed=job.passed or published)
         what = "published" if stage.is_publication else "moved on"
         record = job_change(after, f"{what}: {len(mutations)} elements")
         try:
@@ -385,6 +387,12 @@ class Runner:
                 raise errors.remembered(violation.sqlstate, violation.message + detail)
         reach("job.validated")
         return self._record(self._after(current, plan, stage, began_us, current.rows_done + unwritten), "validated")
+
+    def _go_back(self, job: Job) -> Job:
+        """The second of two changes is taken back: so is the first, which everybody sees."""
+        job = self._record(job.gone_back(), "the change before is taken back too")
+        reach("job.reverting")
+        return job
 
     # Upkeep.
 
@@ -488,10 +496,11 @@ class Runner:
             stages=(*job.stages, done),
         )
 
-    def _measure(self, plan: Plan) -> int:
+    def _measure(self, job: Job, plan: Plan) -> int:
         """About how many rows the work that is left reads."""
         head = self._changes.head()
-        ops = [op for stage in plan.stages for op in plan.ops(stage)]
+        plans = [plan, *([job.gone_over().rest()] if job.sequel is not None else [])]
+        ops = [op for part in plans for stage in part.stages for op in part.ops(stage)]
         return sum(self._pipeline.rows(table_id, head) for table_id in filter(None, map(_table_read, ops)))
 
 

@@ -37,7 +37,7 @@ from seachange.model.jobs import JobId, JobStatus
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
 from seachange.model.objects import Database, Descriptor, EnumType, View, is_relabelled
 from seachange.model.objects import Sequence as SequenceObject
-from seachange.planner.plan import Change
+from seachange.planner.plan import Plan
 from seachange.planner.stages import Phase, Progress
 from seachange.storage.keys import change_hash, name_hash
 
@@ -114,14 +114,15 @@ class TransactionWrites(TransactionReads):
         self.parts.catalog.expire_nodes()
         hold_alone(database, self.claims)
 
-    def launch(self, statement: str, change: Change, progress: Progress, phase: Phase, passed: bool) -> JobId:
-        """The rest of a change becomes a job when this transaction commits."""
+    def launch(self, statement: str, plan: Plan, progress: Progress, phase: Phase, passed: bool) -> JobId:
+        """The rest of a plan becomes a job when this transaction commits."""
         job = self.queued
         if job is None:
-            job = Job(self.parts.catalog.new_job_id(), statement, change, progress, phase, passed)
+            job = Job(self.parts.catalog.new_job_id(), statement, plan.change, progress, phase, passed)
         job = replace(
             job,
-            change=change,
+            change=plan.change,
+            sequel=plan.sequel,
             progress=progress,
             phase=phase,
             passed=passed,

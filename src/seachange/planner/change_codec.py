@@ -12,7 +12,7 @@ from seachange.model.object_statements import ObjectKind
 from seachange.model.targets import Goal, Status, Target
 from seachange.model.types import Kind, SqlType
 from seachange.planner.graph import Skip
-from seachange.planner.plan import Change
+from seachange.planner.plan import Change, Sequel
 from seachange.planner.stages import Phase, Progress
 
 CHANGE_CLASSES: tuple[type, ...] = (
@@ -25,6 +25,7 @@ CHANGE_CLASSES: tuple[type, ...] = (
     ObjectKind,
     Phase,
     Progress,
+    Sequel,
     Skip,
     SqlType,
     Status,

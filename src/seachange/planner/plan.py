@@ -11,17 +11,19 @@ from dataclasses import dataclass, replace
 
 from seachange import errors
 from seachange.model.descriptor import Table
-from seachange.model.elements import Namespace, descriptor_of
+from seachange.model.elements import ColumnName, Namespace, descriptor_of
 from seachange.model.ids import IndexId, TableId
+from seachange.model.object_statements import ObjectKind
 from seachange.model.ops import FALLIBLE, Op
-from seachange.model.statements import DdlStatement
+from seachange.model.statements import AlterTable, DdlStatement
 from seachange.model.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.statement import build_statement
-from seachange.planner.catalog import Catalog
+from seachange.planner.catalog import Catalog, apply_ops
 from seachange.planner.graph import Graph, Skip, build_graph
 from seachange.planner.rules.release import CURRENT, Release, release_of
 from seachange.planner.skips import find_skips
+from seachange.planner.split import adds_known_column, split_statement, without_columns
 from seachange.planner.stage_ops import stage_ops
 from seachange.planner.stages import Phase, Progress, Stage, build_stages, unfenced_at_first
 
@@ -41,11 +43,25 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Sequel:
+    """A second change, begun by the publication of the first. `undo` takes that back if the second fails: what is there
+    by then, as if it were being added."""
+
+    change: Change
+    undo: Change
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
+    """`then` is the plan of the sequel, over `between`, the catalog that the first change leaves."""
+
     change: Change
     graph: Graph
     stages: tuple[Stage, ...]
     notices: tuple[str, ...] = ()
+    then: Plan | None = None
+    between: Catalog | None = None
+    sequel: Sequel | None = None
 
     def ops(self, stage: Stage) -> tuple[Op, ...]:
         return stage_ops(self.graph, stage, self.change.sources)
@@ -59,6 +75,48 @@ def plan_statements(
     release: Release = CURRENT,
 ) -> Plan:
     """`ids` are fresh descriptor and index ids; `evaluated` the values of stable defaults by their text."""
+    parts = split_statement(statements[0]) if len(statements) == 1 else None
+    if parts is not None and _takes_two(catalog, parts[0]):
+        return _plan_both(catalog, *parts, ids, evaluated, release)
+    return _plan_as_one(catalog, statements, ids, evaluated, release)
+
+
+def _takes_two(catalog: Catalog, first: AlterTable) -> bool:
+    """Of a table without rows nothing has to be there before anything else."""
+    draft = Draft(catalog, iter(()))
+    found = draft.find(first.table)
+    if found is None or found.kind is not ObjectKind.TABLE or catalog.is_empty(found.id):
+        return False
+    return not adds_known_column(first, [name.name for name in draft.select(ColumnName, table_id=found.id)])
+
+
+def _plan_both(
+    catalog: Catalog,
+    first: AlterTable,
+    then: AlterTable,
+    ids: Iterator[int],
+    evaluated: Mapping[str, str | None] | None,
+    release: Release,
+) -> Plan:
+    plan = _plan_as_one(catalog, [first], ids, evaluated, release)
+    between = catalog
+    for stage in plan.stages:
+        between = apply_ops(between, plan.ops(stage))
+    following = _plan_as_one(between, [then], ids, evaluated, release)
+    back = _plan_as_one(between, [without_columns(first)], ids, evaluated, release)
+    there = tuple(Target(t.element, Goal.PUBLIC, Status.ABSENT, t.statement) for t in back.change.targets)
+    sequel = Sequel(following.change, replace(back.change, targets=there))
+    notices = (*plan.notices, *following.notices)
+    return replace(plan, notices=notices, then=following, between=between, sequel=sequel)
+
+
+def _plan_as_one(
+    catalog: Catalog,
+    statements: Sequence[DdlStatement],
+    ids: Iterator[int],
+    evaluated: Mapping[str, str | None] | None,
+    release: Release,
+) -> Plan:
     change, notices = _build_change(Draft(catalog, ids, evaluated=evaluated), statements, release)
     graph = build_graph(change.targets, release, change.skips)
     if change.empty and any(node.step.op in FALLIBLE for node in graph.nodes):

@@ -76,6 +76,21 @@ def measure(plan: Plan, catalog: Catalog) -> Cost:
     )
 
 
+def measure_whole(plan: Plan, catalog: Catalog) -> Cost:
+    """With the change that follows, if there is one."""
+    cost = measure(plan, catalog)
+    if plan.then is None or plan.between is None:
+        return cost
+    then = measure_whole(plan.then, plan.between)
+    return Cost(
+        strategy=max(cost.strategy, then.strategy, key=_RANK.__getitem__),
+        versions=cost.versions + then.versions,
+        drains=cost.drains + then.drains,
+        late_drains=cost.late_drains + then.late_drains,
+        work=(*cost.work, *then.work),
+    )
+
+
 def strategy_of_all(numbers: Iterable[int], graph: Graph) -> Strategy:
     """The dearest way in which one of these targets is brought about."""
     found = [strategy_of(number, graph) for number in numbers]

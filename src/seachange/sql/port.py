@@ -26,7 +26,7 @@ from seachange.model.scan import Scan, ScanFacts
 from seachange.model.sequences import SequenceState
 from seachange.model.statements import OnCommit
 from seachange.planner.catalog import TableSize
-from seachange.planner.plan import Change
+from seachange.planner.plan import Plan
 from seachange.planner.stages import Phase, Progress
 
 Row = tuple[Any, ...]
@@ -83,8 +83,8 @@ class TransactionPort(Protocol):
 
     def unfinished_jobs(self) -> tuple[JobRecord, ...]: ...
 
-    def launch(self, statement: str, change: Change, progress: Progress, phase: Phase, passed: bool) -> JobId:
-        """The rest of a change becomes a job when the transaction commits; `passed`: it cannot be taken back then."""
+    def launch(self, statement: str, plan: Plan, progress: Progress, phase: Phase, passed: bool) -> JobId:
+        """The rest of a plan becomes a job when the transaction commits; `passed`: it cannot be taken back then."""
 
     def table(self, schema: str | None, name: str) -> Table:
         """The table as of the statement's snapshot (with the transaction's own changes); UndefinedTable if none."""

@@ -73,6 +73,8 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     check_owner(statement, port)
     plan = _plan(statement, catalog, port)
     check_plan(statement, plan, known, port)
+    if plan.then is not None:
+        check_plan(statement, plan.then, known, port)
     at_once = [stage for stage in plan.stages if stage.phase is Phase.PRE_COMMIT]
     needs_job = any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
     _refuse_unfit(plan)
@@ -103,7 +105,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
         rest = [stage.phase for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
         progress = progress_after(plan.graph, at_once)
         passed = any(stage.is_publication for stage in at_once)
-        port.launch(text, plan.change, progress, rest[0] if rest else Phase.NON_REVERTIBLE, passed)
+        port.launch(text, plan, progress, rest[0] if rest else Phase.NON_REVERTIBLE, passed)
     if not needs_job:
         port.fence(plan.change.fenced)
     notices.extend(plan.notices)
@@ -125,9 +127,11 @@ def _plan(statement: DdlStatement, catalog: Catalog, port: TransactionPort) -> P
 
 def _verify_outcome(plan: Plan, after: Catalog, known: Mapping[DescriptorId, Descriptor], duck: DuckSession) -> None:
     """A check that comes in a later stage, over a column of another type, would refuse every writer from then on."""
-    for stage in plan.stages:
-        if stage.phase is not Phase.PRE_COMMIT and stage.type is OpType.MUTATION:
-            after = apply_ops(after, plan.ops(stage))
+    rest = [(plan, stage) for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
+    rest += [(plan.then, stage) for stage in plan.then.stages] if plan.then is not None else []
+    for part, stage in rest:
+        if stage.type is OpType.MUTATION:
+            after = apply_ops(after, part.ops(stage))
     for id_, outcome in after.descriptors.items():
         before = known.get(id_)
         if isinstance(outcome, Table) and isinstance(before, Table) and outcome is not before:

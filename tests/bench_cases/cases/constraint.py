@@ -1,6 +1,6 @@
 """Constraints that come, are proven, and go."""
 
-from tests.bench_cases.case import COLUMNS, TRY_AGAIN, Case
+from tests.bench_cases.case import KEYLESS, TRY_AGAIN, Case
 
 _DUPLICATE = ("insert into {t} (id, a, b, c, n) values (90001, 10, 'b1', 0, 90001)", "23505")
 _NEGATIVE = ("insert into {t} (id, a, b, c, n) values (90001, 50010, 'x', -1, 90001)", "23514")
@@ -12,7 +12,6 @@ _CHILDREN = (
     "create table k (id int primary key, t int)",
     "insert into k values (1, 90005), (2, null)",
 )
-_KEYLESS = COLUMNS.replace("id int primary key", "id int not null")
 
 CASES = (
     Case(
@@ -152,7 +151,7 @@ CASES = (
         """- column rowid bigint not null hidden
            - primary t_pkey (rowid)
            + primary t_pkey (id)""",
-        columns=_KEYLESS,
+        columns=KEYLESS,
         refuses=TRY_AGAIN,
         spoil=("insert into {t} (id, a, b, c, n) values (50039, 50010, 'x', 0, 90001)", "23505"),
         repair=("delete from t where a = 50010", "delete from w where a = 50010"),
@@ -164,9 +163,19 @@ CASES = (
            - primary t_pkey (rowid)
            - unique index i (id)
            + primary k (id)""",
-        columns=_KEYLESS,
+        columns=KEYLESS,
         setup=("create unique index i on t (id)",),
         refuses=TRY_AGAIN,
+    ),
+    Case(
+        "replace primary key",
+        "alter table t drop constraint t_pkey, add primary key (a)",
+        """- primary t_pkey (id)
+           + primary t_pkey (a)""",
+        setup=("create index i on t (c)",),
+        refuses=TRY_AGAIN,
+        spoil=_DUPLICATE,
+        repair=_REMOVE,
     ),
     Case(
         "add primary key over duplicates",
@@ -174,7 +183,7 @@ CASES = (
         """- column rowid bigint not null hidden
            - primary t_pkey (rowid)
            + primary t_pkey (id)""",
-        columns=_KEYLESS,
+        columns=KEYLESS,
         setup=("insert into t (id, a, b, c, n) values (90001, 50010, 'x', 1, 1), (90001, 50020, 'y', 1, 1)",),
         fails="23505",
         repair=_REMOVE,

@@ -1,6 +1,6 @@
 """Columns whose values are computed from others, and so are written with every row."""
 
-from tests.bench_cases.case import TRY_AGAIN, Case
+from tests.bench_cases.case import KEYLESS, TRY_AGAIN, Case
 
 # The numbers in b, after its first letter.
 _NUMBERS = "alter table t alter b type int using substr(b, 2)::int"
@@ -68,6 +68,39 @@ CASES = (
         none=("select id from t where g is distinct from b || '!'",),
         spoil=("insert into {t} (id, a, b, c, n) values (90001, 50010, 'b1', 0, 90001)", "23505"),
         repair=_REMOVE,
+    ),
+    Case(
+        "add serial column as primary key",
+        "alter table t add column s serial primary key",
+        """- column rowid bigint not null hidden
+           - primary t_pkey (rowid)
+           + column s integer not null default nextval
+           + primary t_pkey (s)""",
+        columns=KEYLESS,
+        refuses=TRY_AGAIN,
+        none=("select s from t group by s having count(*) > 1 or s is null",),
+        in_two=True,
+    ),
+    Case(
+        "add unique column with volatile default",
+        "alter table t add column u uuid not null default gen_random_uuid() unique",
+        """+ column u uuid not null default (UUID())
+           + unique index t_u_key (u) constraint""",
+        none=("select u from t group by u having count(*) > 1 or u is null",),
+        in_two=True,
+    ),
+    Case(
+        "add unique column with volatile default whose values agree",
+        "alter table t add column u bigint default (nextval('z') % 100) unique, add check (c < 1000)",
+        """+ column u bigint default nextval
+           + unique index t_u_key (u) constraint
+           + check t_c_check1: (c < 1000)""",
+        setup=("create sequence z",),
+        fails="23505",
+        # Rows that have nothing else in common meet in their keys.
+        refuses=frozenset({*TRY_AGAIN, "23505", "55P03"}),
+        repair=("delete from t", "delete from w"),
+        in_two=True,
     ),
     Case(
         "convert the primary key",

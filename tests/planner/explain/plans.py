@@ -1,6 +1,7 @@
 """Plans to explain: one that a test asks for, and all that the golden files hold."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from seachange.model.statements import DdlExplanation
 from seachange.planner.catalog import Catalog
@@ -37,4 +38,11 @@ def golden_plans() -> Iterator[tuple[str, Plan, Catalog]]:
             before, known = case.world.catalog, len(case.plans)
             case.answer([block])
             if len(case.plans) > known:
-                yield path.stem, case.plans[-1], before
+                yield from _parts(path.stem, case.plans[-1], before)
+
+
+def _parts(name: str, plan: Plan, catalog: Catalog) -> Iterator[tuple[str, Plan, Catalog]]:
+    """A plan, and that of the change which follows it."""
+    yield name, replace(plan, then=None, between=None), catalog
+    if plan.then is not None and plan.between is not None:
+        yield from _parts(f"{name}, then", plan.then, plan.between)

@@ -61,7 +61,7 @@ def add_column(draft: Draft, table_id: TableId, action: AddColumn) -> None:
     for rule in action.rules:
         add_rule(draft, table_id, rule)
     column = draft.column_element(table_id, column_id)
-    if isinstance(column, elements.Column) and column.frozen is None and not _is_computed(definition):
+    if isinstance(column, elements.Column) and column.frozen is None and not is_computed(definition):
         for reference in keys_on(draft, table_id, [column_id]):
             draft.implied[reference] = "rows without the column refer to nothing"
 
@@ -82,7 +82,7 @@ def define_column(draft: Draft, table_id: TableId, definition: ColumnDefinition)
     type_ = resolve_type(draft, definition.type)
     text, sequences = bind_default(draft, type_, definition.default)
     frozen = _frozen(draft, type_, definition, text) if not draft.is_new(table_id) else None
-    computed = _is_computed(definition)
+    computed = is_computed(definition)
     draft.add(elements.Column(table_id, column_id, frozen=frozen))
     draft.add(elements.ColumnName(table_id, column_id, definition.name))
     draft.add(elements.ColumnType(table_id, column_id, type_))
@@ -110,7 +110,7 @@ def define_column(draft: Draft, table_id: TableId, definition: ColumnDefinition)
     return column_id
 
 
-def _is_computed(definition: ColumnDefinition) -> bool:
+def is_computed(definition: ColumnDefinition) -> bool:
     """Whether each row gets a value of its own."""
     volatile = (
         isinstance(definition.default, ExpressionDefinition) and definition.default.volatility is Volatility.VOLATILE
@@ -123,7 +123,7 @@ def _frozen(draft: Draft, type_: SqlType, definition: ColumnDefinition, text: st
     match definition.default:
         case Constant():
             return format_canonical(type_, constant_value(type_, text))
-        case ExpressionDefinition() if not _is_computed(definition) and text is not None:
+        case ExpressionDefinition() if not is_computed(definition) and text is not None:
             return draft.evaluated.get(text, text)
         case _:
             return None
@@ -154,7 +154,7 @@ def drop_column(draft: Draft, table_id: TableId, action: DropColumn) -> None:
     if column_id in draft.primary(table_id).key:
         raise errors.FeatureNotSupported(
             feature=f"dropping {what}, which is in the primary key,",
-            instead="ALTER TABLE ... ALTER PRIMARY KEY USING COLUMNS (...) makes another the key.",
+            instead="ADD PRIMARY KEY in the same ALTER TABLE makes another the key.",
         )
     release_column(draft, table_id, column_id, action.cascade, what)
     drop_column_parts(draft, table_id, column_id)

@@ -149,9 +149,11 @@ def drop_constraint(draft: Draft, table_id: TableId, action: DropConstraint) -> 
             if isinstance(index, elements.PrimaryIndex):
                 if not action.cascade:
                     note_references(draft, index, False, what)
+                if table_id in draft.key_goes:
+                    return
                 raise errors.FeatureNotSupported(
                     feature="DROP CONSTRAINT of a primary key",
-                    instead="ALTER TABLE ... ALTER PRIMARY KEY USING COLUMNS (...) makes another the key.",
+                    instead="ADD PRIMARY KEY in the same ALTER TABLE replaces it.",
                 )
             drop_index(draft, index, action.cascade, what)
 

@@ -82,6 +82,8 @@ class Draft:
         self.repointed: set[TableId] = set()
         # Tables whose rows get values of their own: what a writer has drawn for one that was there must not be seen.
         self.drawn: set[TableId] = set()
+        # Tables whose primary key goes, and is replaced by another of the same statement.
+        self.key_goes: set[TableId] = set()
         # Elements that are met by all rows already, and why.
         self.implied: dict[Element, str] = {}
         self._states: dict[Element, State] = {}

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import ColumnId, IndexId, TableId
-from seachange.model.statements import AlterPrimaryKey, KeyDefinition
+from seachange.model.statements import (
+    AddColumn,
+    AddConstraint,
+    AlterAction,
+    AlterPrimaryKey,
+    DropColumn,
+    DropConstraint,
+    KeyDefinition,
+)
 from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import drop_column_parts
+from seachange.planner.builders.drops import drop_column_parts, drop_foreign_key, note_references
 from seachange.planner.builders.index import key_columns, name_key
 from seachange.planner.builders.rebuild import add_index, remove_index, repoint_foreign_keys, swap_index
 from seachange.planner.names import choose_name
@@ -21,23 +31,92 @@ def add_primary_key(
 ) -> None:
     """The hidden key of a table for which none was declared gives way. `using` is the unique index it takes over."""
     refuse_second_key(draft, table_id)
+    old, key = draft.primary(table_id), key_columns(draft, table_id, definition.columns)
     # Its name, which nobody gave it, goes with it.
-    freed = draft.index_name(draft.primary(table_id)).name
+    freed = draft.index_name(old).name
     if using is None and freed == (definition.name or choose_name(draft.name_of(table_id), (), "pkey", ())):
         label = freed
     elif using is None:
         label = name_key(draft, table_id, definition, "pkey")
     else:
         label = definition.name or draft.index_name(using).name
-    change_key(draft, table_id, key_columns(draft, table_id, definition.columns), label, using)
+    if key == old.key:
+        # The same key under another name.
+        draft.replace(draft.index_name(old), elements.IndexName(table_id, old.index_id, label))
+        if using is not None:
+            remove_index(draft, using)
+        return
+    change_key(draft, table_id, key, label, using)
 
 
 def refuse_second_key(draft: Draft, table_id: TableId) -> None:
     old = draft.primary(table_id)
-    if draft.select(elements.KeyConstraint, table_id=table_id, index_id=old.index_id):
+    is_declared = bool(draft.select(elements.KeyConstraint, table_id=table_id, index_id=old.index_id))
+    if is_declared and table_id not in draft.key_goes:
         name = draft.name_of(table_id)
         detail = f'multiple primary keys for table "{name}" are not allowed'
         raise errors.InvalidTableDefinition(name=name, detail=detail)
+
+
+@contextmanager
+def replacing_key(draft: Draft, table_id: TableId, actions: Sequence[AlterAction]) -> Iterator[list[AlterAction]]:
+    """The actions in an order in which they can be taken: where a primary key goes and another comes, the old one has
+    its columns until then."""
+    goes = [action for action in actions if _drops_key(draft, table_id, action)]
+    if not goes or not any(_adds_key(action) for action in actions):
+        yield list(actions)
+        return
+    for action in goes:
+        _let_go(draft, table_id, action)
+    draft.key_goes.add(table_id)
+    columns = [action for action in goes if isinstance(action, DropColumn)]
+    _refuse_same_name(actions, columns)
+    yield [*(action for action in actions if action not in columns), *columns]
+    draft.key_goes.discard(table_id)
+
+
+def _refuse_same_name(actions: Sequence[AlterAction], columns: Sequence[DropColumn]) -> None:
+    added = {action.column.name for action in actions if isinstance(action, AddColumn)}
+    for column in columns:
+        if column.name in added:
+            raise errors.FeatureNotSupported(
+                feature=f'a primary key column "{column.name}" in the place of another of that name',
+                instead="Add it under another name, and rename it afterwards.",
+            )
+
+
+def _adds_key(action: AlterAction) -> bool:
+    match action:
+        case AddColumn(keys=keys):
+            return any(key.primary for key in keys)
+        case AddConstraint(constraint=KeyDefinition(primary=True)):
+            return True
+        case _:
+            return False
+
+
+def _drops_key(draft: Draft, table_id: TableId, action: AlterAction) -> bool:
+    primary = draft.primary(table_id)
+    if not draft.select(elements.KeyConstraint, table_id=table_id, index_id=primary.index_id):
+        return False
+    match action:
+        case DropColumn(name=name):
+            return any(draft.column_name(table_id, column_id) == name for column_id in primary.key)
+        case DropConstraint(name=name):
+            return draft.index_name(primary).name == name
+        case _:
+            return False
+
+
+def _let_go(draft: Draft, table_id: TableId, action: AlterAction) -> None:
+    """Foreign keys that refer to the old key go with it, or stand in its way."""
+    if not isinstance(action, DropColumn | DropConstraint):
+        return
+    primary = draft.primary(table_id)
+    kind = "column" if isinstance(action, DropColumn) else "constraint"
+    note_references(draft, primary, action.cascade, f"{kind} {action.name} of table {draft.name_of(table_id)}")
+    for key in draft.select(elements.ForeignKey, parent_id=table_id, parent_index_id=primary.index_id):
+        drop_foreign_key(draft, key)
 
 
 def alter_primary_key(draft: Draft, table_id: TableId, action: AlterPrimaryKey) -> None:
@@ -113,14 +192,14 @@ def _retire(draft: Draft, old: elements.PrimaryIndex, new: elements.PrimaryIndex
     was_declared = bool(draft.select(elements.KeyConstraint, table_id=table_id, index_id=old.index_id))
     remove_index(draft, old)
     add_index(draft, new, name, constraint=True)
-    if was_declared:
+    if was_declared and table_id not in draft.key_goes:
         label = [draft.column_name(table_id, c) for c in old.key]
         taken = draft.relations_in(draft.schema_named(table_id))
         kept = elements.UniqueIndex(table_id, IndexId(next(draft.ids)), old.key)
         draft.implied[kept] = f"the key of index {name} was unique already"
         add_index(draft, kept, choose_name(draft.name_of(table_id), label, "key", taken), constraint=True)
         repoint_foreign_keys(draft, old, kept)
-    else:
+    elif not was_declared:
         for column_id in old.key:
             drop_column_parts(draft, table_id, column_id)
 

@@ -70,10 +70,12 @@ def _alter_table(draft: Draft, statement: AlterTable) -> None:
                 general.rename(draft, found, new_name)
         case actions:
             found = find_object(draft, ObjectKind.TABLE, statement.table, statement.if_exists)
-            for action in actions if found is not None else ():
-                assert found is not None
-                draft.refuse_unseen_rows(found.id)
-                _ACTIONS[type(action)](draft, found.id, action)
+            if found is None:
+                return
+            draft.refuse_unseen_rows(found.id)
+            with primary_key.replacing_key(draft, found.id, actions) as ordered:
+                for action in ordered:
+                    _ACTIONS[type(action)](draft, found.id, action)
 
 
 _RELATIONS = frozenset({ObjectKind.VIEW, ObjectKind.SEQUENCE, ObjectKind.INDEX})

@@ -20,8 +20,13 @@ _FORMS: dict[DdlExplanation, Callable[[Plan, Catalog], list[str]]] = {
     DdlExplanation.PICTURE: explain_picture,
     DdlExplanation.SHAPE: explain_shape,
 }
+_THEN = "Then, by the same job; until this is published, both can be taken back:"
 
 
 def explain_plan(plan: Plan, catalog: Catalog, form: DdlExplanation) -> list[str]:
     """The lines of an explanation. `catalog` is the one that the plan was made for."""
-    return _FORMS[form](plan, catalog)
+    lines = _FORMS[form](plan, catalog)
+    if plan.then is None or plan.between is None:
+        return lines
+    comment = "// " if form is DdlExplanation.PICTURE else ""
+    return [*lines, comment + _THEN, *explain_plan(plan.then, plan.between, form)]

@@ -1,0 +1,75 @@
+"""Statements that take two changes, one after the other.
+
+Whoever changes a row before it has the value that is drawn for it cannot tell which entry of an index goes. So a key on
+a column whose values are drawn is made when the rows have them: the column comes first, and everything else then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from seachange.model.statements import (
+    AddColumn,
+    AddConstraint,
+    AlterAction,
+    AlterTable,
+    DdlStatement,
+    DropColumn,
+    DropConstraint,
+    DropNotNull,
+    KeyDefinition,
+    SetDefault,
+    SetNotNull,
+)
+from seachange.planner.builders.column import is_computed
+
+# What may come with the second change. Others have to be settled by whoever sends the statement.
+_FOLLOWING = (AddConstraint, DropColumn, DropConstraint, DropNotNull, SetDefault, SetNotNull)
+
+
+def split_statement(statement: DdlStatement) -> tuple[AlterTable, AlterTable] | None:
+    """The columns, and what comes after them; None if the statement is one change."""
+    if not isinstance(statement, AlterTable):
+        return None
+    added = {a.column.name: a for a in statement.actions if isinstance(a, AddColumn) and is_computed(a.column)}
+    first: list[AlterAction] = []
+    then: list[AlterAction] = []
+    is_late = False
+    for action in statement.actions:
+        match action:
+            case AddColumn(keys=keys):
+                late = tuple(key for key in keys if _is_late(key, added))
+                first.append(replace(action, keys=tuple(key for key in keys if key not in late)))
+                then += [AddConstraint(key) for key in late]
+                is_late = is_late or bool(late)
+            case _:
+                then.append(action)
+                is_late = is_late or (isinstance(action, AddConstraint) and _is_late(action.constraint, added))
+    if not is_late or not all(isinstance(a, _FOLLOWING) for a in then) or _meet(first, then):
+        return None
+    return replace(statement, actions=tuple(first)), replace(statement, actions=tuple(then))
+
+
+def without_columns(first: AlterTable) -> AlterTable:
+    """What takes the first of the two back."""
+    names = [action.column.name for action in first.actions if isinstance(action, AddColumn)]
+    return replace(first, actions=tuple(DropColumn(name, cascade=True) for name in reversed(names)))
+
+
+def adds_known_column(first: AlterTable, known: Sequence[str]) -> bool:
+    """Whether IF NOT EXISTS, or an error, has a say in what the statement does."""
+    return any(isinstance(action, AddColumn) and action.column.name in known for action in first.actions)
+
+
+def _is_late(key: object, added: dict[str, AddColumn]) -> bool:
+    """A generated value is known to whoever changes the row; of a primary key, all rows must have it before."""
+    if not isinstance(key, KeyDefinition):
+        return False
+    return any(name in added and (key.primary or added[name].column.generated is None) for name in key.columns)
+
+
+def _meet(first: Sequence[AlterAction], then: Sequence[AlterAction]) -> bool:
+    """Whether a column takes the name of another that goes only later."""
+    names = {action.column.name for action in first if isinstance(action, AddColumn)}
+    return any(isinstance(action, DropColumn) and action.name in names for action in then)
