@@ -144,6 +144,8 @@ def orm(url: str) -> None:
 @checked("bulk_create with conflicts")
 def conflicts(url: str) -> None:
     author_model = model("Author")
+    author_model.objects.all().delete()
+    author_model.objects.create(name="Kafka")
     author_model.objects.bulk_create([author_model(name="Kafka"), author_model(name="Eco")], ignore_conflicts=True)
     expect(author_model.objects.count(), 2)
     author_model.objects.bulk_create(

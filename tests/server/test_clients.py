@@ -66,6 +66,10 @@ def test_asyncpg_prepares_with_types_that_the_server_infers(served):
                     r["x"] async for r in connection.cursor("select x from generate_series(1, 10) s(x)", prefetch=3)
                 ]
             assert found == list(range(1, 11))
+            async with connection.transaction():
+                cursor = await connection.cursor("select x from generate_series(1, 10) s(x)")
+                await cursor.forward(4)
+                assert (await cursor.fetchrow())["x"] == 5
             with pytest.raises(asyncpg.UniqueViolationError):
                 await connection.execute("insert into a (id) values (1)")
         finally:
@@ -140,7 +144,7 @@ def test_asyncpg_hears_that_the_columns_of_a_prepared_statement_have_changed(ser
             statement = await connection.prepare("select * from changing")
             assert await statement.fetch() == []
             await connection.execute("alter table changing add column word text")
-            with pytest.raises(asyncpg.FeatureNotSupportedError):
+            with pytest.raises(asyncpg.InvalidCachedStatementError):
                 await statement.fetch()
             assert await connection.fetch("select * from changing") == []
         finally:

@@ -21,7 +21,7 @@ from seachange.engine.cursors import OpenCursor
 from seachange.engine.session import Session
 from seachange.engine.sessionstate import Status
 from seachange.engine.statements import NamedStatement, prepare_one
-from seachange.model.statements import Begin, CopyStream
+from seachange.model.statements import Begin, CopyStream, FetchCursor
 from seachange.model.timezone import in_zone
 from seachange.model.types import TEXT, SqlType
 from seachange.server import messages as m
@@ -152,6 +152,8 @@ class Connection:
         if isinstance(prepared.parsed, CopyStream):
             self._copy(prepared.parsed)
             return
+        if isinstance(prepared.parsed, FetchCursor):
+            self._open_portal(prepared.parsed.name)
         self._send_result(self._run(lambda: self.session.execute_prepared(prepared, ())))
 
     def _send_result(self, result: Result) -> None:
@@ -291,6 +293,12 @@ class Connection:
                 raise errors.UndefinedPortal(name=name)
             portal = Portal(Statement(None), cursor=cursor)
         return portal
+
+    def _open_portal(self, name: str) -> None:
+        """A cursor that a statement names may be a portal that was bound, and not yet run."""
+        portal = self._portals.find(name)
+        if portal is not None and portal.result is None and self.session.cursors.find(name) is None:
+            self._run_portal(name, portal)
 
     def _run_portal(self, name: str, portal: Portal, follower: bytes = b"") -> None:
         """`follower` is the message behind the Execute."""

@@ -7,6 +7,8 @@ from seachange.server.messages import report
 
 # What an error knows of the object that it is about, and the letter of the field.
 _OBJECT_FIELDS = (("relation", "t"), ("column", "c"), ("constraint", "n"))
+# Errors that drivers know by the function of PostgreSQL's that raises them.
+_ROUTINES: dict[type[errors.Error], str] = {errors.ResultTypeChanged: "RevalidateCachedQuery"}
 
 
 def error_report(error: errors.Error, severity: str = "ERROR") -> bytes:
@@ -16,6 +18,9 @@ def error_report(error: errors.Error, severity: str = "ERROR") -> bytes:
     if error.hint:
         fields.append(("H", error.hint))
     fields += [(letter, str(error.fields[name])) for name, letter in _OBJECT_FIELDS if error.fields.get(name)]
+    routine = _ROUTINES.get(type(error))
+    if routine is not None:
+        fields.append(("R", routine))
     return report(b"E", fields)
 
 
