@@ -32,7 +32,7 @@ from seachange.sql.pgcatalog.deparse import (
     index_key_text,
     view_definition,
 )
-from seachange.sql.pgcatalog.facts import quote_name, type_name
+from seachange.sql.pgcatalog.facts import object_oid, quote_name, type_name
 from seachange.sql.pgcatalog.inquiries import INQUIRIES
 from seachange.sql.pgcatalog.regs import (
     Context,
