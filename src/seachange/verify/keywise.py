@@ -47,11 +47,14 @@ class KeywiseComparison:
         if not subject.complete or not set(primary.key) <= set(subject.columns):
             # Beside a primary key to come, entries lead to the rows under that; sets of them are compared all the same.
             return []
-        found: list[Anomaly] = []
         positions = [subject.columns.index(column) for column in primary.key]
-        for entry in entries.live.values():
-            row = self._get(primary, tuple([entry[position] for position in positions]))
-            (expected,) = [None] if row is None else self._derive(primary, [row], subject)
+        entries_held = list(entries.live.values())
+        rows = [self._get(primary, tuple([entry[position] for position in positions])) for entry in entries_held]
+        # All at once: an expression may be evaluated by a query, which costs as much for one row as for thousands.
+        derived = iter(self._derive(primary, [row for row in rows if row is not None], subject))
+        found: list[Anomaly] = []
+        for entry, row in zip(entries_held, rows, strict=True):
+            expected = None if row is None else next(derived)
             same = expected is not None and all(map(_same, entry, expected))
             if not same and len(found) < ANOMALIES_MAX:
                 found.append(subject.anomaly(Kind.ORPHAN_ENTRY, entry[: len(subject.key)], "looked up key by key"))
