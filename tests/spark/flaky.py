@@ -3,12 +3,16 @@
 import os
 import signal
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyspark import TaskContext
+
 from seachange import errors
 from seachange.pipeline.workshop import Workshop
+from seachange.runtime import faults
 
 
 @dataclass(frozen=True)
@@ -110,3 +114,42 @@ class Halfway:
             while not self.gate.exists() and time.monotonic() < began + 30:
                 time.sleep(0.05)
         return self.gate.exists()
+
+
+@dataclass(frozen=True)
+class FailsAtTheEnd:
+    """A function over the batches of a partition, which passes them all on and then fails, the first time."""
+
+    folder: Path
+    how: str
+    partition: int = 1
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        yield from batches
+        context = TaskContext.get()
+        assert context is not None
+        mark = self.folder / f"{self.how}-{context.partitionId()}"
+        if context.partitionId() == self.partition and not mark.exists():
+            mark.touch()
+            if self.how == "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise RuntimeError("a partition has a bad day")
+
+
+@dataclass(frozen=True)
+class ArmedWorker:
+    """Has the Python worker that it is sent to die when it has next published a segment, unless another has."""
+
+    mark: Path
+
+    def __call__(self, number: int) -> int:
+        # Named by its module: what is in it is the worker's own.
+        faults.FAULTS.arm("segment.published", self.die)
+        # So that another worker takes the next of these.
+        time.sleep(0.5)
+        return number
+
+    def die(self) -> None:
+        if not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
