@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from typing import Any, TextIO, TypeVar
+from typing import Any, BinaryIO, TextIO, TypeVar
 
 from seachange import errors
 from seachange.changer.job import Job, Queued
@@ -39,7 +39,7 @@ from seachange.model.types import SqlType
 from seachange.runtime.faults import reach
 from seachange.sql.busy import Busy
 from seachange.sql.copy import CopyIn, copy_out
-from seachange.sql.copy_text import CopyFormat, copy_format
+from seachange.sql.copy_text import CopyFormat, stream_format
 from seachange.sql.databases import check_database
 from seachange.sql.describe import Description, describe
 from seachange.sql.duck import DuckSession
@@ -156,12 +156,12 @@ class Session:
 
         return self.in_transaction(write)
 
-    def copy_in(self, copy: CopyStream, open_file: Callable[[int], TextIO]) -> int:
+    def copy_in(self, copy: CopyStream, open_file: Callable[[int], TextIO | BinaryIO]) -> int:
         """COPY ... FROM a file that is opened when it is known how many columns it is to have."""
         relation = copy.relation
         if relation is None:
             raise errors.Bug(detail="COPY into a query")
-        format_ = copy_format("csv" if copy.csv else "text", copy.header, copy.delimiter, copy.null)
+        format_ = stream_format(copy)
 
         def run(transaction: Transaction) -> int:
             if self.read_only or transaction.read_only:

@@ -566,6 +566,7 @@ class CopyStream:
     header: bool = False
     delimiter: str | None = None
     null: str | None = None
+    binary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from seachange import errors
 from seachange.engine.control import is_control
@@ -31,8 +31,9 @@ from seachange.server.outbox import Outbox
 from seachange.server.portals import Portal, Portals, Statement, Statements
 from seachange.server.reports import error_report, notice_report
 from seachange.server.rows import describe_rows, encode_rows
-from seachange.server.values import TYPE_BY_OID, decode
-from seachange.sql.copy_text import copy_format
+from seachange.server.values import BINARY_FORM, TEXT_FORM, TYPE_BY_OID, decode
+from seachange.sql.copy_binary import HEADER, TRAILER
+from seachange.sql.copy_text import stream_format
 from seachange.sql.describe import gives_rows
 from seachange.sql.execute import Prepared, prepare
 from seachange.sql.result import Result, ResultColumn
@@ -181,12 +182,12 @@ class Connection:
         source = CopySource(self._inbox)
         with ExitStack() as waiting:
 
-            def begin(width: int) -> TextIO:
+            def begin(width: int) -> TextIO | BinaryIO:
                 # Whatever ends the statement, its time limit too, ends the wait for the client.
                 waiting.enter_context(self.session.client.interrupts.reaching(self._inbox))
-                self._out.send(m.copy_response(b"G", width))
+                self._out.send(m.copy_response(b"G", width, int(copy.binary)))
                 self._out.flush()
-                return source.open()
+                return source.open(copy.binary)
 
             count = self.session.copy_in(copy, begin)
             source.finish()
@@ -194,12 +195,28 @@ class Connection:
 
     def _copy_out(self, copy: CopyStream) -> int:
         query = copied_query(copy)
-        format_ = copy_format("csv" if copy.csv else "text", copy.header, copy.delimiter, copy.null)
+        if copy.binary:
+            return self._copy_out_binary(query)
+        format_ = stream_format(copy)
         columns = self.session.describe(prepare_one(query, ("SELECT",)), ()).columns or ()
-        self._out.send(m.copy_response(b"H", len(columns)))
+        self._out.send(m.copy_response(b"H", len(columns), TEXT_FORM))
         count = self.session.copy_out(query, CopySink(self._out), format_)  # type: ignore[arg-type]
         self._out.send(m.COPY_DONE)
         return count
+
+    def _copy_out_binary(self, query: str) -> int:
+        result = self.session.execute_prepared(prepare_one(query, ("SELECT",)), ())
+        columns = result.columns or ()
+        self._out.send(m.copy_response(b"H", len(columns), BINARY_FORM))
+        # As in PostgreSQL, the header comes with the first record: some clients count on it.
+        before = HEADER
+        # A record is what a row is, in a message of another kind.
+        for row in encode_rows(columns, (BINARY_FORM,), result.rows):
+            self._out.send(m.copy_data(before + row[m.HEAD_BYTES :]))
+            before = b""
+        self._out.send(m.copy_data(before + TRAILER))
+        self._out.send(m.COPY_DONE)
+        return len(result.rows)
 
     # The extended protocol.
 

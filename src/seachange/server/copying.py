@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import io
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from seachange import errors
 from seachange.model.relation import RelationName
@@ -27,8 +27,9 @@ class CopySource(io.RawIOBase):
         self._chunk = memoryview(b"")
         self._is_done = False
 
-    def open(self) -> TextIO:
-        return io.TextIOWrapper(io.BufferedReader(self, _BUFFER_BYTES), encoding="utf-8", newline="")
+    def open(self, binary: bool) -> TextIO | BinaryIO:
+        buffered = io.BufferedReader(self, _BUFFER_BYTES)
+        return buffered if binary else io.TextIOWrapper(buffered, encoding="utf-8", newline="")
 
     def readable(self) -> bool:
         return True

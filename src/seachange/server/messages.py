@@ -23,6 +23,8 @@ LOGIN_BYTES_MAX = 65_536
 
 _INT16, _INT32, _UINT32 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">I")
 _NULL = b"\xff\xff\xff\xff"
+# Of every message after the log-in: its letter and its length.
+HEAD_BYTES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,9 +351,9 @@ def data_row(values: Sequence[bytes | None]) -> bytes:
     return message(b"D", b"".join(parts))
 
 
-def copy_response(kind: bytes, columns: int) -> bytes:
-    """COPY in (G) or out (H) begins, in one of the text formats."""
-    return message(kind, b"\0" + _INT16.pack(columns) + _INT16.pack(0) * columns)
+def copy_response(kind: bytes, columns: int, form: int) -> bytes:
+    """COPY in (G) or out (H) begins, in one of the text formats or in binary."""
+    return message(kind, bytes([form]) + _INT16.pack(columns) + _INT16.pack(form) * columns)
 
 
 def copy_data(data: bytes) -> bytes:

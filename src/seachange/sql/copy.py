@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO, cast
 
 import pyarrow as pa
 
 from seachange import errors
+from seachange.model.binary_form import decode_binary
 from seachange.model.coercion import coercer
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
 from seachange.model.timezone import session_zone
-from seachange.model.types import from_duckdb
-from seachange.sql.copy_text import CopyFormat, Fields, format_record, read_records
+from seachange.model.types import SqlType, from_duckdb
+from seachange.sql.copy_binary import read_binary_records
+from seachange.sql.copy_text import CopyFormat, format_record, read_records
 from seachange.sql.copy_values import Shown, shown
 from seachange.sql.databases import check_named_databases
 from seachange.sql.default_text import is_drawn
@@ -42,7 +44,8 @@ class CopyIn:
         self._table = table
         self._format = format_
         self._columns = _copied_columns(table, columns)
-        self._readers = [(column, coercer(column.type)) for column in self._columns]
+        make = _binary_reader if format_.binary else coercer
+        self._readers = [(column, make(column.type)) for column in self._columns]
         self._failure: errors.Error | None = None
 
     @property
@@ -50,7 +53,8 @@ class CopyIn:
         """How many fields a record has."""
         return len(self._columns)
 
-    def run(self, file: TextIO) -> int:
+    def run(self, file: TextIO | BinaryIO) -> int:
+        """A binary file, if that is the format."""
         self._port.check_access(self._table, "INSERT")
         rows = self._rows(file)
         first = list(islice(rows, ROWS_MAX + 1))
@@ -67,15 +71,20 @@ class CopyIn:
                 raise self._failure from error
             raise
 
-    def _rows(self, file: TextIO) -> Iterator[Row]:
+    def _records(self, file: TextIO | BinaryIO) -> Iterator[tuple[int, Sequence[Any]]]:
+        if self._format.binary:
+            return read_binary_records(cast(BinaryIO, file))
+        return read_records(cast(TextIO, file), self._format)
+
+    def _rows(self, file: TextIO | BinaryIO) -> Iterator[Row]:
         try:
-            for line, fields in self._port.each(read_records(file, self._format)):
+            for line, fields in self._port.each(self._records(file)):
                 yield self._convert(line, fields)
         except errors.Error as error:
             self._failure = error
             raise
 
-    def _convert(self, line: int, fields: Fields) -> Row:
+    def _convert(self, line: int, fields: Sequence[Any]) -> Row:
         if len(fields) > len(self._readers):
             raise errors.BadCopyFormat(line=line, detail="extra data after last expected column")
         if len(fields) < len(self._readers):
@@ -112,6 +121,11 @@ class CopyIn:
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             rows = list(islice(rest, _BATCH_ROWS))
+
+
+def _binary_reader(type_: SqlType) -> Callable[[Any], Any]:
+    read = coercer(type_)
+    return lambda data: None if data is None else read(decode_binary(type_, data))
 
 
 def _copied_columns(table: Table, names: Sequence[str] | None) -> list[Column]:

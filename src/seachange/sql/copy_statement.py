@@ -10,6 +10,8 @@ from seachange.sql.ddl.names import read_list, read_relation
 from seachange.sql.tokens import Kind, Reader
 
 _ON_THE_SERVER = "Use STDIN or STDOUT, or \\copy in psql."
+# What a file of binary values has not.
+_OF_TEXTS = frozenset({"header", "delimiter", "null"})
 _ENCODINGS = ("utf8", "utf-8", "unicode")
 
 
@@ -26,7 +28,10 @@ def read_copy(reader: Reader) -> CopyStream:
             reader.expect("to")
     if not reader.take("stdin" if inward else "stdout"):
         raise errors.FeatureNotSupported(feature="COPY of a file or program of the server", instead=_ON_THE_SERVER)
-    return CopyStream(inward, relation, columns, query, **_read_options(reader))
+    options = _read_options(reader)
+    if options.get("binary") and (unfit := _OF_TEXTS & options.keys()):
+        raise errors.SyntaxProblem(detail=f"cannot specify {min(unfit).upper()} in BINARY mode")
+    return CopyStream(inward, relation, columns, query, **options)
 
 
 def _read_options(reader: Reader) -> dict[str, Any]:
@@ -81,11 +86,9 @@ def _read_old_option(reader: Reader) -> dict[str, Any]:
 
 
 def _format(name: str) -> dict[str, Any]:
-    if name == "binary":
-        raise errors.FeatureNotSupported(feature="COPY in binary", instead="Use the format text or csv.")
-    if name not in ("csv", "text"):
+    if name not in ("csv", "text", "binary"):
         raise errors.InvalidSetting(name="format", value=name)
-    return {"csv": name == "csv"}
+    return {"csv": name == "csv", "binary": name == "binary"}
 
 
 def _is_word(reader: Reader) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from seachange import errors
+from seachange.model.statements import CopyStream
 
 RECORD_CHARS_MAX = 16 << 20
 
@@ -24,12 +25,17 @@ _SPECIAL = {"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\
 
 @dataclass(frozen=True, slots=True)
 class CopyFormat:
-    """`csv`: CSV as PostgreSQL reads and writes it; otherwise its text format."""
+    """`csv`: CSV as PostgreSQL reads and writes it; `binary`: values in their binary forms (`copy_binary`), to which
+    nothing else applies; otherwise its text format."""
 
     csv: bool
     delimiter: str
     null: str
     header: bool = False
+    binary: bool = False
+
+
+BINARY_FORMAT = CopyFormat(csv=False, delimiter="", null="", binary=True)
 
 
 def copy_format(name: str, header: bool, delimiter: str | None, null: str | None) -> CopyFormat:
@@ -43,6 +49,12 @@ def copy_format(name: str, header: bool, delimiter: str | None, null: str | None
     if "\n" in marker or "\r" in marker or chosen in marker or (csv and _QUOTE in marker):
         raise errors.InvalidSetting(name="null", value=marker)
     return CopyFormat(csv, chosen, marker, header)
+
+
+def stream_format(copy: CopyStream) -> CopyFormat:
+    if copy.binary:
+        return BINARY_FORMAT
+    return copy_format("csv" if copy.csv else "text", copy.header, copy.delimiter, copy.null)
 
 
 def read_records(file: TextIO, format_: CopyFormat) -> Iterator[tuple[int, Fields]]:
