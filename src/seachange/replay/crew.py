@@ -1,10 +1,14 @@
-"""The writers of a replay, each a process with a node of its own: started, told what to leave, stopped and counted."""
+"""The writers of a replay, each a process with a node of its own: started, told what to leave, stopped and counted.
+
+One that ends by itself is a failure to be reported with all others: the replay goes on.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -31,17 +35,23 @@ class Crew:
             return
         self._left = frozenset(tables)
         for process in self._processes:
-            _tell(process, "\t".join([Order.LEAVE, *sorted(tables)]))
+            with suppress(errors.WriterLost):
+                _tell(process, "\t".join([Order.LEAVE, *sorted(tables)]))
         for process in self._processes:
-            _hear(process, LEFT)
+            with suppress(errors.WriterLost):
+                _hear(process, LEFT)
 
     def stop(self) -> Tally:
         total = Tally()
         for process in self._processes:
-            _tell(process, Order.STOP)
+            with suppress(errors.WriterLost):
+                _tell(process, Order.STOP)
         for process in self._processes:
-            total.add(Tally.from_json(_hear(process)))
-            process.wait(_END_SECONDS_MAX)
+            try:
+                total.add(Tally.from_json(_hear(process)))
+                process.wait(_END_SECONDS_MAX)
+            except errors.WriterLost as lost:
+                total.fail(lost.sqlstate, str(lost), "its own message is on standard error")
         return total
 
     def __enter__(self) -> Self:

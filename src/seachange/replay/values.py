@@ -50,7 +50,8 @@ def _boolean(type_: SqlType, dice: Dice, distinct: bool) -> Made:
     return Made(value, "true" if value else "false")
 
 
-_INTEGER_BOUNDS = {Kind.SMALLINT: 1 << 15, Kind.INTEGER: 1 << 31, Kind.BIGINT: 1 << 62, Kind.OID: 1 << 31}
+# A bigint may be the key that an integer refers to.
+_INTEGER_BOUNDS = {Kind.SMALLINT: 1 << 15, Kind.INTEGER: 1 << 31, Kind.BIGINT: 1 << 31, Kind.OID: 1 << 31}
 # What a column holds that is no key: small numbers fit wherever a history takes them to.
 _SMALL = 100
 

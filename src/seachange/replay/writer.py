@@ -155,7 +155,11 @@ class _Attempt:
             self.insert(table)
             return
         kept = {*key, *self._referred(table)}
-        row = self._maker(table).update(kept)
+        try:
+            row = self._maker(table).update(kept)
+        except NoParent:
+            # What it refers to stays as it is.
+            return
         if row:
             self._execute(statements.update(table, row, key))
             self.actions.append("update")
