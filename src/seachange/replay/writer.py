@@ -10,7 +10,7 @@ want the same row: whatever fails, fails because of a migration.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from seachange.engine.session import Session
 from seachange.engine.transaction import Transaction
@@ -20,6 +20,7 @@ from seachange.model.enums import quote_text
 from seachange.model.ids import TableId
 from seachange.model.isolation import Isolation
 from seachange.model.objects import EnumType, View
+from seachange.model.states import REFUSING
 from seachange.model.temporary import is_temporary
 from seachange.replay import statements
 from seachange.replay.demands import Demand, Foresight, Parent, Shape, demand_of, label
@@ -220,14 +221,17 @@ class _Attempt:
         return tuple(Made(None, quote_text(str(value))) for value in found[0]) if None not in found[0] else None
 
     def _references(self, table: Table) -> tuple[set[Parent], set[Parent]]:
-        """The foreign keys that refer to a table: those that there are, and those to come between columns that there
-        are."""
+        """The foreign keys that refer to a table: those that are enforced, and those to come, or on their way, between
+        columns that there are."""
         now: set[Parent] = set()
         later: set[Parent] = set()
         for child in self._shape.tables:
-            now |= {p for p in demand_of(child, self._shape).parents if p.table == label(table)}
+            enforced = tuple(key for key in child.foreign_keys if key.state in REFUSING)
+            found = demand_of(replace(child, foreign_keys=enforced), self._shape).parents
+            now |= {p for p in found if p.table == label(table)}
             foreseen = self._foresight.get(label(child), Demand()).parents
-            later |= {p for p in foreseen if p.table == label(table) and child.column_by_name.keys() >= set(p.columns)}
+            coming = foreseen | demand_of(child, self._shape).parents
+            later |= {p for p in coming if p.table == label(table) and child.column_by_name.keys() >= set(p.columns)}
         return now, later - now
 
     def _referred(self, table: Table) -> set[str]:

@@ -398,6 +398,7 @@ SETTINGS: dict[str, Setting] = {
 FIXED: dict[str, str] = {
     "block_size": "8192",
     "bytea_output": "hex",
+    "check_function_bodies": "on",
     "client_min_messages": "notice",
     "constraint_exclusion": "partition",
     "data_checksums": "on",
@@ -428,11 +429,22 @@ FIXED: dict[str, str] = {
     "standard_conforming_strings": "on",
     "synchronize_seqscans": "on",
     "wal_level": "replica",
+    "xmloption": "content",
 }
 # Other ways to write what they are.
 _SPELLINGS = {"datestyle": ("iso, mdy", "iso", "iso,mdy", "mdy"), "standard_conforming_strings": ("on", "true", "1")}
 # Of these, the ones that may be set to anything: they say how results are written for people, or how PostgreSQL works.
-_HEEDLESS = frozenset({"client_min_messages", "extra_float_digits", "jit", "row_security", "synchronize_seqscans"})
+_HEEDLESS = frozenset(
+    {
+        "check_function_bodies",
+        "client_min_messages",
+        "extra_float_digits",
+        "jit",
+        "row_security",
+        "synchronize_seqscans",
+        "xmloption",
+    }
+)
 
 
 PIPELINE_SETTINGS = tuple(

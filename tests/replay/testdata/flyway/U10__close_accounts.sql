@@ -1,0 +1,1 @@
+alter table accounts drop column closed_at, drop column status;

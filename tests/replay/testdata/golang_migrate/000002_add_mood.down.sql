@@ -1,0 +1,1 @@
+ALTER TABLE users DROP COLUMN mood; DROP TYPE enum_mood;

@@ -1,0 +1,6 @@
+-- AlterEnum
+ALTER TYPE "Role" ADD VALUE 'EDITOR';
+
+-- AlterTable
+ALTER TABLE "User" ADD COLUMN     "name" TEXT,
+ADD COLUMN     "score" DOUBLE PRECISION NOT NULL DEFAULT 0;
