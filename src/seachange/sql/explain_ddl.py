@@ -14,6 +14,7 @@ from seachange.model.descriptor import Table
 from seachange.model.ids import TableId
 from seachange.model.objects import Descriptor
 from seachange.model.statements import Begin, Commit, DdlExplanation, DdlStatement
+from seachange.planner.advice import advise
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.explain.form import explain_plan
 from seachange.planner.explain.names import one_line, quote
@@ -43,7 +44,7 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
         check_plan(statement, plan, catalog.descriptors, port)
     _verify(plan, catalog, duck)
     plan, catalog, remarks = _with_rows(plan, catalog, statements)
-    notices = [f"Notice: {notice}" for notice in plan.notices]
+    notices = [f"Notice: {notice}" for notice in (*plan.notices, *advise(plan, catalog))]
     comment = _COMMENTS.get(form, "")
     return [*(comment + one_line(line) for line in (*notices, *remarks)), *explain_plan(plan, catalog, form)]
 

@@ -23,6 +23,7 @@ from seachange.model.objects import Schema as SchemaObject
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.ops import OpType
 from seachange.model.statements import DdlStatement, DropIndex
+from seachange.planner.advice import advise
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.rules.release import release_of
@@ -109,6 +110,9 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     if not needs_job:
         port.fence(plan.change.fenced)
     notices.extend(plan.notices)
+    if needs_job:
+        sizes = {id_: port.size(tables[id_]) for id_ in plan.change.sources if id_ in tables}
+        notices.extend(advise(plan, replace(catalog, sizes=sizes)))
     return Result(command_tag(statement))
 
 

@@ -1,0 +1,96 @@
+"""What a change of a large table costs, and the cheaper form where there is one: said before the work begins.
+
+**Invariant:** advice follows from the plan, like EXPLAIN (DDL, SHAPE), so the two never disagree.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from seachange.model import elements
+from seachange.model.descriptor import Table
+from seachange.model.ids import TableId
+from seachange.planner.catalog import Catalog
+from seachange.planner.explain.words import bytes_in_words, count_of
+from seachange.planner.plan import Plan
+from seachange.planner.strategy import Strategy, measure_whole, strategy_of
+
+# Of fewer rows everything is done in no time.
+ROWS_MIN = 100_000
+
+
+class Form(StrEnum):
+    CONVERSION = "another type"
+    DRAWN = "a value of its own for each row"
+    GENERATED = "a stored generated column"
+    KEY = "another primary key"
+    FOREIGN_KEY = "a foreign key"
+    CHECK = "a CHECK"
+    NOT_NULL = "NOT NULL"
+
+
+# The dearest first: of one change the first that applies is told.
+CHEAPER: dict[Form, str] = {
+    Form.KEY: "a UNIQUE constraint builds one index instead of the table and all of its indexes",
+    Form.CONVERSION: "a type that holds every old value (bigint for integer, text for varchar) moves nothing",
+    Form.DRAWN: "ADD COLUMN without a default moves nothing; SET DEFAULT then is for rows to come, UPDATE for others",
+    Form.GENERATED: "a view, or an index on the expression, leaves the rows as they are",
+    Form.FOREIGN_KEY: "NOT VALID checks new rows at once; VALIDATE CONSTRAINT reads the others when it suits",
+    Form.CHECK: "NOT VALID checks new rows at once; VALIDATE CONSTRAINT reads the others when it suits",
+    Form.NOT_NULL: "a valid CHECK (column IS NOT NULL), which can be added as NOT VALID, makes it one commit",
+}
+_COSTS: dict[Strategy, str] = {
+    Strategy.VALIDATE_ONLY: "reads {rows}",
+    Strategy.BUILD_INDEX: "reads {rows} and writes {bytes}",
+    Strategy.REBUILD_PRIMARY: "writes {rows} anew, {bytes}",
+}
+
+
+def advise(plan: Plan, catalog: Catalog) -> list[str]:
+    """A line for each large table whose rows are read or written. Sizes of the catalog are those that are known."""
+    told: dict[TableId, Form] = {}
+    for part in filter(None, (plan, plan.then)):
+        for form in CHEAPER:
+            for table_id in _tables_of(form, part):
+                told.setdefault(table_id, form)
+    return [line for table_id, form in told.items() if (line := _line(plan, catalog, table_id, form))]
+
+
+def _tables_of(form: Form, plan: Plan) -> list[TableId]:
+    found = []
+    for number, target in enumerate(plan.graph.targets):
+        is_work = strategy_of(number, plan.graph) is not Strategy.METADATA_ONLY
+        if target.adds and is_work and _form(target.element, plan) is form:
+            found.append(TableId(elements.descriptor_of(target.element)))
+    return found
+
+
+def _form(element: elements.Element, plan: Plan) -> Form | None:
+    match element:
+        case elements.ConvertedColumn():
+            return Form.CONVERSION
+        case elements.Column():
+            generated = elements.ColumnGenerated
+            place = (element.table_id, element.column_id)
+            others = [t.element for t in plan.graph.targets if isinstance(t.element, generated)]
+            return Form.GENERATED if place in [(o.table_id, o.column_id) for o in others] else Form.DRAWN
+        case elements.PrimaryIndex(rebuilt_ids=()):
+            return Form.KEY
+        case elements.ForeignKey():
+            return Form.FOREIGN_KEY
+        case elements.CheckConstraint():
+            return Form.CHECK
+        case elements.ColumnNotNull():
+            return Form.NOT_NULL
+        case _:
+            return None
+
+
+def _line(plan: Plan, catalog: Catalog, table_id: TableId, form: Form) -> str | None:
+    size, table = catalog.sizes.get(table_id), catalog.descriptors.get(table_id)
+    if size is None or size.rows < ROWS_MIN or not isinstance(table, Table):
+        return None
+    cost = measure_whole(plan, catalog)
+    moved = bytes_in_words(cost.bytes_moved)
+    work = _COSTS[cost.strategy].format(rows=f"about {count_of(size.rows, 'row')}", bytes=moved)
+    return f'{form} on "{table.name}" {work}, while others go on; cheaper: {CHEAPER[form]}'
