@@ -94,3 +94,34 @@ def test_temporary_tables_are_nobody_elses(tmp_path):
         assert other.execute(told).fetchall() == []
         listed = "select count(*) from information_schema.tables where table_name = 'own'"
         assert (one.execute(listed).fetchall(), other.execute(listed).fetchall()) == ([(1,)], [(0,)])
+
+
+def test_who_a_session_is_and_becomes(tmp_path):
+    def who() -> tuple[str, ...]:
+        ((found),) = root.execute("select current_user, current_role, session_user").fetchall()
+        return found
+
+    with closing(seachange.connect(tmp_path, autocommit=True)) as root:
+        for statement in (
+            "create role readers",
+            "create role ann login in role readers",
+            "create temp table own (a int)",
+        ):
+            root.execute(statement)
+        root.execute("set role readers")
+        assert who() == ("readers", "readers", "seachange")
+        root.execute("reset all")
+        assert who() == ("readers", "readers", "seachange")
+        root.execute("reset role")
+        root.execute("set session authorization ann")
+        assert who() == ("ann", "ann", "ann")
+        root.execute("set role readers")
+        assert who() == ("readers", "readers", "ann")
+        with pytest.raises(errors.InsufficientPrivilege):
+            root.execute("select * from own")
+        # As what a pool does before it gives the session to another.
+        root.execute("discard all")
+        assert who() == ("seachange", "seachange", "seachange")
+        with pytest.raises(errors.UndefinedTable):
+            root.execute("select * from own")
+        root.execute("unlisten *")

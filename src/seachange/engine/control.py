@@ -180,6 +180,8 @@ def _discard(session: SessionState, statement: Discard) -> Result:
         if session.status is not Status.IDLE:
             raise errors.ActiveTransaction(detail="DISCARD ALL cannot run inside a transaction block")
         session.settings.reset(None)
+        session.settings.reset("session_authorization")
+        session.settings.reset("role")
         session.prepared.remove(None)
         session.unlock_advisory()
     if statement.what in ("all", "temp", "temporary"):

@@ -67,8 +67,7 @@ class Session:
         node.retention.listen(self.settings)
         self.notices: list[str] = []
         self.status = Status.IDLE
-        known = {"session_user": user, "session_database": database}
-        self._duck = DuckSession(node.duck.cursor(), known)
+        self._duck = DuckSession(node.duck.cursor(), {"session_database": database})
         # Begun by the first statement that needs it, so that modes can be set after BEGIN.
         self._transaction: Transaction | None = None
         # Who this session is to others' locks, and how it hears that a statement is to end.

@@ -23,9 +23,14 @@ class SessionFacts:
     # Whether the client may set a setting so.
     check: Callable[[str, str | None], None] = _check_nothing
 
+    @property
+    def session_user(self) -> str:
+        name = self.values.get("session_authorization")
+        return self.user if name == "default" else name
+
     def setting(self, name: str) -> str:
-        if name in ("session_authorization", "role"):
-            return self.user
+        if name == "session_authorization":
+            return self.session_user
         return self.values.get(name)
 
     def set_setting(self, name: str, value: str | None, local: bool) -> str:

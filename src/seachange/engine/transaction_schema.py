@@ -35,7 +35,7 @@ from seachange.model.temporary import OWN_SCHEMA, is_temporary, schema_of_sessio
 from seachange.sql.access import denied, may_use_schema
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
 from seachange.sql.port import SessionView
-from seachange.sql.template import SESSION_ROLE, SESSION_SCHEMA
+from seachange.sql.template import SESSION_ROLE, SESSION_SCHEMA, SESSION_USER
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -147,7 +147,8 @@ class TransactionSchema:
 
     def known(self) -> dict[str, Any]:
         """What functions tell of the transaction in this statement."""
-        return {**self.moments, SESSION_SCHEMA: self.current_schema, SESSION_ROLE: self.actor.user}
+        who = {SESSION_ROLE: self.actor.user, SESSION_USER: self.session.session_user}
+        return {**self.moments, SESSION_SCHEMA: self.current_schema, **who}
 
     @property
     def moments(self) -> dict[str, int]:

@@ -58,8 +58,8 @@ _MAPPED: Final = """
     trim_array
 """
 _OTHER: Final = """
-    current_catalog current_database current_schema current_user current_version session_user typeof pg_typeof
-    uuid gen_random_uuid
+    current_catalog current_database current_role current_schema current_user current_version session_user
+    typeof pg_typeof uuid gen_random_uuid
 """
 
 # Operators of jsonb, of which sqlglot makes functions, with names that it makes of those of its classes.

@@ -37,7 +37,12 @@ class SessionView(Protocol):
     """What functions tell of the session, and may change of it."""
 
     @property
-    def user(self) -> str: ...
+    def user(self) -> str:
+        """Who has begun the session."""
+
+    @property
+    def session_user(self) -> str:
+        """Who it has become since, by SET SESSION AUTHORIZATION."""
 
     @property
     def database(self) -> str: ...

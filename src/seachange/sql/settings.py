@@ -491,6 +491,8 @@ def parse_as_of(text: str) -> Seq | dt.datetime | None:
     return moment
 
 
+# What RESET ALL leaves as it is: who the session is, and what the transaction is.
+_NOT_RESET = frozenset({"role", "session_authorization", "transaction_isolation"})
 # The values of a session, and those that end with its transaction.
 SettingsMark = tuple[dict[str, str], dict[str, str]]
 
@@ -536,8 +538,8 @@ class SessionSettings:
 
     def reset(self, name: str | None) -> None:
         if name is None:
-            self._values.clear()
-            self._local.clear()
+            self._values = {kept: value for kept, value in self._values.items() if kept in _NOT_RESET}
+            self._local = {kept: value for kept, value in self._local.items() if kept in _NOT_RESET}
         else:
             self.set(name, None)
 

@@ -44,10 +44,12 @@ _HOLE = "\x00"
 _TABLE_HOLES = re.compile(f"{_HOLE}([0-9]+){_HOLE}")
 SESSION_SCHEMA = "session_schema"
 SESSION_ROLE = "session_role"
+SESSION_USER = "session_user"
 # Values that the session knows: the parameters that stand for them, and what is the same for all sessions.
 _SESSION_VALUES: dict[type[exp.Expr], str] = {
     exp.CurrentUser: SESSION_ROLE,
-    exp.SessionUser: "session_user",
+    exp.CurrentRole: SESSION_ROLE,
+    exp.SessionUser: SESSION_USER,
     exp.CurrentSchema: SESSION_SCHEMA,
     exp.CurrentDatabase: "session_database",
     exp.CurrentCatalog: "session_database",

@@ -143,11 +143,18 @@ def _enclose_constants(tokens: list[Token]) -> list[Token]:
     return found
 
 
+_CURRENT_ROLE = "current_role"
+
+
 def _built_in(tree: exp.Expr) -> exp.Expr:
     """Functions of extensions that are the same as one of our own, in whichever schema these were put."""
     for call in [c for c in tree.find_all(exp.Anonymous) if c.name.lower() == _UUID and not c.expressions]:
         dot = call.parent
         (dot if isinstance(dot, exp.Dot) else call).replace(exp.Uuid())
+    # A word of its own in PostgreSQL, as current_user is; sqlglot takes it for a column.
+    for column in [c for c in tree.find_all(exp.Column) if not c.table and c.name.lower() == _CURRENT_ROLE]:
+        if not column.this.args.get("quoted"):
+            column.replace(exp.CurrentRole())
     return tree
 
 
