@@ -71,7 +71,7 @@ class SparkCrew:
             return self.fixed
         # Whole segments: a unit has none in part.
         wanted = -(-max(rows // _TASKS, _TASK_ROWS_MIN) // SEGMENT_ROWS_MAX) * SEGMENT_ROWS_MAX
-        return Sizes(min(wanted, UNIT_ROWS_MAX), min(wanted, RANGE_ROWS_MAX))
+        return Sizes(min(wanted, UNIT_ROWS_MAX), _even_range(rows, min(wanted, RANGE_ROWS_MAX)))
 
     def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None], rows: Sequence[int] = ()) -> None:
         if not tasks:
@@ -191,6 +191,17 @@ class _Shift:
         while not all(future.done() for future in self.sent):
             self.crew.application.cancel(self.group)
             wait(self.sent, TICK_SECONDS)
+
+
+def _even_range(rows: int, rows_max: int) -> int:
+    """An even number of ranges of the same size, so that no core is left alone with the last. Of the rows alone: how
+    many cores there are may be another number when the work is taken up again.
+
+    >>> _even_range(10_000_000, 983_040), _even_range(900_000, 983_040)
+    (833334, 983040)
+    """
+    ranges = -(-rows // rows_max)
+    return -(-rows // (ranges + ranges % 2)) if ranges > 1 else rows_max
 
 
 def _tasks(count: int) -> str:
