@@ -207,3 +207,41 @@ def test_a_cursor_is_a_portal_and_a_portal_a_cursor(served):
         assert cursor.fetchone() == (1,)
         cursor.scroll(8, mode="absolute")
         assert cursor.fetchall() == [(9,)]
+
+
+def test_constants_are_answered_without_a_statement(served):
+    with psycopg.connect(served.url, autocommit=True, prepare_threshold=0) as connection:
+        for _ in range(3):
+            assert connection.execute("select 1, -2 as two, 'x', null, true").fetchall() == [(1, -2, "x", None, True)]
+            assert connection.cursor(binary=True).execute("select 7").fetchone() == (7,)
+        with connection.pipeline():
+            cursors = [connection.execute("select 'many'") for _ in range(2_000)]
+        assert {cursor.fetchone() for cursor in cursors} == {("many",)}
+
+
+def test_a_constant_takes_the_snapshot_of_its_block_and_fails_with_it(served):
+    with (
+        psycopg.connect(served.url, autocommit=True, prepare_threshold=0) as connection,
+        psycopg.connect(served.url, autocommit=True) as other,
+    ):
+        other.execute("create table seen (id int primary key)")
+        connection.execute("select 1")
+        connection.execute("begin isolation level repeatable read")
+        connection.execute("select 1")
+        other.execute("insert into seen values (1)")
+        assert connection.execute("select count(*) from seen").fetchone() == (0,)
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.execute("select 1 / 0")
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+            connection.execute("select 1")
+        connection.execute("rollback")
+
+
+@pytest.mark.parametrize(
+    "value", ["0", "-0.0", "1.5", "1e15", "123456789012345", "0.1", "1e-5", "0.0001", "1e300", "nan"]
+)
+def test_doubles_as_text_are_those_of_the_engine(served, value):
+    with psycopg.connect(served.url, autocommit=True) as connection:
+        cursor = connection.execute(f"select '{value}'::float8, '{value}'::float8::text")
+        assert cursor.pgresult is not None
+        assert cursor.pgresult.get_value(0, 0) == cursor.pgresult.get_value(0, 1)

@@ -132,7 +132,11 @@ class Client(asyncio.Protocol):
             else:
                 self._answer(self._login.answer(frame))
         if taken and self._inbox.put(taken):
-            self._house.run(self._work)
+            if self._connection is not None and self._connection.answers_at_once(taken):
+                # To hand it to a thread would take longer than to answer.
+                self._work()
+            else:
+                self._house.run(self._work)
         if self._inbox.is_full:
             self._transport.pause_reading()
 

@@ -39,6 +39,8 @@ from seachange.sql.execute import Prepared, prepare
 from seachange.sql.result import Result, ResultColumn
 
 _LOG = logging.getLogger(__name__)
+# Bind, Describe, Execute and Sync.
+_AT_ONCE_MAX = 4
 _STATUS = {Status.IDLE: b"I", Status.OPEN: b"T", Status.FAILED: b"E"}
 # What clients are told of when it changes, under the names that they know it by.
 REPORTED = {
@@ -95,6 +97,20 @@ class Connection:
         """From another thread: ends the statement that runs now."""
         if self._is_running:
             self.session.interrupt()
+
+    def answers_at_once(self, frames: Sequence[m.Frame]) -> bool:
+        """Whether these, all that there are, ask for nothing but one result that is known: no statement is run, and
+        what is sent is so little that nobody waits for it to be taken."""
+        if len(frames) > _AT_ONCE_MAX or frames[-1].kind != b"S":
+            return False
+        if self.session.status is not Status.IDLE or self._skips:
+            return False
+        return self._inbox.count == len(frames) and all(map(self._is_known, frames))
+
+    def _is_known(self, frame: m.Frame) -> bool:
+        if frame.kind == b"B":
+            return self._statements.is_constant(m.peek_bound(frame.body))
+        return frame.kind in (b"E", b"S") or (frame.kind == b"D" and frame.body[:1] == b"P")
 
     def work(self) -> bool:
         """What has been received; False when the client has taken leave."""

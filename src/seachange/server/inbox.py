@@ -70,6 +70,10 @@ class Inbox:
         return bool(self._frames) and (len(self._frames) > 1 or self._frames[0].kind != _EXECUTE)
 
     @property
+    def count(self) -> int:
+        return len(self._frames)
+
+    @property
     def is_full(self) -> bool:
         return self._bytes > BYTES_MAX
 

@@ -7,8 +7,9 @@ Whatever the bytes are, reading them ends with a value or with a ProtocolViolati
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from seachange import errors
 
@@ -25,6 +26,10 @@ _INT16, _INT32, _UINT32 = struct.Struct(">h"), struct.Struct(">i"), struct.Struc
 _NULL = b"\xff\xff\xff\xff"
 # Of every message after the log-in: its letter and its length.
 HEAD_BYTES = 5
+_ROW_HEAD = struct.Struct(">cih")
+# Lengths of values as they are sent, for those that are short.
+_LENGTHS_KEPT = 256
+_LENGTHS = tuple(map(_INT32.pack, range(_LENGTHS_KEPT)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,15 +345,33 @@ def parameter_description(oids: Sequence[int]) -> bytes:
     return message(b"t", len(oids).to_bytes(2, "big") + b"".join(map(_UINT32.pack, oids)))
 
 
-def data_row(values: Sequence[bytes | None]) -> bytes:
-    parts = [_INT16.pack(len(values))]
-    pack = _INT32.pack
-    for value in values:
-        if value is None:
-            parts.append(_NULL)
-        else:
-            parts += (pack(len(value)), value)
-    return message(b"D", b"".join(parts))
+def peek_bound(body: bytes) -> str:
+    """The statement that a Bind names; nothing else of it is read."""
+    _, _, rest = body.partition(b"\0")
+    return rest.partition(b"\0")[0].decode(errors="replace")
+
+
+def data_rows(rows: Iterable[Sequence[Any]], encoders: Sequence[Callable[[Any], bytes]]) -> bytes:
+    """A message for each row; `encoders` make bytes of the values that are not NULL."""
+    pack, head = _INT32.pack, _ROW_HEAD.pack
+    count = len(encoders)
+    parts: list[bytes] = []
+    for row in rows:
+        size = 6
+        start = len(parts)
+        parts.append(b"")
+        for value, encode in zip(row, encoders, strict=True):
+            if value is None:
+                parts.append(_NULL)
+                size += 4
+            else:
+                encoded = encode(value)
+                length = len(encoded)
+                parts.append(_LENGTHS[length] if length < _LENGTHS_KEPT else pack(length))
+                parts.append(encoded)
+                size += 4 + length
+        parts[start] = head(b"D", size, count)
+    return b"".join(parts)
 
 
 def copy_response(kind: bytes, columns: int, form: int) -> bytes:

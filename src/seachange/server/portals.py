@@ -78,6 +78,12 @@ class Statements:
             statement = self._by_name[name] = Statement(named)
         return statement
 
+    def is_constant(self, name: str) -> bool:
+        """Whether a statement is there and has a result that is known."""
+        statement = self._by_name.get(name)
+        prepared = statement.prepared if statement is not None else None
+        return prepared is not None and prepared.constant is not None
+
     def remove(self, name: str) -> None:
         if self._by_name.pop(name, None) is not None and self._named.has(name):
             self._named.remove(name)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from seachange.server.messages import Field, data_row, row_description, spread_formats
+from seachange.server.messages import Field, data_rows, row_description, spread_formats
 from seachange.server.values import encoder, modifier, width
 from seachange.sql.result import ResultColumn, Row
+
+_ROWS_AT_ONCE = 256
 
 
 def describe_rows(columns: Sequence[ResultColumn], formats: Sequence[int]) -> bytes:
@@ -18,8 +20,9 @@ def describe_rows(columns: Sequence[ResultColumn], formats: Sequence[int]) -> by
 
 
 def encode_rows(columns: Sequence[ResultColumn], formats: Sequence[int], rows: Sequence[Row]) -> Iterator[bytes]:
+    """In pieces of many rows each: a call for every one of them would cost as much as what it does."""
     encoders = [
         encoder(column, form) for column, form in zip(columns, spread_formats(formats, len(columns)), strict=True)
     ]
-    for row in rows:
-        yield data_row([None if value is None else encode(value) for value, encode in zip(row, encoders, strict=True)])
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        yield data_rows(rows[first : first + _ROWS_AT_ONCE], encoders)

@@ -21,6 +21,8 @@ Encoder = Callable[[Any], bytes]
 
 # What PostgreSQL adds to the modifier of a type.
 _MODIFIED = 4
+_DOUBLE = SqlType(Kind.DOUBLE)
+_PLAIN_CHARS_MAX = 16
 _INTEGERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.OID})
 _HELD_AS_TEXT = frozenset({Kind.UUID, Kind.INTERVAL})
 _STRINGS = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.CHAR, Kind.NAME, Kind.JSON, Kind.JSONB})
@@ -58,12 +60,22 @@ def _encode_untyped(value: Any) -> bytes:
     return b"\\x" + value.hex().encode() if isinstance(value, bytes) else str(value).encode()
 
 
+def _encode_double(value: float) -> bytes:
+    text = repr(value)
+    if len(text) <= _PLAIN_CHARS_MAX and "e" not in text and "n" not in text:
+        # Of so few digits there is no other text that is as short, and PostgreSQL writes none with an exponent.
+        return text.removesuffix(".0").encode()
+    return str(show_text(_DOUBLE, value)).encode()
+
+
 @lru_cache(maxsize=256)
 def _text_encoder(type_: SqlType) -> Encoder:
     if type_.kind in _INTEGERS:
         return lambda value: b"%d" % value
     if type_.kind in _STRINGS:
         return lambda value: str(value).encode()
+    if type_.kind is Kind.DOUBLE:
+        return _encode_double
     if type_.kind is Kind.NUMERIC:
         # The sum of integers is one, of more digits than others have.
         return lambda value: (str(value) if isinstance(value, int) else f"{value:f}").encode()

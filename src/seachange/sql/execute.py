@@ -15,6 +15,7 @@ from seachange.model.object_statements import RoleStatement
 from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement, Explain
 from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import session_zone
+from seachange.sql.constants import is_constant
 from seachange.sql.create_as import run_create_as
 from seachange.sql.databases import check_named_databases
 from seachange.sql.ddl.tags import command_tag, role_tag
@@ -37,15 +38,18 @@ _KEPT_CHARS_MAX = 10_000
 
 
 class Prepared:
-    """One statement of a text. `plan` is shared by all sessions: it is replaced, never changed."""
+    """One statement of a text. `plan` is shared by all sessions: it is replaced, never changed. `constant` is the
+    result of a query that always has the same, once it was run."""
 
-    __slots__ = ("command", "parsed", "plan", "text", "writes")
+    __slots__ = ("command", "constant", "is_constant", "parsed", "plan", "text", "writes")
 
     def __init__(self, parsed: Parsed, text: str = "") -> None:
         self.parsed = parsed
         self.text = text
         # With the time zone in which it read its constants.
         self.plan: tuple[Plan, str] | None = None
+        self.constant: Result | None = None
+        self.is_constant = isinstance(parsed, TreeStatement) and is_constant(parsed.tree)
         self.command = _command(parsed)
         self.writes = _is_writing(parsed) or (bool(self.command) and self.command != "SELECT")
 
@@ -146,4 +150,7 @@ def _run_tree(
             prepared.plan = plan, zone
         except RecursionError:
             raise errors.StatementTooComplex() from None
-    return plan.run(port, duck, values)
+    result = plan.run(port, duck, values)
+    if prepared.is_constant:
+        prepared.constant = result
+    return result
