@@ -41,7 +41,7 @@ INTROSPECTION = (
     " AND c.relkind IN ('r', 'v')",
     "SELECT t.typname, e.enumlabel FROM pg_enum e JOIN pg_type t ON t.oid = e.enumtypid ORDER BY e.enumsortorder",
 )
-_OWN = "table_schema NOT IN ('pg_catalog', 'information_schema')"
+_OWN = "table_schema NOT IN ('pg_catalog', 'information_schema', 'seachange')"
 
 # By dump, the beginnings of statements whose outcome differs, and why.
 _DEFAULTS = "a default shows as it is kept: now() as CURRENT_TIMESTAMP, a constant in the form of its column"
