@@ -383,6 +383,11 @@ class InvalidParameterValue(DataError):
     message = "{detail}"
 
 
+class ArraySubscriptError(DataError):
+    sqlstate = "2202E"
+    message = "{detail}"
+
+
 class NullValueNotAllowed(DataError):
     sqlstate = "22004"
     message = "{detail}"

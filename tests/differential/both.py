@@ -99,7 +99,9 @@ def plain(value: Any) -> Any:
         case dict():
             return tuple((key, plain(item)) for key, item in value.items())
         case Interval():
-            years, months = divmod(value.months, 12)
+            # As psycopg counts: towards zero.
+            years = int(value.months / 12)
+            months = value.months - years * 12
             return (years * 365 + months * 30 + value.days) * 86400 + value.microseconds / 1e6
         case list() | tuple():
             return tuple(plain(item) for item in value)

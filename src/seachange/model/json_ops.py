@@ -184,3 +184,79 @@ def array_length(text: str) -> int:
     if not isinstance(found, list):
         raise errors.InvalidParameterValue(detail="cannot get array length of a non-array")
     return len(found)
+
+
+def set_path(document: str, path: Sequence[str | None], item: str) -> str:
+    """jsonb_set: what is not there is added.
+
+    >>> set_path('{"a": [1, 2]}', ["a", "0"], "9"), set_path("{}", ["x"], "null"), set_path("{}", ["x", "y"], "1")
+    ('{"a": [9, 2]}', '{"x": null}', '{}')
+    """
+    return _set(document, path, item, create=True)
+
+
+def replace_path(document: str, path: Sequence[str | None], item: str) -> str:
+    """The same, but only for what is there."""
+    return _set(document, path, item, create=False)
+
+
+def _set(document: str, path: Sequence[str | None], item: str, create: bool) -> str:
+    value = parse_json(document)
+    if not isinstance(value, dict | list):
+        raise errors.InvalidParameterValue(detail="cannot set path in scalar")
+    if None in path:
+        raise errors.NullValueNotAllowed(detail="path element is null")
+    steps = [step for step in path if step is not None]
+    holder = _follow(value, steps[:-1]) if steps else _MISSING
+    if isinstance(holder, dict) and (create or steps[-1] in holder):
+        holder[steps[-1]] = parse_json(item)
+    elif isinstance(holder, list):
+        place = _place(holder, steps[-1])
+        if place is not None:
+            holder[place] = parse_json(item)
+        elif create:
+            holder.insert(0 if steps[-1].startswith("-") else len(holder), parse_json(item))
+    return show_json(value)
+
+
+def strip_nulls(document: str) -> str:
+    """
+    >>> strip_nulls('{"a": null, "b": [null, {"c": null}]}')
+    '{"b": [null, {}]}'
+    """
+    return show_json(_stripped(parse_json(document)))
+
+
+def _stripped(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _stripped(item) for key, item in value.items() if item is not None}
+    return [_stripped(item) for item in value] if isinstance(value, list) else value
+
+
+def pretty(document: str) -> str:
+    """
+    >>> print(pretty('{"a": [1, {}], "b": []}'))
+    {
+        "a": [
+            1,
+            {
+            }
+        ],
+        "b": [
+        ]
+    }
+    """
+    return _pretty(parse_json(document), "")
+
+
+def _pretty(value: Any, indent: str) -> str:
+    if not isinstance(value, dict | list):
+        return show_json(value)
+    inner = indent + "    "
+    if isinstance(value, dict):
+        ordered = parse_json(show_json(value))
+        items = [f"{inner}{show_json(key)}: {_pretty(item, inner)}" for key, item in ordered.items()]
+    else:
+        items = [inner + _pretty(item, inner) for item in value]
+    opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    return "\n".join([opening, *([",\n".join(items)] if items else []), indent + closing])

@@ -57,6 +57,10 @@ _MAPPED: Final = """
     num_nonnulls num_nulls pg_to_char pg_to_date pg_to_timestamp regexp_match regexp_split_to_array to_json to_jsonb
     trim_array
 """
+_BUILT: Final = """
+    get_byte json_strip_nulls jsonb_pretty jsonb_set jsonb_strip_nulls min_scale s_h_a2_digest scale sha224 sha384
+    sha512 trim_scale width_bucket
+"""
 _OTHER: Final = """
     current_catalog current_database current_role current_schema current_user current_version session_user
     typeof pg_typeof uuid gen_random_uuid
@@ -70,7 +74,20 @@ _JSON_OPERATORS: Final = """
 
 FUNCTIONS: Final[frozenset[str]] = frozenset(
     " ".join(
-        (_JSON_OPERATORS, _OPERATORS, _AGGREGATES, _WINDOWS, _NUMBERS, _TEXT, _TIMES, _LISTS, _JSON, _MAPPED, _OTHER)
+        (
+            _JSON_OPERATORS,
+            _OPERATORS,
+            _AGGREGATES,
+            _WINDOWS,
+            _NUMBERS,
+            _TEXT,
+            _TIMES,
+            _LISTS,
+            _JSON,
+            _MAPPED,
+            _BUILT,
+            _OTHER,
+        )
     ).split()
 )
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import duckdb
 from duckdb.func import FunctionNullHandling
 
-from seachange.model import json_ops
+from seachange.model import bytes_ops, digits, interval_parts, json_ops
 from seachange.model.array_text import parse_array
 from seachange.model.duck_text import SHOWN_TYPES, show_list, show_scalar
 from seachange.model.format_text import format_text
@@ -60,6 +60,18 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("json_without_all", json_ops.without_keys, (_TEXT, _TEXTS), _TEXT),
     ("json_without_element", json_ops.without_element, (_TEXT, _NUMBER), _TEXT),
     ("format", format_text, (_TEXT, _TEXTS), _TEXT),
+    ("json_set", json_ops.set_path, (_TEXT, _TEXTS, _TEXT), _TEXT),
+    ("json_replace", json_ops.replace_path, (_TEXT, _TEXTS, _TEXT), _TEXT),
+    ("json_strip_nulls", json_ops.strip_nulls, (_TEXT,), _TEXT),
+    ("json_pretty", json_ops.pretty, (_TEXT,), _TEXT),
+    ("justify_days", interval_parts.justify_days, (_TEXT,), _TEXT),
+    ("justify_hours", interval_parts.justify_hours, (_TEXT,), _TEXT),
+    ("justify_interval", interval_parts.justify_interval, (_TEXT,), _TEXT),
+    ("get_byte", bytes_ops.get_byte, ("BLOB", _NUMBER), "INTEGER"),
+    ("count_bits", bytes_ops.count_bits, ("BLOB",), _NUMBER),
+    ("digest", bytes_ops.digest, ("BLOB", _NUMBER), "BLOB"),
+    ("scale", digits.count_decimals, (_TEXT,), "INTEGER"),
+    ("min_scale", digits.count_needed_decimals, (_TEXT,), "INTEGER"),
     ("initcap", capitalise, (_TEXT,), _TEXT),
     ("write_moment", write_moment, ("TIMESTAMP", _TEXT), _TEXT),
     ("write_number", write_number, (_TEXT, _TEXT), _TEXT),

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from seachange import errors
 from seachange.sql.mapped.trees import Rewrite, arguments, call
 from seachange.storage.duck_functions import PREFIX
 
@@ -41,6 +42,29 @@ def _json_agg(node: exp.Func) -> exp.Expr:
     return exp.case().when(exp.Not(this=exp.Is(this=listed, expression=exp.null())), call("to_json", listed))
 
 
+def _as_jsonb(value: exp.Expr) -> exp.Expr:
+    return exp.cast(value, exp.DataType.build("JSONB", dialect="postgres"))
+
+
+def _set(node: exp.Func) -> exp.Expr:
+    """A fourth argument tells whether what is not there is added."""
+    document, path, item, *rest = arguments(node)
+    if rest and not isinstance(rest[0], exp.Boolean):
+        raise errors.FeatureNotSupported(feature="jsonb_set with a computed create_if_missing", instead="Use CASE.")
+    name = "json_replace" if rest and not rest[0].this else "json_set"
+    steps = exp.cast(path, exp.DataType.build("TEXT[]", dialect="postgres"))
+    text = exp.DType.TEXT
+    return _as_jsonb(call(PREFIX + name, exp.cast(document, text), steps, exp.cast(item, text)))
+
+
+def _strip_nulls(node: exp.Func) -> exp.Expr:
+    return _as_jsonb(call(PREFIX + "json_strip_nulls", exp.cast(node.expressions[0].copy(), exp.DType.TEXT)))
+
+
+def _pretty(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + "json_pretty", exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
+
+
 def _every(node: exp.Func) -> exp.Expr:
     return call("bool_and", *arguments(node))
 
@@ -55,6 +79,10 @@ REWRITES: Final[dict[str, Rewrite]] = {
     "jsonb_array_length": _json_array_length,
     "jsonb_build_array": _json_array,
     "jsonb_extract_path_text": _json_path_text,
+    "json_strip_nulls": _strip_nulls,
+    "jsonb_pretty": _pretty,
+    "jsonb_set": _set,
+    "jsonb_strip_nulls": _strip_nulls,
     "jsonb_typeof": _json_typeof,
     "to_json": _to_json,
     "to_jsonb": _to_json,

@@ -7,8 +7,11 @@ from typing import Final
 
 from sqlglot import exp
 
+from seachange.model.types import NUMERIC_DEFAULT
 from seachange.sql.duck_errors import ARGUMENT_PHRASES
+from seachange.sql.guard import function_name
 from seachange.sql.mapped.trees import Rewrite, arguments, call, number, whole_value
+from seachange.storage.duck_functions import PREFIX
 
 
 def _guarded(node: exp.Func, key: str, wrong: Callable[[exp.Expr], exp.Expr], phrase: str) -> exp.Expr:
@@ -92,7 +95,32 @@ def _sum_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
     return exp.paren(total) if total is not None else number(0)
 
 
+def _decimals(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + function_name(node), exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
+
+
+def _trim_scale(node: exp.Func) -> exp.Expr:
+    """Without digits of its own, a numeric shows none that it does not need."""
+    return exp.cast(node.expressions[0].copy(), exp.DataType.build("DECIMAL({},{})".format(*NUMERIC_DEFAULT)))
+
+
+def _width_bucket(node: exp.Func) -> exp.Expr:
+    """The bucket of a value among so many of the same width."""
+    value, low, high, count = (
+        exp.paren(node.args[key].copy()) for key in ("this", "min_value", "max_value", "num_buckets")
+    )
+    reach = exp.cast(exp.paren(exp.Sub(this=high, expression=low)), exp.DType.DOUBLE)
+    along = exp.Mul(this=exp.paren(exp.Sub(this=value, expression=low.copy())), expression=count)
+    bucket = exp.Add(this=call("floor", exp.Div(this=exp.paren(along), expression=reach)), expression=number(1))
+    held = call("least", call("greatest", bucket, number(0)), exp.Add(this=count.copy(), expression=number(1)))
+    return exp.cast(held, exp.DType.INT)
+
+
 REWRITES: Final[dict[str, Rewrite]] = {
+    "min_scale": _decimals,
+    "scale": _decimals,
+    "trim_scale": _trim_scale,
+    "width_bucket": _width_bucket,
     "acos": _arc,
     "asin": _arc,
     "ln": _ln,

@@ -205,10 +205,33 @@ def _is_text(node: exp.Expr) -> bool:
     return isinstance(inner, exp.Anonymous) and inner.name == PREFIX + "text"
 
 
+def _bytes(node: exp.Expr) -> exp.Expr:
+    return exp.cast(node.copy(), exp.DType.VARBINARY)
+
+
+def _digest(node: exp.Func) -> exp.Expr:
+    """sqlglot has one node for some of them, and keeps the others as they are called."""
+    if isinstance(node, exp.Anonymous):
+        return call(PREFIX + "digest", _bytes(node.expressions[0]), number(int(node.name[len("sha") :])))
+    return call(PREFIX + "digest", _bytes(node.this), number(whole_value(node.args.get("length")) or 256))
+
+
+def _get_byte(node: exp.Func) -> exp.Expr:
+    data, place = node.expressions
+    return call(PREFIX + "get_byte", _bytes(data), place)
+
+
+def _bit_count(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + "count_bits", _bytes(node.expressions[0]))
+
+
 REWRITES: Final[dict[str, Rewrite]] = {
+    "bit_count": _bit_count,
     "concat": _concat,
     "concat_ws": _concat_ws,
     "format": _format,
+    "get_byte": _get_byte,
+    **dict.fromkeys(("s_h_a2_digest", "sha224", "sha384", "sha512"), _digest),
     "decode": _decode,
     "encode": _encode,
     "hex": _to_hex,

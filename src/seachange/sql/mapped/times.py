@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from seachange.sql.guard import function_name
 from seachange.sql.mapped.trees import Rewrite, arguments, call
 from seachange.storage.duck_functions import PREFIX
 
@@ -35,8 +36,14 @@ def _to_timestamp(node: exp.Func) -> exp.Expr:
     return exp.cast(call(PREFIX + "read_moment", *arguments(node)), exp.DType.TIMESTAMPTZ)
 
 
+def _justify(node: exp.Func) -> exp.Expr:
+    made = call(PREFIX + function_name(node), exp.cast(node.this.copy(), exp.DType.TEXT))
+    return exp.cast(made, exp.DataType.build("INTERVAL", dialect="duckdb"))
+
+
 REWRITES: Final[dict[str, Rewrite]] = {
     "extract": _extract,
+    **dict.fromkeys(("justify_days", "justify_hours", "justify_interval"), _justify),
     "pg_to_char": _to_char,
     "pg_to_date": _to_date,
     "pg_to_timestamp": _to_timestamp,
