@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 _NOT_NULL = "SET NOT NULL of a table with rows, in a transaction block, is refused"
-_COPY_BINARY = "COPY in binary is missing"
 _SCALE = "a numeric without a scale loses the zeros at its end"
 _ORIGIN = "the tables that columns of a result come from are not told"
 
@@ -12,9 +11,7 @@ KNOWN_FAILURES: dict[tuple[str, str], str] = {
     ("psql", r"\d table"): "a default of now() is shown as CURRENT_TIMESTAMP",
     ("psql", r"\df of built-in functions"): "pg_proc does not list built-in functions",
     ("psycopg 3", "prepared statements"): "pg_prepared_statements is empty",
-    ("psycopg 3", "COPY in and out, binary"): _COPY_BINARY,
     ("asyncpg", "enum types"): "there are no arrays of enum types",
-    ("asyncpg", "COPY"): _COPY_BINARY,
     ("node-postgres", "values"): _SCALE,
     ("JDBC", "values"): _SCALE,
     ("JDBC", "ResultSetMetaData"): _ORIGIN,

@@ -151,7 +151,7 @@ def copy_text(url: str) -> None:
 def copy_binary(url: str) -> None:
     with connect(url) as connection:
         connection.execute("create table cb (id int primary key, word text, amount numeric, at timestamptz)")
-        row = ("word", Decimal("1.50"), dt.datetime(2024, 1, 1, tzinfo=dt.UTC))
+        row = ("word", Decimal("1.25"), dt.datetime(2024, 1, 1, tzinfo=dt.UTC))
         with connection.cursor().copy("copy cb from stdin (format binary)") as copy:
             copy.set_types(["int4", "text", "numeric", "timestamptz"])
             for number in range(100):

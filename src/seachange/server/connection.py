@@ -227,7 +227,7 @@ class Connection:
         # As in PostgreSQL, the header comes with the first record: some clients count on it.
         before = HEADER
         # A record is what a row is, in a message of another kind.
-        for row in encode_rows(columns, (BINARY_FORM,), result.rows):
+        for row in encode_rows(columns, (BINARY_FORM,), result.rows, at_once=1):
             self._out.send(m.copy_data(before + row[m.HEAD_BYTES :]))
             before = b""
         self._out.send(m.copy_data(before + TRAILER))

@@ -19,10 +19,12 @@ def describe_rows(columns: Sequence[ResultColumn], formats: Sequence[int]) -> by
     return row_description(fields)
 
 
-def encode_rows(columns: Sequence[ResultColumn], formats: Sequence[int], rows: Sequence[Row]) -> Iterator[bytes]:
+def encode_rows(
+    columns: Sequence[ResultColumn], formats: Sequence[int], rows: Sequence[Row], at_once: int = _ROWS_AT_ONCE
+) -> Iterator[bytes]:
     """In pieces of many rows each: a call for every one of them would cost as much as what it does."""
     encoders = [
         encoder(column, form) for column, form in zip(columns, spread_formats(formats, len(columns)), strict=True)
     ]
-    for first in range(0, len(rows), _ROWS_AT_ONCE):
-        yield data_rows(rows[first : first + _ROWS_AT_ONCE], encoders)
+    for first in range(0, len(rows), at_once):
+        yield data_rows(rows[first : first + at_once], encoders)
