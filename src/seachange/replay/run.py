@@ -73,6 +73,13 @@ class Rehearsal:
     foresight: Foresight
     drops: tuple[tuple[str, ...], ...]
 
+    def dropped_by(self, number: int) -> tuple[str, ...]:
+        return self.drops[number] if self.drops else ()
+
+
+# Where nobody writes, nobody has to know.
+_NONE = Rehearsal({}, ())
+
 
 def replay(history: History, options: Options, told: Told) -> Replay:
     result = Replay(history.naming, history.left_out)
@@ -81,7 +88,7 @@ def replay(history: History, options: Options, told: Told) -> Replay:
         result.outcomes.append(outcome)
         told(outcome)
 
-    rehearsal = rehearse(history)
+    rehearsal = rehearse(history) if options.writers else _NONE
     assignments = [
         Assignment(options.data, options.catalog, n, options.seed, options.pace_ms, rehearsal.foresight)
         for n in range(options.writers)
@@ -122,7 +129,7 @@ def _perform(history: History, node: Node, crew: Crew, rehearsal: Rehearsal, tol
     left: set[str] = set()
     for step in steps(history, node, told):
         # Within a block, a table is gone for others only at its end.
-        left = {*(left if step.in_block else ()), *rehearsal.drops[step.number]}
+        left = {*(left if step.in_block else ()), *rehearsal.dropped_by(step.number)}
         crew.leave(left)
         threading.Event().wait(pause_ms / 1_000)
         told(step.perform())

@@ -1,0 +1,42 @@
+"""The history of a web shop in examples/shop."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from seachange.cli.main import main
+
+SHOP = Path(__file__).parents[2] / "examples" / "shop"
+# Up to here: tables, foreign keys, indexes, a conversion, NOT VALID and VALIDATE, an enum type.
+FIRST = 13
+
+
+def replay(folder: Path, *options: str) -> None:
+    assert main(["replay", str(folder), "--strict", *options]) == 0
+
+
+@pytest.mark.timeout(300)
+def test_every_migration_is_taken():
+    replay(SHOP, "--writers", "0", "--pause", "0")
+
+
+@pytest.mark.timeout(300)
+def test_nobody_notices_the_first_migrations(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for migration in sorted(SHOP.glob("*.sql"))[:FIRST]:
+        shutil.copy(migration, tmp_path)
+    replay(tmp_path, "--writers", "2", "--pace", "50", "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert (told["foreground"]["failed"], told["anomalies"]) == ({}, [])
+    assert told["foreground"]["done"] > 10
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_nobody_notices_any(seed: int, capsys: pytest.CaptureFixture[str]):
+    replay(SHOP, "--writers", "4", "--seed", str(seed), "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert (told["foreground"]["failed"], told["anomalies"]) == ({}, [])
+    assert told["foreground"]["done"] > 100
