@@ -10,7 +10,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TextIO
 
-from seachange.sql.result import Result, ResultColumn
+from seachange.model.shown import show_text
+from seachange.model.types import Kind, SqlType
+from seachange.sql.result import Result, ResultColumn, Row
 
 # The types that a table aligns to the right: numbers, by PostgreSQL's oids.
 _NUMBERS = frozenset({20, 21, 23, 700, 701, 1700})
@@ -23,7 +25,7 @@ def print_table(result: Result, out: TextIO) -> None:
     if result.columns is None:
         print(result.tag, file=out)
         return
-    cells = [[_text(value) for value in row] for row in result.rows]
+    cells = [_cells(row, result.columns) for row in result.rows]
     widths = [max([len(column.name), *(len(row[i]) for row in cells)]) for i, column in enumerate(result.columns)]
     header = [column.name.center(width) for column, width in zip(result.columns, widths, strict=True)]
     print(" " + " | ".join(header).rstrip(), file=out)
@@ -47,7 +49,7 @@ def print_csv(result: Result, out: TextIO) -> None:
         return
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column.name for column in result.columns])
-    writer.writerows([[_text(value) for value in row] for row in result.rows])
+    writer.writerows([_cells(row, result.columns) for row in result.rows])
 
 
 def print_json(result: Result, out: TextIO) -> None:
@@ -66,8 +68,20 @@ FORMATS: dict[str, Callable[[Result, TextIO], None]] = {
 }
 
 
+def _cells(row: Row, columns: tuple[ResultColumn, ...]) -> list[str]:
+    """As PostgreSQL prints them; NULL is empty."""
+    return [_cell(value, column.type) for value, column in zip(row, columns, strict=True)]
+
+
+def _cell(value: Any, type_: SqlType | None) -> str:
+    # The sum of integers is one, of more digits than others have.
+    if type_ is None or (isinstance(value, int) and type_.kind is Kind.NUMERIC):
+        return _text(value)
+    return show_text(type_, value) or ""
+
+
 def _text(value: Any) -> str:
-    """As PostgreSQL prints it; NULL is empty."""
+    """Of a value of which no type is known."""
     match value:
         case None:
             return ""

@@ -29,6 +29,9 @@ def translate_casts(tree: exp.Expr) -> exp.Expr:
                 if translated is not cast:
                     cast.replace(translated)
                 break
+    for listed in tree.find_all(exp.Array):
+        if any(isinstance(item.unnest(), exp.Array) for item in listed.expressions):
+            raise _several_dimensions()
     for interval in list(tree.find_all(exp.Interval)):
         if isinstance(interval.this, exp.Literal):
             interval.replace(_interval_of(_interval_words(interval)))
@@ -121,10 +124,14 @@ def _interval_words(interval: exp.Interval) -> str:
     return f"{interval.this.name} {unit.name}" if unit is not None else interval.this.name
 
 
+def _several_dimensions() -> errors.Error:
+    return errors.FeatureNotSupported(feature="an array of several dimensions", instead="Use jsonb.")
+
+
 def _array(cast: exp.Cast) -> exp.Expr:
     inner = cast.to.expressions[0] if cast.to.expressions else None
     if isinstance(inner, exp.DataType) and inner.is_type(_DType.ARRAY):
-        raise errors.FeatureNotSupported(feature="an array of several dimensions", instead="Use jsonb.")
+        raise _several_dimensions()
     text = _literal(cast)
     if text is None or inner is None:
         return cast
