@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from tests.support.serving import HOST, Served, serving
-from tests.support.wire import SYNC, Wire, fields, parse, query, startup
+from tests.support.wire import SYNC, TERMINATE, Wire, fields, message, parse, query, startup
 
 SETTINGS = """
 authentication_timeout = "300ms"
@@ -143,3 +143,23 @@ def test_what_is_on_its_way_to_a_client_that_does_not_read_is_bounded(served):
         assert written < 2 << 20
         assert is_served(served)
     assert is_served(served)
+
+
+def test_a_session_goes_back_to_what_its_client_began_with(served):
+    with Wire(served.port, options="-c statement_timeout=5s") as wire:
+        wire.round(query("set statement_timeout = 0"))
+        wire.round(query("discard all"))
+        assert wire.rows("show statement_timeout") == [[b"5s"]]
+        wire.round(query("set statement_timeout = 0"))
+        wire.round(query("reset statement_timeout"))
+        assert wire.rows("show statement_timeout") == [[b"5s"]]
+
+
+def test_whoever_takes_leave_within_a_copy_has_gone(served):
+    with Wire(served.port) as wire:
+        wire.round(query("create table leaving (id int)"))
+        wire.send(query("copy leaving from stdin"), message(b"d", b"1\n"), TERMINATE)
+        wire.until(b"@")
+        assert wire.receive() is None
+    with Wire(served.port) as other:
+        assert other.rows("select count(*) from leaving") == [[b"0"]]

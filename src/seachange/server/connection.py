@@ -42,6 +42,8 @@ _LOG = logging.getLogger(__name__)
 # Bind, Describe, Execute and Sync.
 _AT_ONCE_MAX = 4
 _STATUS = {Status.IDLE: b"I", Status.OPEN: b"T", Status.FAILED: b"E"}
+# Simple queries, the end of a round of the extended protocol, and calls of functions.
+_ANSWERED_BY_READY = frozenset({b"Q", b"S", b"F"})
 # What clients are told of when it changes, under the names that they know it by.
 REPORTED = {
     "application_name": "application_name",
@@ -78,6 +80,7 @@ class Connection:
             b"C": self._close,
             b"H": self._flush,
             b"S": self._sync,
+            b"F": self._call,
             # What is left of a COPY that has failed.
             b"d": self._ignore,
             b"c": self._ignore,
@@ -88,7 +91,7 @@ class Connection:
         """`settings` are those of the start-up packet, `key` is what a request to cancel must show."""
         for name, value in settings.items():
             self.session.check_setting(name, value)
-            self.session.settings.set(name, value)
+            self.session.settings.begin_with(name, value)
         self._tell_settings()
         self._out.send(key)
         self._ready()
@@ -142,7 +145,7 @@ class Connection:
         self._end_implicit(commit=False)
         self._send_notices()
         self._out.send(error_report(error))
-        if frame.kind in (b"Q", b"S"):
+        if frame.kind in _ANSWERED_BY_READY:
             self._ready()
         else:
             self._skips = True
@@ -384,6 +387,9 @@ class Connection:
 
     def _flush(self, body: bytes) -> None:
         self._out.flush()
+
+    def _call(self, body: bytes) -> None:
+        raise errors.FeatureNotSupported(feature="a call of a function by its number", instead="Use SELECT.")
 
     def _ignore(self, body: bytes) -> None:
         pass

@@ -57,6 +57,10 @@ class CopySource(io.RawIOBase):
             case b"f":
                 self._is_done = True
                 raise errors.CopyFailed(detail=m.read_text(frame.body))
+            case b"X":
+                # The client takes leave in the middle: whoever comes next hears of it.
+                self._inbox.end()
+                raise errors.CopyFailed(detail="the client has gone")
             case b"H" | b"S":
                 # Sent before the client knew that it is to send data.
                 pass

@@ -503,6 +503,8 @@ class SessionSettings:
     def __init__(self, defaults: Mapping[str, str] | None = None) -> None:
         """`defaults` are those of the database, in their canonical form."""
         self.defaults = dict(defaults or {})
+        # What the client said when it began, to which RESET goes back.
+        self._begun: dict[str, str] = {}
         self._values: dict[str, str] = {}
         self._local: dict[str, str] = {}
         self._before: dict[str, str] | None = None
@@ -513,7 +515,16 @@ class SessionSettings:
         setting = _find(name)
         if name in self._local:
             return self._local[name]
-        return self._values.get(name, self.defaults.get(name, setting.default))
+        return self._values.get(name, self._initial(setting))
+
+    def _initial(self, setting: Setting) -> str:
+        return self._begun.get(setting.name, self.defaults.get(setting.name, setting.default))
+
+    def begin_with(self, name: str, value: str) -> None:
+        """As `set`, and for good: it is what RESET and DISCARD go back to."""
+        self.set(name, value)
+        if name in self._values and name not in FIXED:
+            self._begun[name] = self._values.pop(name)
 
     def set(self, name: str, value: str | None, local: bool = False) -> None:
         if name in FIXED:
@@ -521,7 +532,7 @@ class SessionSettings:
             return
         setting = _find(name)
         try:
-            checked = self.defaults.get(name, setting.default) if value is None else setting.check(value)
+            checked = self._initial(setting) if value is None else setting.check(value)
         except ValueError:
             raise errors.InvalidSetting(name=name, value=value) from None
         if local:
@@ -549,11 +560,11 @@ class SessionSettings:
         return [(name, self.get(name), text) for name, text in sorted(described.items())]
 
     def has_set(self, name: str) -> bool:
-        return name in self._values or name in self._local
+        return any(name in values for values in (self._begun, self._values, self._local))
 
     def given(self) -> tuple[tuple[str, str], ...]:
         """What this session has set."""
-        return tuple(sorted({**self._values, **self._local}.items()))
+        return tuple(sorted({**self._begun, **self._values, **self._local}.items()))
 
     def for_jobs(self) -> tuple[tuple[str, str], ...]:
         """What of it the jobs of the session heed, whoever runs them."""
