@@ -1,13 +1,13 @@
-"""What the README shows works: each session and program in it is run, one after the other, in a bare folder."""
+"""What the README and the tutorial show works: all of it is run, one after the other, in a bare folder."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.docs.pages import ROOT, blocks
+import pytest
 
-FOLDER = "/tmp/shop"
+from tests.docs.pages import ROOT, blocks
 
 
 def run(command: list[str], text: str) -> str:
@@ -16,13 +16,16 @@ def run(command: list[str], text: str) -> str:
     return done.stdout
 
 
-def test_blocks_run_and_print_what_they_show(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("page", "folder", "programs"), [("README.md", "/tmp/shop", 2), ("docs/tutorial.md", "/tmp/tour", 6)]
+)
+def test_blocks_run_and_print_what_they_show(page: str, folder: str, programs: int, tmp_path: Path):
     """A block without a language that follows one is what it prints."""
-    shown = blocks((ROOT / "README.md").read_text())
+    shown = blocks((ROOT / page).read_text())
     tools = Path(sys.executable).parent
     ran = 0
     for block, after in zip(shown, [*shown[1:], None], strict=True):
-        text = block.text.replace(FOLDER, str(tmp_path / "shop")).replace(".venv/bin", os.fspath(tools))
+        text = block.text.replace(folder, str(tmp_path / "data")).replace(".venv/bin", os.fspath(tools))
         if block.language == "sh":
             printed = run(["bash", "-e"], text)
         elif block.language == "python":
@@ -32,4 +35,4 @@ def test_blocks_run_and_print_what_they_show(tmp_path: Path):
         ran += 1
         if after is not None and not after.language:
             assert printed == after.text
-    assert ran == 2
+    assert ran == programs
