@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, BinaryIO, TextIO, cast
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from seachange.model.descriptor import Column, Table
 from seachange.model.timezone import session_zone
 from seachange.model.types import SqlType, from_duckdb
 from seachange.sql.copy_binary import read_binary_records
+from seachange.sql.copy_blocks import BLOCK_CHARS, Resumed, read_block, read_columns
 from seachange.sql.copy_text import CopyFormat, format_record, read_records
 from seachange.sql.copy_values import Shown, shown
 from seachange.sql.databases import check_named_databases
@@ -46,6 +47,7 @@ class CopyIn:
         self._columns = _copied_columns(table, columns)
         make = _binary_reader if format_.binary else coercer
         self._readers = [(column, make(column.type)) for column in self._columns]
+        self._schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in table.visible_columns])
         self._failure: errors.Error | None = None
 
     @property
@@ -56,13 +58,24 @@ class CopyIn:
     def run(self, file: TextIO | BinaryIO) -> int:
         """A binary file, if that is the format."""
         self._port.check_access(self._table, "INSERT")
-        rows = self._rows(file)
+        if self._format.binary:
+            records: Iterator[tuple[int, Sequence[Any]]] = read_binary_records(cast(BinaryIO, file))
+        else:
+            file = cast(TextIO, file)
+            begun = read_block(file, lines=0)
+            if len(begun) >= BLOCK_CHARS:
+                return self._insert(self._blocks(begun, file))
+            records = read_records(Resumed(begun, file), self._format)
+        rows = self._rows(records)
         first = list(islice(rows, ROWS_MAX + 1))
-        if len(first) <= ROWS_MAX:
-            self._port.insert(self._table, self._whole_rows(first))
-            return len(first)
-        schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in self._table.visible_columns])
-        reader = pa.RecordBatchReader.from_batches(schema, self._batches(first, rows, schema))
+        if len(first) > ROWS_MAX:
+            return self._insert(self._batches(chain(first, rows)))
+        self._port.insert(self._table, self._whole_rows(first))
+        return len(first)
+
+    def _insert(self, batches: Iterator[pa.RecordBatch]) -> int:
+        """Of more rows than a transaction buffers."""
+        reader = pa.RecordBatchReader.from_batches(self._schema, batches)
         try:
             return self._port.insert_arrow(self._table, reader)
         except Exception as error:
@@ -71,14 +84,33 @@ class CopyIn:
                 raise self._failure from error
             raise
 
-    def _records(self, file: TextIO | BinaryIO) -> Iterator[tuple[int, Sequence[Any]]]:
-        if self._format.binary:
-            return read_binary_records(cast(BinaryIO, file))
-        return read_records(cast(TextIO, file), self._format)
-
-    def _rows(self, file: TextIO | BinaryIO) -> Iterator[Row]:
+    def _blocks(self, text: str, file: TextIO) -> Iterator[pa.RecordBatch]:
+        """As columns for as long as that is certain to give the same as records."""
+        format_, lines = self._format, 0
+        types = [column.type for column in self._columns]
+        header, newline, behind = text.partition("\n")
+        if format_.header and newline and '"' not in header:
+            format_, lines, text = replace(format_, header=False), 1, behind
         try:
-            for line, fields in self._port.each(self._records(file)):
+            while text:
+                end = text.rfind("\n") + 1
+                # A header that has quotes is read as the record that it is.
+                columns = read_columns(text[:end], format_, types) if end and not format_.header else None
+                if columns is None:
+                    records = read_records(Resumed(text, file), format_, lines)
+                    yield from self._batches(self._rows(records))
+                    return
+                self._port.pause(0)
+                yield self._batch(columns, len(columns[0]))
+                lines += text.count("\n", 0, end)
+                text = text[end:] + read_block(file, lines)
+        except errors.Error as error:
+            self._failure = error
+            raise
+
+    def _rows(self, records: Iterator[tuple[int, Sequence[Any]]]) -> Iterator[Row]:
+        try:
+            for line, fields in self._port.each(records):
                 yield self._convert(line, fields)
         except errors.Error as error:
             self._failure = error
@@ -111,16 +143,19 @@ class CopyIn:
             return self._port.defaults(column, count)
         return [constant_value(column.type, column.default)] * count
 
-    def _batches(self, first: list[Row], rest: Iterator[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        rows = first
-        while rows:
-            given = dict(zip((c.name for c in self._columns), zip(*rows, strict=True), strict=True))
-            arrays = [
-                pa.array(given.get(c.name) or self._missing(c, len(rows)), field.type)
-                for c, field in zip(self._table.visible_columns, schema, strict=True)
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-            rows = list(islice(rest, _BATCH_ROWS))
+    def _batches(self, rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
+        while batch := list(islice(rows, _BATCH_ROWS)):
+            columns = zip(*batch, strict=True)
+            arrays = [pa.array(values, arrow_type(c.type)) for c, values in zip(self._columns, columns, strict=True)]
+            yield self._batch(arrays, len(batch))
+
+    def _batch(self, columns: Sequence[pa.Array], rows: int) -> pa.RecordBatch:
+        given = dict(zip((c.name for c in self._columns), columns, strict=True))
+        arrays = [
+            given[c.name] if c.name in given else pa.array(self._missing(c, rows), arrow_type(c.type))
+            for c in self._table.visible_columns
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
 def _binary_reader(type_: SqlType) -> Callable[[Any], Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Protocol
 
 from seachange import errors
 from seachange.model.statements import CopyStream
@@ -21,6 +21,12 @@ _QUOTE = '"'
 _ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _SPECIAL = {"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+
+
+class Lines(Protocol):
+    """A file, or what is left of one."""
+
+    def readline(self, limit: int, /) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +63,10 @@ def stream_format(copy: CopyStream) -> CopyFormat:
     return copy_format("csv" if copy.csv else "text", copy.header, copy.delimiter, copy.null)
 
 
-def read_records(file: TextIO, format_: CopyFormat) -> Iterator[tuple[int, Fields]]:
-    """The records with the numbers of their first lines, from 1; the header is left out."""
-    number = 0
+def read_records(file: Lines, format_: CopyFormat, lines: int = 0) -> Iterator[tuple[int, Fields]]:
+    """The records with the numbers of their first lines, behind `lines` that were read before; the header is left
+    out."""
+    number = lines
     first = True
     while line := _read_line(file, number + 1):
         start = number + 1
@@ -78,7 +85,7 @@ def read_records(file: TextIO, format_: CopyFormat) -> Iterator[tuple[int, Field
         first = False
 
 
-def _read_line(file: TextIO, number: int) -> str:
+def _read_line(file: Lines, number: int) -> str:
     try:
         line = file.readline(RECORD_CHARS_MAX)
     except UnicodeDecodeError:
