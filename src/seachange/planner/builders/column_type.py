@@ -61,7 +61,7 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
 
 
 # Every value of these has one text, and no other has the same: keys stay distinct, and none is lost.
-_AS_TEXT = (("(", ")"), ("(CAST(", " AS TEXT))"))
+_AS_TEXT = (("(", ")"), ("(SEACHANGE_TEXT(", "))"))
 _DISTINCT_AS_TEXT = frozenset({Kind.BOOLEAN, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.DATE, Kind.UUID})
 # Arrays of these are made value by value, which the rewriting of a table does not.
 _REWRITTEN_ELEMENTS = frozenset({Kind.JSON, Kind.JSONB, Kind.CHAR, Kind.NAME, Kind.VARCHAR, *MOMENTS})
