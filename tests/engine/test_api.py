@@ -55,7 +55,7 @@ def test_exceptions_form_the_tree_of_pep_249():
         ("select 1 / 0", "DataError", "22012"),
         ("select nope", "ProgrammingError", "42703"),
         ("selec", "ProgrammingError", "42601"),
-        ("checkpoint", "NotSupportedError", "0A000"),
+        ("cluster t", "NotSupportedError", "0A000"),
     ],
 )
 def test_errors_carry_their_code(db, text, kind, code):

@@ -135,7 +135,7 @@ def _drop_column(draft: Draft, action: DropColumn) -> None:
         return
     column = draft.columns[draft.find(action.name)]
     for index in draft.indexes_on(column):
-        raise errors.DependentObjectsExist(what=f"column {column.name}", dependent=f"index {index.name}")
+        raise errors.DependentObjectsExist(what=f"column {column.name}", dependents=f"index {index.name}")
     draft.columns.remove(column)
     # As in PostgreSQL, constraints of the table itself go with any of their columns.
     draft.checks = [check for check in draft.checks if column.id not in check.columns]

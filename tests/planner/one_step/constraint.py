@@ -153,7 +153,7 @@ class References:
             if child.id in self._except or key.parent_index not in indexes:
                 continue
             if not self._cascade:
-                raise errors.DependentObjectsExist(what=what, dependent=f"constraint {key.name} on table {child.name}")
+                raise errors.DependentObjectsExist(what=what, dependents=f"constraint {key.name} on table {child.name}")
             latest = self.changed.get(child.id, child)
             rest = tuple(k for k in latest.foreign_keys if k.id != key.id)
             self.changed[child.id] = replace(latest, version=child.version + 1, foreign_keys=rest)

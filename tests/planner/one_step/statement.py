@@ -206,7 +206,7 @@ def _drop_indexes(statement: DropIndex, tables: Tables) -> Plan:
             continue
         key, table = found[0]
         if table.primary.name == index_name:
-            raise errors.DependentObjectsExist(what=f"index {name}", dependent=f"the primary key of {table.name}")
+            raise errors.DependentObjectsExist(what=f"index {name}", dependents=f"the primary key of {table.name}")
         for index in table.secondary:
             if index.name == index_name:
                 References(tables.values(), cascade=False).release_index(table, index, f"index {name}")

@@ -143,7 +143,6 @@ def test_syntax_error(elements):
         ("create table t (a int) partition by range (a)", "0A000"),
         ("create table t (a int) inherits (u)", "0A000"),
         ("create table t partition of u for values in (1)", "0A000"),
-        ("create table t (a int) with (fillfactor = 70)", "0A000"),
         ("create table t (a text collate \"C\")", "0A000"),
         ("create table t (a inet)", "0A000"),
         ("create table t (a int unique deferrable)", "0A000"),

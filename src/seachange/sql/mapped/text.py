@@ -184,11 +184,15 @@ def _format(node: exp.Func) -> exp.Expr:
     return call(PREFIX + "format", node.this, exp.cast(values, exp.DataType.build("TEXT[]", dialect="duckdb")))
 
 
+# Constants have no type yet; the functions give nothing but texts.
+_SHOWN_AS_THEY_ARE: Final = (exp.Literal, exp.Null, exp.Upper, exp.Lower)
+
+
 def translate_concatenation(node: exp.DPipe) -> exp.Expr:
     """Beside what is a text for certain, other values are shown as PostgreSQL shows them."""
     for here, there in (("this", "expression"), ("expression", "this")):
         value = node.args[here]
-        if _is_text(node.args[there]) and not _is_text(value) and not isinstance(value, exp.Literal | exp.Null):
+        if _is_text(node.args[there]) and not (_is_text(value) or isinstance(value, _SHOWN_AS_THEY_ARE)):
             node.set(here, call(PREFIX + "text", value))
     return node
 
