@@ -52,9 +52,9 @@ def rows(scale: Scale) -> tuple[str, ...]:
     """All e-mail addresses but two differ; half of the accounts have received a transfer from a neighbour."""
     last = scale.accounts - 1
     return (
-        "insert into accounts select i, 'owner ' || (i::bigint * 7919) % 1000003, 'DE' || (i::bigint * 104729) % 1000000007,"
+        "insert into accounts select i, 'owner ' || (i * 7919) % 1000003, 'DE' || (i * 104729) % 1000000007,"
         f" 'user' || case when i = {last} then {scale.accounts // 2} else i end || '@example.org', {BALANCE},"
-        f" '2026-01-' || lpad(((i % 28) + 1)::text, 2, '0'), 'imported' from generate_series(0, {last}) g(i)",
+        f" '2026-01-' || lpad(((i % 28) + 1)::text, 2, '0'), 'imported' from generate_series(0::bigint, {last}) g(i)",
         "insert into ledger select 'import-' || i, i * 2, i * 2 + 1, 0"
         f" from generate_series(0, {scale.accounts // 4}) g(i)",
     )
