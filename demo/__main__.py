@@ -19,7 +19,7 @@ _PLOT = Path(__file__).parent / "output" / "timeline.png"
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows and hardly a pause: under a minute")
+    parser.add_argument("--quick", action="store_true", help="few rows, hardly a pause, no PostgreSQL: under a minute")
     parser.add_argument("--seed", type=int, default=7, help="of what the traffic draws (default: 7)")
     parser.add_argument("--without-postgresql", action="store_true", help="leave the comparison out")
     parser.add_argument("--plot", type=Path, default=_PLOT, metavar="FILE", help="where the picture goes")
@@ -31,7 +31,7 @@ def main() -> int:
     for finding in verdict.findings:
         print(f"  {'ok ' if finding.is_good else 'BAD'}  {finding.text}")
     timelines = [("Seachange", director.scene.timeline)]
-    if not options.without_postgresql:
+    if not (options.quick or options.without_postgresql):
         print("the same changes on PostgreSQL, which locks the table meanwhile ...", flush=True)
         try:
             locked = run_on_postgres(scale, options.seed)

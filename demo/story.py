@@ -21,7 +21,7 @@ class Scale:
 
 
 FULL: Final = Scale(accounts=1_000_000, pause_s=4.0, transactions_per_second=40, slow_bytes_per_second="8MB")
-QUICK: Final = Scale(accounts=100_000, pause_s=0.5, transactions_per_second=40, slow_bytes_per_second="2MB")
+QUICK: Final = Scale(accounts=20_000, pause_s=0.3, transactions_per_second=40, slow_bytes_per_second="512kB")
 
 
 @dataclass(frozen=True)

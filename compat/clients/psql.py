@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import tempfile
 import time
@@ -283,6 +284,8 @@ def interrupt(url: str) -> None:
     if process == 0:
         os.execv(PSQL, [PSQL, "-X", "-A", "-t", "-n", url])
     try:
+        # A Ctrl-C takes what was typed and is not read yet with it.
+        await_text(terminal, "=")
         os.write(terminal, b"select pg_sleep(100);\n")
         # Again until it is heard: the first may come before the statement is under way.
         await_text(terminal, "canceling statement due to user request", again=b"\x03")
@@ -290,6 +293,7 @@ def interrupt(url: str) -> None:
         await_text(terminal, "still here")
     finally:
         os.close(terminal)
+        os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
 
 
