@@ -19,6 +19,7 @@ from demo.watch import Watch
 _LOOK_S = 0.1
 _SETTINGS = '[seachange]\nworker = "off"\nnode_expiry = "3s"\n'
 _GOOD = "succeeded"
+_KILL_AFTER_S = 2.0
 
 
 class Director:
@@ -109,9 +110,16 @@ class Director:
     def _run_job(self, act: Act, watch: Watch, view: View, worker: Worker) -> Worker:
         number = send_job(self._data, act.step)
         killed = None
+        building_since: float | None = None
         while not (job := watch.job(number)).is_over:
             act.job = job
-            if killed is None and _is_to_be_killed(act.step, job.stage, job.progress):
+            if building_since is None and job.stage == "backfill":
+                building_since = time.monotonic()
+            if (
+                killed is None
+                and building_since is not None
+                and _is_to_be_killed(act.step, job.progress, building_since)
+            ):
                 worker.kill()
                 killed = f"worker A was killed at {job.progress:.0%}"
                 view.say(f"    SIGKILL to worker A, {killed.partition(' at ')[2]} of its job done; worker B starts")
@@ -131,5 +139,8 @@ class Director:
         return worker
 
 
-def _is_to_be_killed(step: Step, stage: str, progress: float) -> bool:
-    return step.killed_at is not None and stage == "backfill" and progress >= step.killed_at
+def _is_to_be_killed(step: Step, progress: float, building_since: float) -> bool:
+    """In the middle of its work, whether or not a unit of it was told to be done."""
+    if step.killed_at is None:
+        return False
+    return progress >= step.killed_at or time.monotonic() - building_since >= _KILL_AFTER_S
