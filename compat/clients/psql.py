@@ -282,7 +282,8 @@ def errors(url: str) -> None:
 def interrupt(url: str) -> None:
     process, terminal = pty.fork()
     if process == 0:
-        os.execv(PSQL, [PSQL, "-X", "-A", "-t", "-n", url])
+        # On a terminal psql shows what it has by a pager, which waits for a key.
+        os.execv(PSQL, [PSQL, "-X", "-A", "-t", "-n", "-P", "pager=off", url])
     try:
         # A Ctrl-C takes what was typed and is not read yet with it.
         await_text(terminal, "=")
