@@ -146,7 +146,8 @@ OPERATIONS = (
     Operation(
         "PRIMARY KEY",
         "A new primary index is built beside the old one and swapped in by the publication; ALTER PRIMARY KEY keeps "
-        "the old key as a unique constraint, to which foreign keys refer from then on.",
+        "the old key as a unique constraint, to which foreign keys refer from then on. A table that loses its key has its "
+        "rows numbered first, and known by these hidden numbers then.",
         (
             "alter table bag add primary key (x)",
             "alter table bag add constraint bag_key primary key using index bag_x",
@@ -155,8 +156,16 @@ OPERATIONS = (
             "alter table bag alter primary key using columns (x, y)",
             "alter table child drop constraint child_pkey, add primary key (t_id)",
             "alter table child drop column id, add primary key (t_id)",
+            "alter table child drop constraint child_pkey",
+            "alter table child drop column id",
         ),
-        ("add primary key", "alter primary key", "replace primary key", "add serial column as primary key"),
+        (
+            "add primary key",
+            "alter primary key",
+            "replace primary key",
+            "add serial column as primary key",
+            "drop primary key",
+        ),
     ),
     Operation(
         "Whole tables",

@@ -32,7 +32,7 @@ class Supply(Protocol):
 
 def distinct_of(plan: WritePlan, entry: EntryPlan) -> Distinct | None:
     """Which of the first key columns of an index must be unique within the load; None for none."""
-    width = (entry.key_width if plan.rowid is None else 0) if entry.is_primary else entry.unique_width
+    width = (0 if plan.has_hidden_key else entry.key_width) if entry.is_primary else entry.unique_width
     if not width or not entry.checks:
         return None
     columns = tuple(c for c, _ in entry.columns[:width])

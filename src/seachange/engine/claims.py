@@ -183,7 +183,7 @@ def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[Claim]:
     """A row that comes takes its keys: whoever wants one of them waits."""
     claims: list[Claim] = []
     for row in rows:
-        if plan.rowid is None:
+        if not plan.has_hidden_key:
             claims.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
         claims += _claim_unique(plan, row)
     return claims

@@ -32,6 +32,8 @@ def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts) 
             epoch.registry.leave(ticket)
 
     def settled(column: Column, rows: int) -> str:
+        if column.is_row_id:
+            return f"{parts.rowids.take(epoch.epoch, rows)} + rowid"
         return settle(column, parts.clock.wall_us(), lambda sequence_id: _numbered(parts, epoch, sequence_id, rows))
 
     return LocalPipeline(

@@ -278,7 +278,7 @@ def _is_lacking(column: Column, old: Table) -> bool:
         # What a writer has drawn for a row that was there, others may have seen otherwise by now.
         return is_drawn_unseen(before) and column.state is State.PUBLIC
     has_value = column.default is not None or column.generated is not None or column.identity is not None
-    return has_value and not column.virtual and column.frozen is None
+    return (has_value or column.is_row_id) and not column.virtual and column.frozen is None
 
 
 def _filled(txn: WritingTransaction, pairs: Sequence[Pair], now: Table, lacking: list[Column], at: Seq) -> list[Pair]:
@@ -300,7 +300,8 @@ def _seen(txn: WritingTransaction, now: Table, old: Row, at: Seq) -> Row | None:
 
 
 def _default(txn: WritingTransaction, column: Column) -> Any:
-    return txn.defaults(column, 1)[0] if is_drawn(column) else constant_value(column.type, column.default)
+    is_own = is_drawn(column) or column.is_row_id
+    return txn.defaults(column, 1)[0] if is_own else constant_value(column.type, column.default)
 
 
 def _with(row: Row | None, values: dict[int, Any]) -> Row | None:

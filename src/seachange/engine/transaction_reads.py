@@ -187,6 +187,9 @@ class TransactionReads(TransactionSchema):
         return self.parts.write_plan(table).derive(rows, self.parts.duck)
 
     def defaults(self, column: Column, count: int) -> list[Any]:
+        if column.is_row_id:
+            first = self.parts.rowids.take(self.epoch.epoch, count)
+            return list(range(first, first + count))
         return DefaultValues(self.parts.duck, self.parts.entropy, self.moments, self._draw).of(column, count)
 
     def _draw(self, sequence_id: DescriptorId, count: int) -> list[int]:

@@ -75,7 +75,9 @@ class WritePlan:
     table: Table
     entries: tuple[EntryPlan, ...]
     required: tuple[tuple[int, Column], ...]
+    # Where the hidden number of a row is, and whether rows are known by it: then no other has the same key.
     rowid: int | None
+    has_hidden_key: bool
     # Columns that are yet to come, whose values are drawn.
     drawn: tuple[tuple[int, Column], ...]
     checks: RowChecks | None
@@ -97,12 +99,13 @@ class WritePlan:
 
 def compile_write_plan(table: Table) -> WritePlan:
     positions = {column.id: i for i, column in enumerate(table.columns)}
-    rowid = next((positions[c.id] for c in table.columns if c.hidden and c.id in table.primary.key), None)
+    rowid = next((c for c in table.columns if c.is_row_id), None)
     return WritePlan(
         table=table,
         entries=tuple(_entry_plan(table, index, positions) for index in table.maintained),
         required=tuple((positions[c.id], c) for c in table.columns if _is_required(c)),
-        rowid=rowid,
+        rowid=None if rowid is None else positions[rowid.id],
+        has_hidden_key=rowid is not None and rowid.id in table.primary.key,
         drawn=tuple((positions[c.id], c) for c in table.columns if is_drawn_unseen(c)),
         checks=compile_checks(table),
         derivation=compile_derivation(table),
@@ -113,7 +116,7 @@ def compile_write_plan(table: Table) -> WritePlan:
 def is_drawn_unseen(column: Column) -> bool:
     """Whether each row gets a value of its own which its writer cannot name yet."""
     is_unseen = column.state is not State.PUBLIC and column.conversion is None
-    return is_unseen and column.frozen is None and is_drawn(column)
+    return is_unseen and column.frozen is None and (is_drawn(column) or column.is_row_id)
 
 
 def _is_required(column: Column) -> bool:

@@ -107,7 +107,7 @@ class RowWriter:
         buffer = self._buffer.of(plan)
         own = buffer.entries.get(encoded)
         removed = find_staged(self._warehouse, plan, buffer.removed, key) if own is None and buffer.removed else None
-        if plan.is_primary and self.plan.rowid is None:
+        if plan.is_primary and not self.plan.has_hidden_key:
             taken = own.row is not None if own else removed is None and self._committed(plan, key) is not None
             if taken or self._find_staged(buffer, key) is not None:
                 raise self._duplicate(plan, key)

@@ -50,6 +50,11 @@ class Column:
     default_sequences: tuple[DescriptorId, ...] = ()
     origin: Expression | None = None
 
+    @property
+    def is_row_id(self) -> bool:
+        """Whether it numbers the rows of a table without a primary key, or of one that is about to lose its own."""
+        return self.hidden and self.generated is None
+
 
 @dataclass(frozen=True, slots=True)
 class Index:

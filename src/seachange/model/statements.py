@@ -500,6 +500,16 @@ class AlterPrimaryKey:
     columns: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AddRowId:
+    """No statement says so: the planner has rows numbered before their table loses its primary key."""
+
+
+@dataclass(frozen=True, slots=True)
+class DropRowId:
+    """Takes that back."""
+
+
 AlterAction = (
     AddColumn
     | DropColumn
@@ -519,6 +529,8 @@ AlterAction = (
     | RenameConstraint
     | ValidateConstraint
     | AlterPrimaryKey
+    | AddRowId
+    | DropRowId
 )
 
 

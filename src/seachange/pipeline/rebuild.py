@@ -73,7 +73,8 @@ def _is_drawn(column: Column) -> bool:
     """Whether rows that were there before the column get values of their own by its default."""
     if column.state is State.PUBLIC or column.conversion is not None or column.virtual or column.frozen is not None:
         return False
-    return column.identity is not None or (column.default is not None and not is_constant(column.default))
+    is_own = column.identity is not None or column.is_row_id
+    return is_own or (column.default is not None and not is_constant(column.default))
 
 
 def _computed(column: Column, expression: Expression) -> Computed:

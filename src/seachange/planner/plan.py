@@ -18,12 +18,13 @@ from seachange.model.ops import FALLIBLE, Op
 from seachange.model.statements import AlterTable, DdlStatement
 from seachange.model.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.primary_key import loses_key
 from seachange.planner.builders.statement import build_statement
 from seachange.planner.catalog import Catalog, apply_ops
 from seachange.planner.graph import Graph, Skip, build_graph
 from seachange.planner.rules.release import CURRENT, Release, release_of
 from seachange.planner.skips import find_skips
-from seachange.planner.split import adds_known_column, split_statement, without_columns
+from seachange.planner.split import adds_known_column, number_first, split_statement, without_columns
 from seachange.planner.stage_ops import stage_ops
 from seachange.planner.stages import Phase, Progress, Stage, build_stages, unfenced_at_first
 
@@ -75,19 +76,25 @@ def plan_statements(
     release: Release = CURRENT,
 ) -> Plan:
     """`ids` are fresh descriptor and index ids; `evaluated` the values of stable defaults by their text."""
-    parts = split_statement(statements[0]) if len(statements) == 1 else None
-    if parts is not None and _takes_two(catalog, parts[0]):
+    parts = _parts(catalog, statements[0]) if len(statements) == 1 else None
+    if parts is not None:
         return _plan_both(catalog, *parts, ids, evaluated, release)
     return _plan_as_one(catalog, statements, ids, evaluated, release)
 
 
-def _takes_two(catalog: Catalog, first: AlterTable) -> bool:
-    """Of a table without rows nothing has to be there before anything else."""
+def _parts(catalog: Catalog, statement: DdlStatement) -> tuple[AlterTable, AlterTable] | None:
+    """The two changes that a statement takes. Of a table without rows nothing has to be there before anything else."""
+    if not isinstance(statement, AlterTable):
+        return None
     draft = Draft(catalog, iter(()))
-    found = draft.find(first.table)
+    found = draft.find(statement.table)
     if found is None or found.kind is not ObjectKind.TABLE or catalog.is_empty(found.id):
-        return False
-    return not adds_known_column(first, [name.name for name in draft.select(ColumnName, table_id=found.id)])
+        return None
+    if loses_key(draft, found.id, statement.actions):
+        return number_first(statement)
+    parts = split_statement(statement)
+    known = [name.name for name in draft.select(ColumnName, table_id=found.id)]
+    return None if parts is None or adds_known_column(parts[0], known) else parts
 
 
 def _plan_both(

@@ -12,12 +12,13 @@ from dataclasses import replace
 from seachange.model.statements import (
     AddColumn,
     AddConstraint,
+    AddRowId,
     AlterAction,
     AlterTable,
-    DdlStatement,
     DropColumn,
     DropConstraint,
     DropNotNull,
+    DropRowId,
     KeyDefinition,
     SetDefault,
     SetNotNull,
@@ -28,10 +29,8 @@ from seachange.planner.builders.column import is_computed
 _FOLLOWING = (AddConstraint, DropColumn, DropConstraint, DropNotNull, SetDefault, SetNotNull)
 
 
-def split_statement(statement: DdlStatement) -> tuple[AlterTable, AlterTable] | None:
+def split_statement(statement: AlterTable) -> tuple[AlterTable, AlterTable] | None:
     """The columns, and what comes after them; None if the statement is one change."""
-    if not isinstance(statement, AlterTable):
-        return None
     added = {a.column.name: a for a in statement.actions if isinstance(a, AddColumn) and is_computed(a.column)}
     first: list[AlterAction] = []
     then: list[AlterAction] = []
@@ -51,8 +50,16 @@ def split_statement(statement: DdlStatement) -> tuple[AlterTable, AlterTable] | 
     return replace(statement, actions=tuple(first)), replace(statement, actions=tuple(then))
 
 
+def number_first(statement: AlterTable) -> tuple[AlterTable, AlterTable]:
+    """Of a statement that leaves a table without a primary key: rows have the numbers that they are known by then
+    before it is carried out."""
+    return replace(statement, actions=(AddRowId(),)), statement
+
+
 def without_columns(first: AlterTable) -> AlterTable:
     """What takes the first of the two back."""
+    if AddRowId() in first.actions:
+        return replace(first, actions=(DropRowId(),))
     names = [action.column.name for action in first.actions if isinstance(action, AddColumn)]
     return replace(first, actions=tuple(DropColumn(name, cascade=True) for name in reversed(names)))
 

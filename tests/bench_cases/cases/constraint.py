@@ -1,6 +1,6 @@
 """Constraints that come, are proven, and go."""
 
-from tests.bench_cases.case import KEYLESS, TRY_AGAIN, Case
+from tests.bench_cases.case import COLUMNS, KEYLESS, TRY_AGAIN, Case
 
 _DUPLICATE = ("insert into {t} (id, a, b, c, n) values (90001, 10, 'b1', 0, 90001)", "23505")
 _NEGATIVE = ("insert into {t} (id, a, b, c, n) values (90001, 50010, 'x', -1, 90001)", "23514")
@@ -187,6 +187,32 @@ CASES = (
         setup=("insert into t (id, a, b, c, n) values (90001, 50010, 'x', 1, 1), (90001, 50020, 'y', 1, 1)",),
         fails="23505",
         repair=_REMOVE,
+    ),
+    Case(
+        "drop primary key",
+        "alter table t drop constraint t_pkey",
+        """- primary t_pkey (id)
+           + column rowid bigint not null hidden
+           + primary t_pkey (rowid)""",
+        setup=("create unique index i on t (a)", "create index j on t (b) include (c)"),
+        refuses=TRY_AGAIN,
+        in_two=True,
+    ),
+    Case(
+        "drop primary key with its column",
+        "alter table t drop column a, alter n set not null",
+        """- column a integer not null
+           - column n integer
+           - primary t_pkey (a)
+           + column n integer not null
+           + column rowid bigint not null hidden
+           + primary t_pkey (rowid)""",
+        columns=COLUMNS.replace("id int primary key, a int not null", "id int not null, a int primary key"),
+        setup=("create index j on t (b)",),
+        refuses=TRY_AGAIN,
+        spoil=("insert into {t} (id, a, b, c) values (90001, 50010, 'x', 1)", "23502"),
+        repair=_REMOVE,
+        in_two=True,
     ),
     Case(
         "drop check",

@@ -40,7 +40,7 @@ from seachange.planner.builders.expression import bind_default, bind_generated, 
 from seachange.planner.builders.foreign_key import keys_on, refuse_unseen_key
 from seachange.planner.builders.identity import add_identity_parts, add_serial
 from seachange.planner.builders.lookup import find_type
-from seachange.planner.builders.primary_key import refuse_second_key
+from seachange.planner.builders.primary_key import drop_primary_key, refuse_second_key
 from seachange.planner.builders.rebuild import rebuild_primary
 
 
@@ -152,10 +152,7 @@ def drop_column(draft: Draft, table_id: TableId, action: DropColumn) -> None:
     column_id = draft.column(table_id, action.name)
     what = f"column {action.name} of table {draft.name_of(table_id)}"
     if column_id in draft.primary(table_id).key:
-        raise errors.FeatureNotSupported(
-            feature=f"dropping {what}, which is in the primary key,",
-            instead="ADD PRIMARY KEY in the same ALTER TABLE makes another the key.",
-        )
+        drop_primary_key(draft, table_id, action.cascade, what)
     release_column(draft, table_id, column_id, action.cascade, what)
     drop_column_parts(draft, table_id, column_id)
     if not draft.select(elements.ColumnName, table_id=table_id):

@@ -22,11 +22,11 @@ from seachange.model.statements import (
 from seachange.model.states import State
 from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import drop_check, drop_foreign_key, drop_index, note_references
+from seachange.planner.builders.drops import drop_check, drop_foreign_key, drop_index
 from seachange.planner.builders.expression import bind_expression
 from seachange.planner.builders.foreign_key import add_foreign_key, refuse_unseen_key
 from seachange.planner.builders.index import build_key
-from seachange.planner.builders.primary_key import add_primary_key
+from seachange.planner.builders.primary_key import add_primary_key, drop_primary_key
 from seachange.planner.names import choose_name
 
 
@@ -147,14 +147,8 @@ def drop_constraint(draft: Draft, table_id: TableId, action: DropConstraint) -> 
             index = next(i for i in draft.indexes(table_id) if i.index_id == found.index_id)
             what = f"constraint {action.name} on table {draft.name_of(table_id)}"
             if isinstance(index, elements.PrimaryIndex):
-                if not action.cascade:
-                    note_references(draft, index, False, what)
-                if table_id in draft.key_goes:
-                    return
-                raise errors.FeatureNotSupported(
-                    feature="DROP CONSTRAINT of a primary key",
-                    instead="ADD PRIMARY KEY in the same ALTER TABLE replaces it.",
-                )
+                drop_primary_key(draft, table_id, action.cascade, what)
+                return
             drop_index(draft, index, action.cascade, what)
 
 

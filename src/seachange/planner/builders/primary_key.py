@@ -9,6 +9,7 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import ColumnId, IndexId, TableId
+from seachange.model.object_statements import ObjectKind
 from seachange.model.statements import (
     AddColumn,
     AddConstraint,
@@ -20,9 +21,15 @@ from seachange.model.statements import (
 )
 from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import drop_column_parts, drop_foreign_key, note_references
+from seachange.planner.builders.drops import (
+    drop_column_parts,
+    drop_comments,
+    drop_foreign_key,
+    note_references,
+)
 from seachange.planner.builders.index import key_columns, name_key
 from seachange.planner.builders.rebuild import add_index, remove_index, repoint_foreign_keys, swap_index
+from seachange.planner.builders.row_id import define_row_id, find_row_id
 from seachange.planner.names import choose_name
 
 
@@ -63,7 +70,7 @@ def replacing_key(draft: Draft, table_id: TableId, actions: Sequence[AlterAction
     """The actions in an order in which they can be taken: where a primary key goes and another comes, the old one has
     its columns until then."""
     goes = [action for action in actions if _drops_key(draft, table_id, action)]
-    if not goes or not any(_adds_key(action) for action in actions):
+    if not goes or loses_key(draft, table_id, actions):
         yield list(actions)
         return
     for action in goes:
@@ -73,6 +80,12 @@ def replacing_key(draft: Draft, table_id: TableId, actions: Sequence[AlterAction
     _refuse_same_name(actions, columns)
     yield [*(action for action in actions if action not in columns), *columns]
     draft.key_goes.discard(table_id)
+
+
+def loses_key(draft: Draft, table_id: TableId, actions: Sequence[AlterAction]) -> bool:
+    """Whether the table has no primary key afterwards, and has one before."""
+    goes = any(_drops_key(draft, table_id, action) for action in actions)
+    return goes and not any(_adds_key(action) for action in actions)
 
 
 def _refuse_same_name(actions: Sequence[AlterAction], columns: Sequence[DropColumn]) -> None:
@@ -117,6 +130,34 @@ def _let_go(draft: Draft, table_id: TableId, action: AlterAction) -> None:
     note_references(draft, primary, action.cascade, f"{kind} {action.name} of table {draft.name_of(table_id)}")
     for key in draft.select(elements.ForeignKey, parent_id=table_id, parent_index_id=primary.index_id):
         drop_foreign_key(draft, key)
+
+
+def drop_primary_key(draft: Draft, table_id: TableId, cascade: bool, what: str) -> None:
+    """Rows are known by their hidden numbers then, which those that are there were given by a change before."""
+    old = draft.primary(table_id)
+    note_references(draft, old, cascade, what)
+    if table_id in draft.key_goes:
+        return
+    for key in draft.select(elements.ForeignKey, parent_id=table_id, parent_index_id=old.index_id):
+        drop_foreign_key(draft, key)
+    column_id = find_row_id(draft, table_id)
+    if column_id is None and not draft.has_no_rows(table_id):
+        raise errors.FeatureNotSupported(
+            feature=f"dropping {what}, and with it the primary key of a table with rows, beside other statements",
+            instead="Drop it by an ALTER TABLE that is sent by itself.",
+        )
+    drop_comments(draft, table_id, (ObjectKind.INDEX, old.index_id))
+    remove_index(draft, old)
+    name = name_key(draft, table_id, KeyDefinition(()), "pkey")
+    new = elements.PrimaryIndex(
+        table_id,
+        IndexId(next(draft.ids)),
+        (define_row_id(draft, table_id) if column_id is None else column_id,),
+        rebuilt_ids=old.rebuilt_ids,
+        replaces_id=old.replaces_id if old in draft.targets else old.index_id,
+    )
+    add_index(draft, new, name, constraint=False)
+    rebuild_secondary(draft, table_id)
 
 
 def alter_primary_key(draft: Draft, table_id: TableId, action: AlterPrimaryKey) -> None:

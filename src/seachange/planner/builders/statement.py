@@ -20,6 +20,7 @@ from seachange.planner.builders import (
     index,
     primary_key,
     privilege,
+    row_id,
     schema,
     sequence,
     table,
@@ -49,6 +50,8 @@ _ACTIONS: dict[type, Callable[..., None]] = {
     statements.RenameConstraint: constraint.rename_constraint,
     statements.ValidateConstraint: constraint.validate_constraint,
     statements.AlterPrimaryKey: primary_key.alter_primary_key,
+    statements.AddRowId: row_id.add_row_id,
+    statements.DropRowId: row_id.drop_row_id,
 }
 
 

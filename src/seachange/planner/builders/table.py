@@ -11,7 +11,6 @@ from seachange.model.ids import DescriptorId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind, TruncateTables
 from seachange.model.statements import CreateTable, KeyDefinition
 from seachange.model.targets import Goal
-from seachange.model.types import BIGINT
 from seachange.planner.builders.column import check_case, define_column
 from seachange.planner.builders.constraint import add_rule
 from seachange.planner.builders.draft import Draft
@@ -19,10 +18,8 @@ from seachange.planner.builders.index import build_key, key_columns, name_key
 from seachange.planner.builders.lookup import refuse_taken
 from seachange.planner.builders.primary_key import require_not_null
 from seachange.planner.builders.rebuild import add_index, swap_index
+from seachange.planner.builders.row_id import define_row_id
 from seachange.planner.builders.sequence import restart_sequence
-
-# The primary key of a table for which none was declared.
-HIDDEN_KEY = "rowid"
 
 
 def create_table(draft: Draft, statement: CreateTable) -> None:
@@ -55,13 +52,7 @@ def _add_primary(draft: Draft, table_id: TableId, definition: KeyDefinition | No
         for column_id in key:
             require_not_null(draft, table_id, column_id)
     else:
-        key = (draft.take_column_id(table_id),)
-        names = {c.folded for c in draft.select(elements.ColumnName, table_id=table_id)}
-        name = next(n for n in (HIDDEN_KEY, *(f"{HIDDEN_KEY}{i}" for i in range(len(names)))) if n not in names)
-        draft.add(elements.Column(table_id, key[0], hidden=True))
-        draft.add(elements.ColumnName(table_id, key[0], name))
-        draft.add(elements.ColumnType(table_id, key[0], BIGINT))
-        draft.add(elements.ColumnNotNull(table_id, key[0]))
+        key = (define_row_id(draft, table_id),)
     label = name_key(draft, table_id, definition or KeyDefinition(()), "pkey")
     index = elements.PrimaryIndex(table_id, IndexId(next(draft.ids)), key)
     add_index(draft, index, label, constraint=definition is not None)
