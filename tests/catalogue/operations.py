@@ -146,8 +146,8 @@ OPERATIONS = (
     Operation(
         "PRIMARY KEY",
         "A new primary index is built beside the old one and swapped in by the publication; ALTER PRIMARY KEY keeps "
-        "the old key as a unique constraint, to which foreign keys refer from then on. A table that loses its key has its "
-        "rows numbered first, and known by these hidden numbers then.",
+        "the old key as a unique constraint, to which foreign keys refer from then on. A table that loses its key has "
+        "its rows numbered first, and known by these hidden numbers then.",
         (
             "alter table bag add primary key (x)",
             "alter table bag add constraint bag_key primary key using index bag_x",
