@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,9 @@ def _draw_one(rate: Any, latency: Any, title: str, timeline: Timeline) -> None:
     rate.plot(moments, [second.done for second in seconds], color="black", linewidth=1)
     rate.set_title(title)
     rate.set_ylabel("transactions / s")
-    latency.plot(moments, [max(second.p99_ms, 0.1) for second in seconds], color="black", linewidth=1)
+    # Where nothing was done there is no latency: the line is broken.
+    p99 = [second.p99_ms if second.done else math.nan for second in seconds]
+    latency.plot(moments, p99, color="black", linewidth=1)
     latency.set_yscale("log")
     latency.set_ylabel("p99 latency, ms")
     latency.set_xlabel("seconds")

@@ -83,9 +83,12 @@ class LogView:
         print(f"{time.monotonic() - self._began:6.1f} s  {text}", flush=True)
 
     def _report(self) -> None:
+        told = 0
         while not self._over.wait(_LOG_EVERY_S):
             seconds = self._scene.timeline.seconds()[:-1]
-            if seconds:
+            # After its end there is nothing new to say of it.
+            if len(seconds) > told:
+                told = len(seconds)
                 shown = seconds[-int(_LOG_EVERY_S) :]
                 rate = sum(second.done for second in shown) / len(shown)
                 worst = max(second.p99_ms for second in shown)

@@ -1,9 +1,14 @@
 """The DuckDBs of statements and of sorts."""
 
+import shutil
 from pathlib import Path
 
+import duckdb
+import pyarrow as pa
+import pytest
+
 from seachange.storage.duck import Duck
-from seachange.storage.spill import sorting_connection
+from seachange.storage.spill import KeptInstance, SortLimits, sorting_connection
 
 
 def test_no_progress_bar_is_drawn(tmp_path: Path):
@@ -14,3 +19,46 @@ def test_no_progress_bar_is_drawn(tmp_path: Path):
     duck = Duck(tmp_path)
     assert duck.cursor().execute(shown).fetchall() == [(False,)]
     duck.close()
+
+
+@pytest.fixture
+def kept():
+    instance = KeptInstance()
+    yield instance
+    instance.close()
+
+
+def test_a_kept_instance_is_used_again_and_keeps_nothing(kept: KeptInstance, tmp_path: Path):
+    rows = pa.table({"a": [1]})
+    for _ in range(2):
+        with kept.connect(tmp_path, SortLimits()) as connection:
+            connection.execute("create temp table held as select 1")
+            connection.register("given", rows)
+            (folder,) = tmp_path.glob("sort-*")
+    assert list(tmp_path.glob("sort-*")) == [folder]
+    with kept.connect(tmp_path, SortLimits()) as connection:
+        for name in ("held", "given"):
+            with pytest.raises(duckdb.CatalogException):
+                connection.execute(f"from {name}")
+    kept.close()
+    assert not folder.exists()
+
+
+def test_a_kept_instance_is_as_a_sort_needs_it(kept: KeptInstance, tmp_path: Path):
+    settings = "select current_setting('threads'), current_setting('TimeZone'), current_setting('integer_division')"
+    for threads in (1, 2):
+        with kept.connect(tmp_path, SortLimits(threads=threads)) as connection:
+            assert connection.execute(settings).fetchall() == [(threads, "UTC", True)]
+    assert len(list(tmp_path.glob("sort-*"))) == 1
+
+
+def test_a_kept_instance_outlives_its_place(kept: KeptInstance, tmp_path: Path):
+    """A database may be removed and made anew while the process lives that sorts for it."""
+    limits = SortLimits(memory_bytes_max=32 << 20, threads=1)
+    for _ in range(2):
+        with kept.connect(tmp_path / "spill", limits) as connection:
+            connection.execute(
+                "create temp table large as select hash(i) as h, hash(i + 1) as g from range(4000000) r(i)"
+            )
+            assert connection.execute("select count(*) from (from large order by h, g)").fetchall() == [(4_000_000,)]
+        shutil.rmtree(tmp_path / "spill")

@@ -71,12 +71,12 @@ class UnitRead:
 
 def _choose_cuts(source: Source, targets: Sequence[Target], crew: Crew, sizes: Sizes) -> tuple[Cuts | None, ...]:
     """A primary index is written anew in the order of its source as a rule: it is sorted as it is read."""
-    dealt = tuple(target for target in targets if not target.is_primary)
+    dealt = [target for target in targets if not target.is_primary]
     ranges = -(-source.rows // sizes.range_rows)
     if not dealt or ranges == 1:
         found = [Cuts(()) for _ in dealt]
     else:
-        (found,) = run_all(crew, [ChooseCuts(source, dealt, ranges)])
+        found = run_all(crew, [ChooseCuts(source, target, ranges) for target in dealt])
     chosen = dict(zip((target.index.id for target in dealt), found, strict=True))
     return tuple(chosen.get(target.index.id) for target in targets)
 

@@ -26,7 +26,7 @@ from seachange.storage.sorter import Sorter
 
 # Of some files, evenly spread over the source, the first rows of every fourth row group.
 _FILES_MAX = 64
-_SAMPLED = f"file_row_number % {4 * ROW_GROUP_ROWS} < 1024"
+_SAMPLED = f"file_row_number % {4 * ROW_GROUP_ROWS} < 256"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ def place_sql(target: Target, cuts: Cuts, prefix: str) -> tuple[str, dict[str, o
     return halve(0, len(values)), {f"{prefix}{place}": value for place, value in enumerate(values)}
 
 
-def choose_cuts(source: Source, targets: Sequence[Target], ranges: int, workshop: Workshop) -> list[Cuts]:
+def choose_cuts(source: Source, target: Target, ranges: int, workshop: Workshop) -> Cuts:
     with workshop.sorter() as sorter:
-        return [cut_evenly(_sample(sorter, source, target, workshop), ranges) for target in targets]
+        return cut_evenly(_sample(sorter, source, target, workshop), ranges)
 
 
 def _sample(sorter: Sorter, source: Source, target: Target, workshop: Workshop) -> list[tuple[Any, int]]:

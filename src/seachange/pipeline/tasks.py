@@ -81,20 +81,20 @@ class ReadUnit:
 
 @dataclass(frozen=True, slots=True)
 class ChooseCuts(ReadsSource):
-    targets: tuple[Target, ...]
+    target: Target
     ranges: int
 
     @property
     def title(self) -> str:
-        return f"look at keys of {', '.join(target.index.name for target in self.targets)}"
+        return f"look at keys of {self.target.index.name}"
 
     @property
     def read_bytes(self) -> int:
         # A few rows of each file.
         return 0
 
-    def run(self, workshop: Workshop) -> list[Cuts]:
-        return choose_cuts(self.source, self.targets, self.ranges, workshop)
+    def run(self, workshop: Workshop) -> Cuts:
+        return choose_cuts(self.source, self.target, self.ranges, workshop)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from seachange.pipeline.meter import Meter
 from seachange.pipeline.rebuild import Translate
 from seachange.storage.segment_writer import Reserve
 from seachange.storage.sorter import Sorter
-from seachange.storage.spill import SortLimits
+from seachange.storage.spill import Connect, SortLimits, sorting_connection
 from seachange.storage.warehouse import Warehouse
 
 
@@ -52,11 +52,12 @@ class Workshop:
     manners: Manners = field(default_factory=Manners)
     # Of the task that is done with it.
     meter: Meter = field(default_factory=Meter)
+    connect: Connect = sorting_connection
 
     @contextmanager
     def sorter(self) -> Iterator[Sorter]:
         """Every query of it can be interrupted."""
-        made = Sorter(self.warehouse.files, self.spill, self.take, self.limits)
+        made = Sorter(self.warehouse.files, self.spill, self.take, self.limits, self.connect)
         with made as sorter, self.meter.watching(sorter), self.interrupts.reaching(sorter):
             try:
                 yield sorter

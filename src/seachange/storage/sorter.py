@@ -1,4 +1,4 @@
-"""The sorts of one bulk write, on a DuckDB of their own."""
+"""The sorts of one bulk write, on a DuckDB that statements do not share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from seachange.storage.duck_functions import know_functions
 from seachange.storage.keys import Key
 from seachange.storage.plan import quote
 from seachange.storage.segment_writer import Reserve, SegmentShape
-from seachange.storage.spill import SortLimits, sorting, sorting_connection
+from seachange.storage.spill import Connect, SortLimits, sorting, sorting_connection
 
 
 class Sorter:
@@ -31,16 +31,18 @@ class Sorter:
         spill: Path,
         reserve: Reserve,
         limits: SortLimits = SortLimits(),  # noqa: B008 - a value
+        connect: Connect = sorting_connection,
     ) -> None:
         self._files = files
         self._spill = spill
         self._limits = limits
+        self._connect = connect
         self._reserve = reserve
         self._stack = ExitStack()
         self._steps = 0
 
     def __enter__(self) -> Sorter:
-        self._duck = self._stack.enter_context(sorting_connection(self._spill, self._limits))
+        self._duck = self._stack.enter_context(self._connect(self._spill, self._limits))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:

@@ -1,4 +1,4 @@
-"""Sorts that may be larger than memory: a DuckDB of their own, and a folder that does not outlive them.
+"""Sorts that may be larger than memory: a DuckDB of their own, and a folder that does not outlive its process.
 
 **Invariant:** a folder that is being spilled to is locked; one that can be locked belongs to nobody and is removed.
 """
@@ -9,8 +9,8 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,33 +31,74 @@ class SortLimits:
     threads: int = 0
 
 
+# Who sorts has a connection for the time of it.
+Connect = Callable[[Path, SortLimits], AbstractContextManager[duckdb.DuckDBPyConnection]]
+
+
 @contextmanager
 def sorting_connection(
     spill: Path,
     limits: SortLimits = SortLimits(),  # noqa: B008 - a value
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB of its own, so that neither its memory nor its spilled blocks are those of the node's statements."""
-    with _spill_folder(spill) as folder:
-        connection = duckdb.connect(
-            ":memory:",
-            config={
-                "memory_limit": f"{limits.memory_bytes_max}B",
-                **({"threads": str(limits.threads)} if limits.threads else {}),
-                "temp_directory": str(folder),
-                # Rows are sorted on the way out: to keep the order in which they came would only take memory.
-                "preserve_insertion_order": "false",
-            },
-        )
-        # Expressions of descriptors are evaluated here too, and mean the same on every machine.
-        connection.execute("SET TimeZone = 'UTC'")
-        # Nobody sees it; who asks how far a query is (`Sorter.steps_done`) is told.
-        connection.execute("SET enable_progress_bar = true")
-        connection.execute("SET enable_progress_bar_print = false")
-        connection.execute("SET integer_division = true")
+    with passing_folder(spill) as folder, _open(folder, limits) as instance:
+        yield _prepared(instance)
+
+
+@contextmanager
+def _open(folder: Path, limits: SortLimits) -> Iterator[duckdb.DuckDBPyConnection]:
+    instance = duckdb.connect(
+        ":memory:",
+        config={
+            "memory_limit": f"{limits.memory_bytes_max}B",
+            **({"threads": str(limits.threads)} if limits.threads else {}),
+            "temp_directory": str(folder / "blocks"),
+            # Rows are sorted on the way out: to keep the order in which they came would only take memory.
+            "preserve_insertion_order": "false",
+        },
+    )
+    try:
+        yield instance
+    finally:
+        instance.close()
+
+
+def _prepared(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    # Expressions of descriptors are evaluated here too, and mean the same on every machine.
+    connection.execute("SET TimeZone = 'UTC'")
+    # Nobody sees it; who asks how far a query is (`Sorter.steps_done`) is told.
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    connection.execute("SET integer_division = true")
+    return connection
+
+
+class KeptInstance:
+    """A DuckDB for one sort after the other, by a process that does little else: to open and close one takes 20 to 40
+    ms. Tables and relations of a sort go with its connection. Of another place or other limits it is another."""
+
+    def __init__(self) -> None:
+        self._of: tuple[Path, SortLimits] | None = None
+        self._folder = Path()
+        self._stack = ExitStack()
+
+    @contextmanager
+    def connect(self, spill: Path, limits: SortLimits) -> Iterator[duckdb.DuckDBPyConnection]:
+        # Whoever owns the place may have removed it, with the database.
+        if self._of != (spill, limits) or not self._folder.exists():
+            self.close()
+            self._folder = self._stack.enter_context(passing_folder(spill))
+            self._instance = self._stack.enter_context(_open(self._folder, limits))
+            self._of = spill, limits
+        connection = self._instance.cursor()
         try:
-            yield connection
+            yield _prepared(connection)
         finally:
             connection.close()
+
+    def close(self) -> None:
+        self._of = None
+        self._stack.close()
 
 
 @contextmanager
@@ -74,12 +115,6 @@ def sorting() -> Iterator[None]:
         if isinstance(problem, duckdb.OutOfMemoryException):
             raise
         raise errors.InputOutputError(action="sort through", file="spilled blocks", detail=detail) from problem
-
-
-@contextmanager
-def _spill_folder(parent: Path) -> Iterator[Path]:
-    with passing_folder(parent) as folder:
-        yield folder / "blocks"
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from seachange.pipeline.spark.beacon import Beacon
 from seachange.pipeline.workshop import Workshop
 from seachange.runtime.opening import open_files
 from seachange.storage.sorter import Sorter
-from seachange.storage.spill import SortLimits
+from seachange.storage.spill import KeptInstance, SortLimits
 from seachange.storage.warehouse import Warehouse
 
 # Checksums are by DuckDB's hash, and kernels are this package's: both must be the driver's.
@@ -40,6 +40,8 @@ VERSIONS = (version("seachange"), duckdb.__version__)
 _SPILL_NAME = "seachange-spill"
 # The columns of what `run_rows` gives.
 OUTCOMES = "outcome binary"
+# A Python worker does one task after the other.
+_KEPT = KeptInstance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,7 @@ def run_assignment(assignment: Assignment, trace: Trace) -> Outcome:
         site.translate,
         site.limits,
         meter=meter,
+        connect=_KEPT.connect,
     )
     try:
         with Beacon(meter, assignment.sign, trace.task_id):
