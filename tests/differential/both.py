@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,6 +22,7 @@ ROLE = "seachange"
 DATABASE = "seachange"
 # Objects that somebody created have numbers from here on, in both.
 FIRST_OID = 16384
+_DOCUMENTS = (114, 3802)
 _SIZES = frozenset({2**31 - 1, 2**63 - 1})
 
 
@@ -49,7 +50,7 @@ class Both:
         cursor = self.ours.cursor()
         try:
             cursor.execute(text)
-            return Answer(tuple(cursor.fetchall()) if cursor.description else ())
+            return Answer(_documents(cursor.description, cursor.fetchall()) if cursor.description else ())
         except Error as error:
             return Answer(None, error.sqlstate)
 
@@ -57,6 +58,18 @@ class Both:
         """On both; neither may fail."""
         self.postgres.execute(script.encode())
         self.ours.cursor().execute(script)
+
+
+def _documents(description: Sequence[Sequence[Any]], rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+    """A document as psycopg gives it, which reads what PostgreSQL sends."""
+    read = [column[1] in _DOCUMENTS for column in description]
+    return tuple(
+        tuple(
+            json.loads(value) if is_read and isinstance(value, str) else value
+            for value, is_read in zip(row, read, strict=True)
+        )
+        for row in rows
+    )
 
 
 @contextmanager

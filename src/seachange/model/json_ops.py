@@ -219,6 +219,36 @@ def _set(document: str, path: Sequence[str | None], item: str, create: bool) -> 
     return show_json(value)
 
 
+def insert_before(document: str, path: Sequence[str | None], item: str) -> str:
+    """jsonb_insert.
+
+    >>> insert_before('{"a": [0, 1]}', ["a", "1"], '"x"'), insert_after('{"a": [0, 1]}', ["a", "1"], '"x"')
+    ('{"a": [0, "x", 1]}', '{"a": [0, 1, "x"]}')
+    """
+    return _insert(document, path, item, behind=0)
+
+
+def insert_after(document: str, path: Sequence[str | None], item: str) -> str:
+    return _insert(document, path, item, behind=1)
+
+
+def _insert(document: str, path: Sequence[str | None], item: str, behind: int) -> str:
+    value = parse_json(document)
+    last = path[-1] if path else None
+    holder = _follow(value, path[:-1]) if last is not None else _MISSING
+    if isinstance(holder, dict):
+        if last in holder:
+            raise errors.InvalidParameterValue(detail="cannot replace existing key")
+        holder[last] = parse_json(item)
+    elif isinstance(holder, list):
+        try:
+            place = int(last or "")
+        except ValueError:
+            raise errors.InvalidTextRepresentation(type="integer", value=last) from None
+        holder.insert((max(place + len(holder), 0) if place < 0 else place) + behind, parse_json(item))
+    return show_json(value)
+
+
 def strip_nulls(document: str) -> str:
     """
     >>> strip_nulls('{"a": null, "b": [null, {"c": null}]}')

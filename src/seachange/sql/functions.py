@@ -58,9 +58,19 @@ _MAPPED: Final = """
     trim_array
 """
 _BUILT: Final = """
-    get_byte json_strip_nulls jsonb_pretty jsonb_set jsonb_strip_nulls min_scale s_h_a2_digest scale sha224 sha384
+    get_byte j_s_o_n_strip_nulls json_strip_nulls jsonb_insert jsonb_object jsonb_pretty pg_json_object row_to_json
+    array_to_json json_extract_path json_extract_path_text jsonb_extract_path j_s_o_n_object_agg j_s_o_n_b_object_agg
+    jsonb_pretty jsonb_set jsonb_strip_nulls min_scale s_h_a2_digest scale sha224 sha384
     sha512 trim_scale width_bucket
 """
+# What gives several rows.
+_SETS: Final = """
+    json_array_elements json_array_elements_text json_each json_each_text json_object_keys
+    jsonb_array_elements jsonb_array_elements_text jsonb_each jsonb_each_text jsonb_object_keys
+    regexp_matches regexp_split_to_table string_to_table
+"""
+# The same, with columns that the alias declares.
+_RECORDS: Final = "json_to_record json_to_recordset jsonb_to_record jsonb_to_recordset"
 _OTHER: Final = """
     current_catalog current_database current_role current_schema current_user current_version session_user
     typeof pg_typeof uuid gen_random_uuid
@@ -87,6 +97,8 @@ FUNCTIONS: Final[frozenset[str]] = frozenset(
             _MAPPED,
             _BUILT,
             _OTHER,
+            _SETS,
+            _RECORDS,
         )
     ).split()
 )
@@ -103,7 +115,9 @@ REFUSED_PREFIXES: Final[tuple[str, ...]] = (
 )  # fmt: skip
 
 # What may stand where a table stands.
-TABLE_FUNCTIONS: Final = frozenset({"generate_series", "exploding_generate_series", "unnest", "explode"})
+TABLE_FUNCTIONS: Final = frozenset(
+    ("generate_series", "exploding_generate_series", "unnest", "explode", *_SETS.split(), *_RECORDS.split())
+)
 
 # The types that a cast may name, as sqlglot calls them.
 _TYPES: Final = """
@@ -114,8 +128,8 @@ TYPES: Final[frozenset[str]] = frozenset(_TYPES.split())
 
 # Constructs beside functions and operators, by the names of sqlglot's classes.
 _STRUCTURE: Final = """
-    Alias AtTimeZone CTE Cube DataType DataTypeParam Distinct Except Fetch Filter From Group GroupingSets Having
-    HavingMax Identifier IgnoreNulls Intersect Interval IntervalSpan JSONPath JSONPathKey JSONPathRoot
+    Alias AtTimeZone CTE ColumnDef Cube DataType DataTypeParam Distinct Except Fetch Filter From Group GroupingSets
+    Having HavingMax Identifier IgnoreNulls Intersect Interval IntervalSpan JSONPath JSONPathKey JSONPathRoot
     JSONPathSubscript Join Lateral Limit LimitOptions Offset Order Ordered Qualify RespectNulls Rollup Select Slice
     Star Subquery Table TableAlias Tuple Union Values Var Where Window WindowSpec With WithinGroup
 """

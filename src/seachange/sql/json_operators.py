@@ -14,6 +14,7 @@ from seachange.model.coercion import coerce
 from seachange.model.descriptor import Column
 from seachange.model.json_text import parse_json
 from seachange.model.types import Kind, SqlType
+from seachange.sql.mapped.trees import IS_JSON
 from seachange.storage.duck_functions import PREFIX
 
 _JSON = SqlType(Kind.JSON)
@@ -29,8 +30,6 @@ _DOCUMENTS = (exp.DType.JSON, exp.DType.JSONB)
 _RESULTS = (exp.JSONExtract, exp.JSONBExtract, exp.JSONBDeleteAtPath)
 # Texts that a date may be compared with.
 _MOMENTS = frozenset({"now", "today", "yesterday", "tomorrow", "epoch", "infinity"})
-# Marks a node that gives a document.
-_IS_JSON = "json"
 
 
 def translate_json(tree: exp.Expr) -> exp.Expr:
@@ -94,7 +93,7 @@ def _as_text(value: exp.Expr) -> exp.Expr:
 
 def _as_json(value: exp.Expr) -> exp.Expr:
     made = exp.cast(value, exp.DataType.build("JSON"))
-    made.meta[_IS_JSON] = True
+    made.meta[IS_JSON] = True
     return made
 
 
@@ -116,11 +115,11 @@ def array_literal(elements: list[str | None], element_type: str) -> exp.Expr:
 
 def is_json(node: exp.Expr) -> bool:
     node = node.unnest()
-    return bool(node.meta.get(_IS_JSON)) or (isinstance(node, exp.Cast) and node.to.is_type(*_DOCUMENTS))
+    return bool(node.meta.get(IS_JSON)) or (isinstance(node, exp.Cast) and node.to.is_type(*_DOCUMENTS))
 
 
 def _cast(node: exp.Cast) -> exp.Expr | None:
-    if node.meta.get(_IS_JSON):
+    if node.meta.get(IS_JSON):
         return None
     binary = node.to.is_type(exp.DType.JSONB)
     if isinstance(node.this, exp.Literal) and node.this.is_string:
@@ -130,7 +129,7 @@ def _cast(node: exp.Cast) -> exp.Expr | None:
     if binary:
         return _as_json(value)
     made = exp.cast(value, exp.DataType.build("TEXT"))
-    made.meta[_IS_JSON] = True
+    made.meta[IS_JSON] = True
     return made
 
 
@@ -148,12 +147,12 @@ def _extract(node: exp.Expr) -> exp.Expr:
     )
     alike = exp.In(this=type_.copy(), expressions=[exp.Literal.string(name) for name in _ALIKE])
     made = exp.case().when(alike, native).when(exp.Not(this=exp.Is(this=type_, expression=exp.null())), whole)
-    made.meta[_IS_JSON] = not scalar
+    made.meta[IS_JSON] = not scalar
     return exp.Paren(this=made) if scalar else _marked(exp.Paren(this=made))
 
 
 def _marked(node: exp.Expr) -> exp.Expr:
-    node.meta[_IS_JSON] = True
+    node.meta[IS_JSON] = True
     return node
 
 
@@ -161,6 +160,9 @@ def _step(node: exp.Expr) -> exp.Expr:
     """One key or place, as PostgreSQL has it: a text is a key, whatever it looks like."""
     document, key = _text(node.this), node.expression
     if isinstance(key, exp.JSONPath):
+        if len(key.expressions) > 2:
+            # json_extract_path: the first is the root.
+            return _call("json_path", document, array_literal([str(step.this) for step in key.expressions[1:]], "TEXT"))
         last = key.expressions[-1]
         if isinstance(last, exp.JSONPathSubscript):
             return _call("json_element", document, exp.Literal.number(int(last.this)))

@@ -21,6 +21,7 @@ from seachange.sql.function_map import map_functions
 from seachange.sql.guard import check_text, check_tree
 from seachange.sql.json_operators import translate_json
 from seachange.sql.links import LINKS, PLACE, Link, note_links
+from seachange.sql.mapped.gathered import gather_documents
 from seachange.sql.moments import name_moments
 from seachange.sql.output import output_names
 from seachange.sql.output_types import SOURCE, Outputs, note_outputs
@@ -34,6 +35,7 @@ from seachange.sql.row_values import expand_rows
 from seachange.sql.scope import is_cte_reference
 from seachange.sql.seek import DEMANDS, Demand, note_demands
 from seachange.sql.sequence_calls import name_calls, plain_names
+from seachange.sql.table_calls import expand_table_calls
 from seachange.sql.tree import INCOMPLETE
 from seachange.sql.type_holes import TYPE_HOLES, TypeHole, cut_types, fill_types
 from seachange.storage.duck import SUM_MACRO
@@ -194,9 +196,11 @@ def _sum_integers(tree: exp.Expr) -> exp.Expr:
 _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     _unqualify,
     _plain_strings,
+    expand_table_calls,
     name_function_columns,
     translate_catalog_calls,
     declare_results,
+    gather_documents,
     map_functions,
     translate_quantifiers,
     expand_rows,

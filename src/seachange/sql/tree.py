@@ -44,10 +44,14 @@ def take_databases(tree: exp.Expr) -> frozenset[str]:
 # Types of which sqlglot knows no lists, and what lists of them are here.
 _LISTED = {name: Token(TokenType.TEXT, "text") for name in ("regtype", "regclass", "regproc", "name")}
 _LISTED["oid"] = Token(TokenType.UINT, "uint")
-# Functions whose patterns sqlglot would put as strftime's, which has not all of them: it does not know these names.
-_PATTERNED = {name: Token(TokenType.VAR, f"pg_{name}") for name in ("to_char", "to_date", "to_timestamp")}
+# Functions of which sqlglot would make something else (patterns of strftime, which has not all of them, paths within
+# documents, an object of SQL/JSON): it does not know these names.
+_PATTERNED = {
+    name: Token(TokenType.VAR, f"pg_{name}")
+    for name in ("to_char", "to_date", "to_timestamp", "to_number", "json_object")
+}
 _TYPED_CAST = re.compile(r"'\s*::")
-_PATTERNED_CALL = re.compile(r"\bto_(?:char|date|timestamp)\b", re.IGNORECASE)
+_PATTERNED_CALL = re.compile(r"\b(?:to_(?:char|date|timestamp|number)|json_object)\b", re.IGNORECASE)
 _TYPES_OF_CONSTANTS = frozenset({"date", "time", "timestamp", "timestamptz", "interval"})
 _INTERVAL_CONSTANT = re.compile(r"\binterval\s*'", re.IGNORECASE)
 _PREFIXED_NUMBER = re.compile(r"\b0[xXbB][0-9a-fA-F]")

@@ -1,4 +1,5 @@
-"""What only the catalog tells of enum types in a query: the types of casts, and of labels that are compared.
+"""What only the catalog tells of a query: the types of casts, and of labels that are compared; of what kind numbers
+are; and which columns a primary key decides.
 
 DuckDB compares a value of an enum with a bare text as texts; in PostgreSQL the text is a label. So a constant that is
 compared with a column is followed by a hole, which gets a cast if the column turns out to be of an enum type.
@@ -20,6 +21,7 @@ from seachange.model.objects import EnumType
 from seachange.model.relation import RelationName
 from seachange.model.types import TEXT, Kind, SqlType
 from seachange.sql.arithmetic import prefixes
+from seachange.sql.grouping import Dependent, dependent_text, find_dependent
 from seachange.sql.guard import user_type
 from seachange.sql.port import TransactionPort
 from seachange.sql.scope import is_cte_reference
@@ -64,7 +66,7 @@ class Calculated:
     aliases: frozenset[str]
 
 
-TypeHole = UserCast | Compared | Calculated
+TypeHole = UserCast | Compared | Calculated | Dependent
 FindTable = Callable[[str | None, str], object]
 
 
@@ -80,6 +82,8 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
         for node in tree.find_all(exp.Table)
         if not isinstance(node.this, exp.Func) and not is_cte_reference(node)
     ]
+    for column, dependent in find_dependent(tree) if sources else ():
+        column.replace(exp.Anonymous(this=_mark(holes, dependent), expressions=[column.copy()]))
     if sources:
         for column, constant in list(_comparisons(tree)):
             own = [table for alias, table in sources if alias == column.table]
@@ -163,6 +167,8 @@ def _text(hole: TypeHole, port: TransactionPort, find: FindTable) -> str:
             return _cast_type(hole, port)
         case Compared():
             return _compared(hole, port, find)
+        case Dependent():
+            return dependent_text(hole, lambda schema, name: _find(schema, name, find))
         case Calculated():
             return prefixes(hole.node, lambda column: _column_type(hole, column, find))[hole.place]
 

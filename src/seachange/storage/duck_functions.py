@@ -15,7 +15,7 @@ from typing import Any, Final
 import duckdb
 from duckdb.func import FunctionNullHandling
 
-from seachange.model import bytes_ops, digits, interval_parts, json_ops
+from seachange.model import bytes_ops, digits, interval_parts, json_build, json_ops
 from seachange.model.array_text import parse_array
 from seachange.model.duck_text import SHOWN_TYPES, show_list, show_scalar
 from seachange.model.format_text import format_text
@@ -28,6 +28,7 @@ PREFIX: Final = "seachange_"
 
 _LOCK = threading.Lock()
 _TEXT, _TEXTS, _NUMBER, _TRUTH = "VARCHAR", "VARCHAR[]", "BIGINT", "BOOLEAN"
+_MEMBERS = "STRUCT(key VARCHAR, value VARCHAR)[]"
 
 
 def show_interval(canonical: str) -> str:
@@ -79,6 +80,22 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("json_typeof", json_ops.type_name, (_TEXT,), _TEXT),
     ("json_length", json_ops.array_length, (_TEXT,), _NUMBER),
     ("json_without_path", json_ops.without_path, (_TEXT, _TEXTS), _TEXT),
+    ("json_insert", json_ops.insert_before, (_TEXT, _TEXTS, _TEXT), _TEXT),
+    ("json_insert_after", json_ops.insert_after, (_TEXT, _TEXTS, _TEXT), _TEXT),
+    ("written_jsonb", json_build.to_jsonb, (_TEXT, _TEXT), _TEXT),
+    ("written_json", json_build.to_json, (_TEXT, _TEXT), _TEXT),
+    ("written_array", json_build.write_array, (_TEXT, _TEXT), _TEXT),
+    ("json_object", json_build.write_object, (_TEXTS, _TEXTS), _TEXT),
+    ("jsonb_object", json_build.build_object, (_TEXTS, _TEXTS), _TEXT),
+    ("json_gathered", json_build.gather_plain_object, (_TEXTS, _TEXT), _TEXT),
+    ("jsonb_gathered", json_build.gather_object, (_TEXTS, _TEXT), _TEXT),
+    ("json_of_words", json_build.pair_texts, (_TEXTS,), _TEXT),
+    ("json_of_lists", json_build.pair_lists, (_TEXTS, _TEXTS), _TEXT),
+    ("json_elements", json_build.elements, (_TEXT,), _TEXTS),
+    ("json_element_texts", json_build.element_texts, (_TEXT,), _TEXTS),
+    ("json_keys", json_build.keys, (_TEXT,), _TEXTS),
+    ("json_members", json_build.members, (_TEXT,), _MEMBERS),
+    ("json_member_texts", json_build.member_texts, (_TEXT,), _MEMBERS),
 )
 
 
@@ -86,6 +103,23 @@ def _match_each(operator: str, quantifier: str) -> str:
     join, none = ("OR", "false") if quantifier == "any" else ("AND", "true")
     matches = f"list_transform(patterns, lambda p: x {operator} p ESCAPE '\\')"
     return f"(x, patterns) AS list_reduce({matches}, lambda a, b: a {join} b, {none})"
+
+
+# Documents are taken as they are: put into another by DuckDB, their numbers would lose digits.
+_LISTED_DOCUMENTS: Final = (
+    "'[' || array_to_string(list_transform(TRY_CAST(x AS VARCHAR[]), lambda item: coalesce(item, 'null')), ', ') || ']'"
+)
+
+
+def _written(name: str) -> tuple[str, tuple[str, ...]]:
+    """The text of a document of any value."""
+    written = f"{PREFIX}written_{name}"
+    return (
+        "(x) AS CASE WHEN typeof(x) = 'JSON' THEN TRY_CAST(x AS VARCHAR)"
+        f" WHEN typeof(x) = 'JSON[]' THEN {_LISTED_DOCUMENTS}"
+        f" ELSE {written}(CAST(to_json(x) AS VARCHAR), typeof(x)) END",
+        (written,),
+    )
 
 
 # Functions that depend on the types of their arguments, or put together what DuckDB has: their definitions, and what
@@ -125,6 +159,11 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         for operator in ("LIKE", "ILIKE")
         for quantifier in ("any", "all")
     },
+    **{f"{PREFIX}to_{name}": _written(name) for name in ("json", "jsonb", "array")},
+    PREFIX + "json_array": (
+        "(l) AS '[' || array_to_string(list_transform(l, lambda item: coalesce(item, 'null')), ', ') || ']'",
+        (),
+    ),
     PREFIX + "filled": ("(v, n) AS list_transform(generate_series(1, n), lambda i: v)", ()),
 }
 _BY_NAME: Final = {PREFIX + name: (run, given, result) for name, run, given, result in _FUNCTIONS}

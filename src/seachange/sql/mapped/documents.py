@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from sqlglot import exp
 
 from seachange import errors
-from seachange.sql.mapped.trees import Rewrite, arguments, call
+from seachange.sql.guard import function_name
+from seachange.sql.mapped.trees import IS_JSON, Rewrite, arguments, call
 from seachange.storage.duck_functions import PREFIX
 
 
@@ -19,27 +21,79 @@ def _json_array_length(node: exp.Func) -> exp.Expr:
     return call(PREFIX + "json_length", exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
 
 
-def _json_array(node: exp.Func) -> exp.Expr:
-    return call("json_array", *arguments(node))
+def _document(value: exp.Expr, kind: str) -> exp.Expr:
+    """The text of a document of a value. What is seen to be one is taken as it is: a json has no type of its own."""
+    given = value.unnest()
+    if isinstance(given, exp.Cast) and given.to.is_type(exp.DType.JSON, exp.DType.JSONB):
+        return exp.cast(given.copy(), exp.DType.TEXT)
+    if isinstance(given, exp.Literal) and given.is_string:
+        given = exp.cast(given.copy(), exp.DType.TEXT)
+    return call(f"{PREFIX}to_{kind}", given)
 
 
 def _to_json(node: exp.Func) -> exp.Expr:
-    return call("to_json", *arguments(node))
+    value, *_ = arguments(node)
+    return as_document(_document(value, "jsonb" if function_name(node) == "to_jsonb" else "json"))
+
+
+def _texts(values: Sequence[exp.Expr]) -> exp.Expr:
+    return exp.cast(exp.Array(expressions=list(values)), exp.DataType.build("TEXT[]", dialect="duckdb"))
+
+
+def _kind(node: exp.Func) -> str:
+    return "jsonb" if function_name(node).startswith("jsonb") else "json"
+
+
+def _build_array(node: exp.Func) -> exp.Expr:
+    items = [_document(value, _kind(node)) for value in arguments(node)]
+    return as_document(call(PREFIX + "json_array", _texts(items)))
+
+
+def _build_object(node: exp.Func) -> exp.Expr:
+    values = arguments(node)
+    if len(values) % 2:
+        raise errors.InvalidParameterValue(detail="argument list must have even number of elements")
+    keys = [exp.cast(key, exp.DType.TEXT) for key in values[::2]]
+    items = [_document(value, _kind(node)) for value in values[1::2]]
+    return as_document(call(f"{PREFIX}{_kind(node)}_object", _texts(keys), _texts(items)))
+
+
+def _object_of_texts(node: exp.Func) -> exp.Expr:
+    lists = [_text_list(given) for given in arguments(node)]
+    return as_document(call(PREFIX + ("json_of_words" if len(lists) == 1 else "json_of_lists"), *lists))
+
+
+def _text_list(given: exp.Expr) -> exp.Expr:
+    return exp.cast(given, exp.DataType.build("TEXT[]", dialect="postgres"))
+
+
+def _json_path(node: exp.Func) -> exp.Expr:
+    document, *path = arguments(node)
+    return call(PREFIX + "json_path", exp.cast(document, exp.DType.TEXT), _texts(path))
+
+
+def _json_path_document(node: exp.Func) -> exp.Expr:
+    return as_document(_json_path(node))
 
 
 def _json_path_text(node: exp.Func) -> exp.Expr:
-    document, *path = arguments(node)
-    keys = exp.Array(expressions=[exp.cast(key, exp.DType.TEXT) for key in path])
-    found = call(PREFIX + "json_path", exp.cast(document, exp.DType.TEXT), keys)
-    return call(PREFIX + "json_text", found)
+    return call(PREFIX + "json_text", _json_path(node))
 
 
-def _json_agg(node: exp.Func) -> exp.Expr:
-    argument = node.expressions[0] if isinstance(node, exp.Anonymous) else node.this
-    listed = exp.ArrayAgg(this=argument.copy())
-    if isinstance(node.parent, exp.Filter | exp.Window):
-        return call("json_group_array", argument)
-    return exp.case().when(exp.Not(this=exp.Is(this=listed, expression=exp.null())), call("to_json", listed))
+def _insert(node: exp.Func) -> exp.Expr:
+    document, path, item, *rest = arguments(node)
+    if rest and not isinstance(rest[0], exp.Boolean):
+        raise errors.FeatureNotSupported(feature="jsonb_insert with a computed insert_after", instead="Use CASE.")
+    name = "json_insert_after" if rest and rest[0].this else "json_insert"
+    text = exp.DType.TEXT
+    return as_document(call(PREFIX + name, exp.cast(document, text), _text_list(path), exp.cast(item, text)))
+
+
+def as_document(text: exp.Expr) -> exp.Expr:
+    """A text that is one of a document, as a value of that type."""
+    made = exp.cast(text, exp.DataType.build("JSON", dialect="duckdb"))
+    made.meta[IS_JSON] = True
+    return made
 
 
 def _as_jsonb(value: exp.Expr) -> exp.Expr:
@@ -58,7 +112,8 @@ def _set(node: exp.Func) -> exp.Expr:
 
 
 def _strip_nulls(node: exp.Func) -> exp.Expr:
-    return _as_jsonb(call(PREFIX + "json_strip_nulls", exp.cast(node.expressions[0].copy(), exp.DType.TEXT)))
+    document = node.expressions[0] if node.expressions else node.this
+    return _as_jsonb(call(PREFIX + "json_strip_nulls", exp.cast(document.copy(), exp.DType.TEXT)))
 
 
 def _pretty(node: exp.Func) -> exp.Expr:
@@ -70,20 +125,29 @@ def _every(node: exp.Func) -> exp.Expr:
 
 
 REWRITES: Final[dict[str, Rewrite]] = {
+    "array_to_json": _to_json,
     "every": _every,
-    "j_s_o_n_array_agg": _json_agg,
+    "j_s_o_n_strip_nulls": _strip_nulls,
     "json_array_length": _json_array_length,
-    "json_build_array": _json_array,
+    "json_build_array": _build_array,
+    "json_build_object": _build_object,
+    "json_extract_path": _json_path_document,
+    "json_extract_path_text": _json_path_text,
     "json_typeof": _json_typeof,
-    "jsonb_agg": _json_agg,
     "jsonb_array_length": _json_array_length,
-    "jsonb_build_array": _json_array,
+    "jsonb_build_array": _build_array,
+    "jsonb_build_object": _build_object,
+    "jsonb_extract_path": _json_path_document,
     "jsonb_extract_path_text": _json_path_text,
+    "jsonb_insert": _insert,
     "json_strip_nulls": _strip_nulls,
+    "jsonb_object": _object_of_texts,
     "jsonb_pretty": _pretty,
     "jsonb_set": _set,
     "jsonb_strip_nulls": _strip_nulls,
     "jsonb_typeof": _json_typeof,
+    "pg_json_object": _object_of_texts,
+    "row_to_json": _to_json,
     "to_json": _to_json,
     "to_jsonb": _to_json,
 }

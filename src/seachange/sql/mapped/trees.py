@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from sqlglot import exp
 
 Rewrite = Callable[[exp.Func], exp.Expr]
+
+# The meta entry of a node that gives a document.
+IS_JSON: Final = "json"
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:

@@ -333,10 +333,6 @@ def _number(node: exp.Anonymous) -> exp.Expr:
     return exp.cast(node.expressions[0].copy(), exp.DataType.build("UINTEGER", dialect="duckdb"))
 
 
-def _json_object(node: exp.Anonymous) -> exp.Expr:
-    return exp.Anonymous(this="json_object", expressions=[argument.copy() for argument in node.expressions])
-
-
 def _length(node: exp.Anonymous) -> exp.Expr:
     length = exp.Anonymous(this="len", expressions=[node.expressions[0].copy()])
     return exp.Anonymous(this="nullif", expressions=[length, exp.Literal.number(0)])
@@ -347,7 +343,5 @@ _REWRITES: Final[dict[str, Callable[[exp.Anonymous], exp.Expr]]] = {
     "_pg_expandarray": _expand,
     "generate_subscripts": _subscripts,
     "oidin": _number,
-    "json_build_object": _json_object,
-    "jsonb_build_object": _json_object,
     "array_upper": _length,
 }
