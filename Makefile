@@ -55,9 +55,9 @@ format: $(STAMP) ## format the code and fix what ruff can fix
 
 docs: $(STAMP) ## check the documentation: spelling, links, examples, and the pages that are generated
 	$(BIN)/codespell $(PROSE)
-	$(BIN)/python -m pytest -q tests/docs tests/planner/explain/test_docs.py tests/catalogue/test_page.py $(ARGS)
+	$(BIN)/python -m pytest -q tests/docs tests/bench/test_page.py tests/planner/explain/test_docs.py tests/catalogue/test_page.py $(ARGS)
 
-bench: $(STAMP) ## run the benchmarks
+bench: $(STAMP) ## run the benchmarks and write their page (ARGS="--only headline --scale small")
 	$(BIN)/python -m bench $(ARGS)
 
 compat: $(STAMP) ## try PostgreSQL's clients against a server (ARGS="--only psql,JDBC")

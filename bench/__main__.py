@@ -1,4 +1,4 @@
-"""Runs the measures, prints one table and saves it as JSON; `--help` tells the options."""
+"""Runs the measures, prints one table, keeps it as JSON and writes the page; `--help` tells the options."""
 
 import argparse
 import shutil
@@ -11,11 +11,14 @@ from pathlib import Path
 
 from bench.harness import Context, Measure, Result, Unavailable, Verdict, run_measure
 from bench.measures import MEASURES
-from bench.report import limit, print_table, save_json
+from bench.page.files import write_all
+from bench.report import limit, print_table
 from bench.scale import SCALES, Scale
+from bench.store import KEPT, keep
 
 HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results" / "latest.json"
+# What was measured in full is kept with the code, and is what the documentation shows.
+RESULTS = {"full": KEPT, "small": HERE / "results"}
 # On the same disk as the code: a temporary folder may be in memory, where
 # syncing costs nothing.
 SCRATCH = HERE / "scratch"
@@ -25,13 +28,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description="Measures Seachange and its peers.")
     parser.add_argument("--only", metavar="NAME[,NAME]", help="measures or topics to run")
     parser.add_argument("--scale", choices=sorted(SCALES), default="full")
-    parser.add_argument("--json", metavar="PATH", type=Path, default=RESULTS)
+    parser.add_argument("--to", metavar="FOLDER", type=Path, help="where results are kept, a file for each topic")
     parser.add_argument("--list", action="store_true", help="print the measures and their bounds")
     options = parser.parse_args(arguments)
     names = options.only.split(",") if options.only else [""]
     unknown = [name for name in names if not any(matches(each, name) for each in MEASURES)]
     if unknown:
         parser.error(f"no such measure: {', '.join(unknown)}")
+    options.to = options.to or RESULTS[options.scale]
     options.measures = [each for each in MEASURES if any(matches(each, name) for name in names)]
     return options
 
@@ -76,9 +80,16 @@ def main(arguments: Sequence[str]) -> int:
         print_list(options.measures)
         return 0
     scale = SCALES[options.scale]
-    results = [result for measure in options.measures for result in run(measure, scale)]
+    results: list[Result] = []
+    for measure in options.measures:
+        found = run(measure, scale)
+        # One that failed leaves what is known from earlier.
+        if all(result.verdict is not Verdict.CRASHED for result in found):
+            keep(options.to, measure.name, scale, found)
+        results += found
     print_table(results)
-    save_json(options.json, scale, results)
+    if options.to.resolve() == KEPT:
+        write_all(KEPT)
     return int(any(result.verdict is Verdict.CRASHED for result in results))
 
 

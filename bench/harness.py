@@ -4,8 +4,8 @@ Both sides are measured in one run, in turns, so that a ratio never compares two
 moods of the machine.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from statistics import median
@@ -70,6 +70,8 @@ class Reading:
     subject: Sample
     peer: Sample | None = None
     note: str = ""
+    # What else was seen, by name, as JSON has it.
+    facts: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def ratio(self) -> Sample | None:
@@ -82,6 +84,15 @@ class Reading:
     @property
     def judged(self) -> float:
         return (self.ratio or self.subject).median
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A line of the table for which there is nothing to measure: a peer lacks it, or failed at it."""
+
+    name: str
+    reason: str
+    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +112,7 @@ class Context:
 @dataclass(frozen=True, slots=True)
 class Measure:
     name: str
-    function: Callable[[Context], Iterable[Reading]]
+    function: Callable[[Context], Iterable[Reading | Absence]]
     bounds: tuple[Bound, ...]
 
 
@@ -112,6 +123,7 @@ class Result:
     bound: Bound | None = None
     reading: Reading | None = None
     reason: str = ""
+    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 def interleave(rounds: int, subject: Callable[[int], float], peer: Callable[[int], float]) -> tuple[Sample, Sample]:
@@ -121,11 +133,13 @@ def interleave(rounds: int, subject: Callable[[int], float], peer: Callable[[int
     return Sample(ours), Sample(theirs)
 
 
-def judge(reading: Reading, bound: Bound | None) -> Result:
+def judge(reading: Reading | Absence, bound: Bound | None) -> Result:
+    if isinstance(reading, Absence):
+        return Result(reading.name, Verdict.UNAVAILABLE, bound, reason=reading.reason, facts=reading.facts)
     if bound is None:
-        return Result(reading.name, Verdict.UNBOUNDED, None, reading)
+        return Result(reading.name, Verdict.UNBOUNDED, None, reading, facts=reading.facts)
     verdict = Verdict.OK if bound.holds(reading.judged) else Verdict.MISSED
-    return Result(reading.name, verdict, bound, reading)
+    return Result(reading.name, verdict, bound, reading, facts=reading.facts)
 
 
 def run_measure(measure: Measure, context: Context) -> list[Result]:

@@ -1,12 +1,8 @@
 """The results as one table for people and as JSON for machines."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from bench.harness import Bound, Reading, Result, Sample
-from bench.machine import describe
-from bench.scale import Scale
 
 HEADER = ("measure", "Seachange", "peer", "ratio", "bound", "result", "")
 
@@ -42,22 +38,13 @@ def limit(bound: Bound) -> str:
     return f"{bound.relation} {bound.limit:,g}"
 
 
-def save_json(path: Path, scale: Scale, results: Sequence[Result]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    report = {
-        "scale": scale.name,
-        "machine": describe(),
-        "results": [result_json(result) for result in results],
-    }
-    path.write_text(json.dumps(report, indent=2) + "\n")
-
-
 def result_json(result: Result) -> dict[str, object]:
     bound = result.bound
     return {
-        "measure": result.name,
+        "name": result.name,
         "result": result.verdict,
         "reason": result.reason,
+        "facts": dict(result.facts),
         "bound": None if bound is None else {"relation": bound.relation, "limit": bound.limit},
         **({} if result.reading is None else reading_json(result.reading)),
     }

@@ -9,8 +9,10 @@ from bench.measures import (
     commits,
     constraints,
     contention,
+    evolution,
     foreground,
     growth,
+    headline,
     planner,
     points,
     processes,
@@ -23,6 +25,7 @@ from bench.measures import (
 )
 
 MEASURES: tuple[Measure, ...] = (
+    *headline.MEASURES,
     *commits.MEASURES,
     *processes.MEASURES,
     *contention.MEASURES,
@@ -36,6 +39,7 @@ MEASURES: tuple[Measure, ...] = (
     *planner.MEASURES,
     *changes.MEASURES,
     *aborts.MEASURES,
+    *evolution.MEASURES,
     *foreground.MEASURES,
     *builds.MEASURES,
     *validations.MEASURES,

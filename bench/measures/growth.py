@@ -1,14 +1,15 @@
-"""Whether the time of a build grows with the table and its memory does not, and what a crash in the middle costs."""
+"""How statements grow with layouts and columns, a build with rows, and what a crash in the middle of one costs."""
 
 import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from bench.bounds import bounds_of
 from bench.data import write_source
-from bench.harness import Context, Measure, Reading, Sample
+from bench.harness import Context, Measure, Reading, Sample, interleave
 from bench.measures.builds import seconds_of
 from bench.peers.client import Client, run_subject
 
@@ -18,6 +19,9 @@ MEGABYTE = 1024**2
 SETTINGS = '[seachange]\nnode_expiry = "2s"\n'
 LOOK_SECONDS = 0.1
 WAIT_SECONDS_MAX = 120.0
+LAYOUTS = 100
+ROWS_PER_LAYOUT = 200
+WIDE, NARROW = 1_000, 10
 STATUS = """
     select status, extract(epoch from updated - (
         select max(moment) from seachange.events e where e.job_id = j.id and event like 'taken up%'))
@@ -119,7 +123,73 @@ def finish(client: Client) -> float:
     raise AssertionError("the build was not finished")
 
 
+def layouts(context: Context) -> Iterable[Reading]:
+    """Rows that were written in many layouts, over the same rows in one."""
+    note = f"{LAYOUTS} layouts over one"
+    with run_subject() as subject:
+        subject.request("open", folder=str(context.folder("layouts")), key="")
+        for table, added_first in (("many", False), ("few", True)):
+            grow_by_layouts(subject, table, added_first)
+        last = f"c{LAYOUTS - 1}"
+        for name, text in (
+            ("scan", f"select count(*), sum(n), count({last}) from {{table}}"),
+            ("point", "select n from {table} where id = 5"),
+        ):
+            yield compared(subject, context, f"growth.layouts.{name}", text, "many", "few", note)
+        subject.request("close")
+
+
+def grow_by_layouts(subject: Client, table: str, added_first: bool) -> None:
+    subject.request("execute", sql=f"create table {table} (id bigint primary key, n bigint)")
+    add = [f"alter table {table} add column c{number} integer default {number}" for number in range(LAYOUTS)]
+    insert = [
+        f"insert into {table} (id, n) select i, i from generate_series({number * ROWS_PER_LAYOUT},"
+        f" {(number + 1) * ROWS_PER_LAYOUT - 1}) as s(i)"
+        for number in range(LAYOUTS)
+    ]
+    texts = [*add, *insert] if added_first else [text for pair in zip(add, insert, strict=True) for text in pair]
+    for text in texts:
+        subject.request("execute", sql=text)
+
+
+def columns(context: Context) -> Iterable[Reading]:
+    """Statements on a wide table, over the same on a narrow one."""
+    note = f"{WIDE} columns over {NARROW}"
+    with run_subject() as subject:
+        subject.request("open", folder=str(context.folder("columns")), key="")
+        for table, count in (("wide", WIDE), ("narrow", NARROW)):
+            named = ", ".join(f"c{number} integer default {number}" for number in range(count))
+            subject.request("execute", sql=f"create table {table} (id bigint primary key, {named})")
+            subject.request("execute", sql=f"insert into {table} (id) select i from generate_series(0, 999) as s(i)")
+        for name, text in (
+            ("point", "select c1 from {table} where id = 5"),
+            ("scan", "select sum(c1) from {table}"),
+            ("update", "update {table} set c1 = c1 + 1 where id = 7"),
+            ("change", "alter table {table} alter column c1 set default 1"),
+        ):
+            yield compared(subject, context, f"growth.columns.{name}", text, "wide", "narrow", note)
+        subject.request("close")
+
+
+def compared(subject: Client, context: Context, name: str, text: str, large: str, small: str, note: str) -> Reading:
+    """Milliseconds of a statement on two tables, in turns, after a first run on each."""
+
+    def milliseconds(table: str) -> float:
+        sql = text.format(table=table)
+        seconds: list[float] = [
+            subject.request("execute", sql=sql)["seconds"] for _ in range(context.scale.repetitions)
+        ]
+        return median(seconds) * 1000
+
+    for table in (large, small):
+        milliseconds(table)
+    ours, theirs = interleave(context.scale.rounds, lambda _: milliseconds(large), lambda _: milliseconds(small))
+    return Reading(name, "ms", ours, theirs, note)
+
+
 MEASURES = (
+    Measure("growth.layouts", layouts, bounds_of("growth.layouts")),
+    Measure("growth.columns", columns, bounds_of("growth.columns")),
     Measure("growth.size", size, bounds_of("growth.size")),
     Measure("growth.resume", resume, bounds_of("growth.resume")),
 )

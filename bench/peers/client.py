@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,6 +42,16 @@ class Client:
         if "error" in answer:
             raise ProcessFailed(f"{self.name}: {answer['error']}")
         return answer
+
+    @contextmanager
+    def limited(self, seconds: float) -> Iterator[None]:
+        """Kills the process if the block takes longer, so that whoever waits for its answer gets an error."""
+        timer = threading.Timer(seconds, self._process.kill)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def kill(self) -> None:
         """Ends the process without its having a say in it."""

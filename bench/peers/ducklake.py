@@ -35,14 +35,20 @@ def extension_path(name: str) -> Path:
     return path
 
 
+def attach(folder: Path, catalog: str) -> duckdb.DuckDBPyConnection:
+    """A connection to an empty lake in that folder."""
+    connection = duckdb.connect()
+    for name in EXTENSIONS:
+        connection.execute(f"load '{extension_path(name)}'")
+    url = CATALOGS[catalog].format(folder=folder)
+    connection.execute(f"attach '{url}' as lake (data_path '{folder}/data')")
+    connection.execute("use lake")
+    return connection
+
+
 class Peer:
     def open(self, folder: str, catalog: str) -> Answer:
-        self.connection = duckdb.connect()
-        for name in EXTENSIONS:
-            self.connection.execute(f"load '{extension_path(name)}'")
-        url = CATALOGS[catalog].format(folder=folder)
-        self.connection.execute(f"attach '{url}' as lake (data_path '{folder}/data')")
-        self.connection.execute("use lake")
+        self.connection = attach(Path(folder), catalog)
         self.connection.execute(f"create table t ({COLUMNS})")
         return {}
 

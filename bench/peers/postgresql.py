@@ -2,7 +2,7 @@
 of Seachange has."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import psycopg
 
 from bench.data import COLUMNS, rows_sql
 from bench.harness import Unavailable
-from tests.support.postgres import LocalPostgres, PostgresFailed
+from tests.support.postgres import INSTALLATIONS, LocalPostgres, PostgresFailed
 
 SETTINGS = {
     "maintenance_work_mem": "512MB",
@@ -20,6 +20,7 @@ SETTINGS = {
     "max_wal_size": "8GB",
 }
 CHUNK_BYTES = 1 << 20
+NEWEST_VERSION = max(INSTALLATIONS)
 
 
 class Server:
@@ -55,6 +56,44 @@ class Server:
         start = time.perf_counter()
         self._connection.execute(sql)
         return time.perf_counter() - start
+
+
+class PostgresTemplate:
+    """A database of which copies are made, each as fresh as it is."""
+
+    def __init__(self, server: LocalPostgres, name: str) -> None:
+        self._server = server
+        self._name = name
+
+    @contextmanager
+    def copied(self) -> Iterator[str]:
+        """The address of a copy, which is gone after the block."""
+        url = f"{self._server.url.rsplit('/', 1)[0]}/copied"
+        with psycopg.connect(self._server.url, autocommit=True) as connection:
+            connection.execute(f"create database copied template {self._name} strategy file_copy".encode())
+            try:
+                with psycopg.connect(url, autocommit=True) as copy:
+                    # What reads a page first would otherwise pay for those who wrote it.
+                    copy.execute("vacuum analyze")
+                    copy.execute("checkpoint")
+                yield url
+            finally:
+                connection.execute("drop database copied with (force)")
+
+
+@contextmanager
+def serve_template(folder: Path, rows: int, extra: Sequence[str]) -> Iterator[PostgresTemplate]:
+    """The newest PostgreSQL, with the bulk rows, and what the extra statements make."""
+    try:
+        with LocalPostgres(settings=SETTINGS, version=NEWEST_VERSION) as server:
+            url = server.create_database()
+            with psycopg.connect(url, autocommit=True) as connection:
+                Server(connection).load(folder, rows)
+                for statement in extra:
+                    connection.execute(statement.encode())
+            yield PostgresTemplate(server, url.rsplit("/", 1)[1])
+    except PostgresFailed as error:
+        raise Unavailable(str(error)) from error
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""The same schema changes under the same traffic on several systems; standard library only at this level."""

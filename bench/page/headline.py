@@ -1,0 +1,107 @@
+"""The comparison of the changes, as tables of the page and as the short one of the README."""
+
+from collections.abc import Iterable, Sequence
+
+from bench.headline.changes import CHANGES, Change
+from bench.page.figures import percent_kept, seconds_shown, shown
+from bench.page.topics import SYSTEMS
+from bench.store import Line, Taken
+
+HEADER = ("system", "time", "throughput kept", "p99", "failed", "rows that were there", "remark")
+VALIDATED = {None: "", True: "validated", False: "**not validated**"}
+# What the README has room for.
+SHORT_SYSTEMS = ("seachange", "postgresql_plain", "postgresql_careful", "ducklake", "deltalake")
+
+Lines = dict[tuple[str, str], Line]
+
+
+def lines_of(taken: Iterable[Taken]) -> Lines:
+    """By change and system."""
+    return {
+        (line.facts["change"], line.facts["system"]): line
+        for measure in taken
+        if measure.topic == "headline"
+        for line in measure.lines
+    }
+
+
+def row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [row(*header), row(*("---" for _ in header)), *(row(*cells) for cells in rows)]
+
+
+def tables(lines: Lines) -> list[str]:
+    text: list[str] = []
+    for change in CHANGES:
+        text += ["", f"### {sentence(change)}", ""]
+        text += table(HEADER, (cells(SYSTEMS[name], lines.get((change.name, name))) for name in SYSTEMS))
+    return text
+
+
+def sentence(change: Change) -> str:
+    return change.title[0].upper() + change.title[1:]
+
+
+def cells(system: str, line: Line | None) -> tuple[str, ...]:
+    if line is None or line.subject is None:
+        return (system, "", "", "", "", "", "not measured" if line is None else in_cell(line.reason))
+    facts = line.facts
+    return (
+        system,
+        seconds_shown(line.subject.median),
+        f"{percent_kept(facts):.0f} % of {shown(facts['rate_before'], '/s')}",
+        f"{shown(facts['p99_ms'], 'ms')} (before: {shown(facts['p99_ms_before'], 'ms')})",
+        f"{facts['failed']:,} of {facts['transactions']:,}",
+        VALIDATED[facts["validated"]],
+        in_cell(remark(facts)),
+    )
+
+
+def remark(facts: dict[str, object]) -> str:
+    """What is to be said of the way, and the first of the errors."""
+    errors = facts["errors"]
+    assert isinstance(errors, dict)
+    said = [str(facts["remark"]), *(f"`{' '.join(error.split())[:90]}`" for error in list(errors)[:1])]
+    return "; ".join(filter(None, said))
+
+
+def in_cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def short_table(lines: Lines) -> list[str]:
+    header = ("", *(SYSTEMS[name] for name in SHORT_SYSTEMS))
+    return table(
+        header,
+        ((change.title, *(short(lines.get((change.name, name))) for name in SHORT_SYSTEMS)) for change in CHANGES),
+    )
+
+
+def short(line: Line | None) -> str:
+    """The time, what was kept of the throughput, and what failed."""
+    if line is None or line.subject is None:
+        return "fails" if line is not None and line.reason.startswith("failed") else "none"
+    failed = line.facts["failed"]
+    said = [seconds_shown(line.subject.median), f"{percent_kept(line.facts):.0f} %"]
+    return ", ".join([*said, *([f"{failed:,} failed"] if failed else [])])
+
+
+def faster_peers(lines: Lines) -> list[str]:
+    """Where a peer has made the change in less time, whatever the traffic saw of it."""
+    found = []
+    for change in CHANGES:
+        ours = lines.get((change.name, "seachange"))
+        if ours is None or ours.subject is None:
+            continue
+        for name, title in SYSTEMS.items():
+            theirs = lines.get((change.name, name))
+            if theirs is not None and theirs.subject is not None and theirs.subject.median < ours.subject.median:
+                found.append(
+                    f"- {change.title}: {seconds_shown(ours.subject.median)}, {title}"
+                    f" {seconds_shown(theirs.subject.median)}, with {percent_kept(theirs.facts):.0f} %"
+                    f" of its throughput kept (Seachange: {percent_kept(ours.facts):.0f} %)"
+                )
+    return found
