@@ -36,7 +36,7 @@ class Admission:
         may_connect = database is None or actor_of(self._user, find_roles(objects)).holds(database.access, "CONNECT")
         if not may_connect:
             raise errors.InsufficientPrivilege(detail=f"permission denied for database {self._database}")
-        self._settings.defaults |= settings_of(role, database)
+        self._settings.add_defaults(settings_of(role, database))
 
     def begin(self, claims: Claims) -> None:
         """Whatever a transaction needs that others could take away; taken again in every epoch."""
@@ -78,12 +78,15 @@ class Admission:
         check_privilege(name, self._named(roles).superuser)
 
     def actor(self, transaction: Transaction) -> Actor:
-        return self._named(find_roles(transaction.objects()))
+        name = self._name()
+        return ROOT if name == DEFAULT_ROLE else actor_of(name, find_roles(transaction.objects()))
 
     def _named(self, roles: dict[str, Role]) -> Actor:
+        return actor_of(self._name(), roles)
+
+    def _name(self) -> str:
         role = self._settings.get("role")
-        name = self._session_user() if role == "none" else role
-        return ROOT if name == DEFAULT_ROLE else actor_of(name, roles)
+        return self._session_user() if role == "none" else role
 
     def _roles(self) -> dict[str, Role]:
         self._node.epoch.catch_up()

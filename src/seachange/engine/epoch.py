@@ -29,6 +29,7 @@ from seachange.model.object_json import decode_descriptor
 from seachange.model.objects import PublishedDescriptor
 from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import Clock
+from seachange.runtime.haste import Holding, may_wait
 from seachange.storage.image import IndexImage
 from seachange.storage.warehouse import Warehouse
 
@@ -92,6 +93,7 @@ class EpochState:
         image = self.images.current(index.id, snapshot)
         if image is not None:
             return image
+        may_wait()
         with self.lock, self.noticing_end():
             return self.images.current(index.id, snapshot) or self._load(table, index, snapshot)
 
@@ -114,7 +116,7 @@ class EpochState:
         Whoever waited for the lock while another's look at the log began and ended has nothing left to look for.
         """
         begun = self._looks
-        with self.lock:
+        with Holding(self.lock):
             if self._looks > begun:
                 return self.applied
             self._looks += 1

@@ -29,6 +29,8 @@ class Images:
         self._warehouse = warehouse
         self._images: dict[IndexId, tuple[IndexImage, ...]] = {}
         self._tables: dict[IndexId, Table] = {}
+        # Of the version that they were found in: every look-up asks for them.
+        self._keys: dict[IndexId, tuple[Table, StoredColumns]] = {}
 
     def current(self, index_id: IndexId, snapshot: Seq) -> IndexImage | None:
         """The newest loaded image that can show `snapshot`."""
@@ -64,7 +66,11 @@ class Images:
 
     def _key(self, index: Index) -> StoredColumns:
         table = self._tables[index.id]
-        return table.stored_columns(index, table.layout)[: len(table.entry_key(index))]
+        known = self._keys.get(index.id)
+        if known is None or known[0] is not table:
+            known = table, table.stored_columns(index, table.layout)[: len(table.entry_key(index))]
+            self._keys[index.id] = known
+        return known[1]
 
     def _stored(self, index: Index, layout_id: LayoutId) -> StoredColumns:
         table = self._tables[index.id]

@@ -13,6 +13,7 @@ from types import TracebackType
 
 from seachange import errors
 from seachange.runtime.clock import Clock
+from seachange.runtime.haste import WouldWait
 
 # Upper bounds of what is counted together; one more holds the rest.
 BOUNDS_US = (
@@ -115,6 +116,9 @@ class Timing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if kind is WouldWait:
+            # Not begun: it is done again.
+            return
         self._histogram.observe(self._clock.steady_us() - self._begun_us)
         if error is not None:
             self._failures.add(error.sqlstate if isinstance(error, errors.Error) else errors.Bug.sqlstate)

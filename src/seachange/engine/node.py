@@ -28,6 +28,7 @@ from seachange.model.descriptor import Table
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.pipeline.gc import collect_garbage
+from seachange.runtime.haste import may_wait
 from seachange.runtime.process import resident_bytes
 from seachange.storage.duck import Duck
 
@@ -114,6 +115,7 @@ class Node:
 
     def _renew(self, stale: EpochState) -> None:
         """Starts over under a new epoch, unless another thread has done so already."""
+        may_wait()
         with self._renewing:
             if self._epoch is stale and not self._stopped.is_set():
                 self._epoch = self._register()

@@ -19,6 +19,7 @@ from seachange.engine.node import Node
 from seachange.engine.session import Session
 from seachange.engine.sessionstate import Status
 from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.runtime.haste import WouldWait, in_haste
 from seachange.server import messages as m
 from seachange.server.connection import Connection
 from seachange.server.inbox import Inbox
@@ -96,7 +97,7 @@ class Client(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._outbox = Outbox(self._loop, self._transport)
+        self._outbox = Outbox(self._loop, self._transport, _number(self._transport))
         self._address = str((transport.get_extra_info("peername") or ("",))[0])
         _keep_alive(self._transport)
         self._login_timer = self._loop.call_later(self._house.limits.login_ms / _MS, self._end_login)
@@ -133,12 +134,19 @@ class Client(asyncio.Protocol):
                 self._answer(self._login.answer(frame))
         if taken and self._inbox.put(taken):
             if self._connection is not None and self._connection.answers_at_once(taken):
-                # To hand it to a thread would take longer than to answer.
-                self._work()
+                self._answer_at_once()
             else:
                 self._house.run(self._work)
         if self._inbox.is_full:
             self._transport.pause_reading()
+
+    def _answer_at_once(self) -> None:
+        """To hand it to a thread would take longer than to answer, unless something is to be waited for."""
+        try:
+            with in_haste():
+                self._work()
+        except WouldWait:
+            self._house.run(self._work)
 
     @property
     def _is_deaf(self) -> bool:
@@ -349,6 +357,8 @@ class Client(asyncio.Protocol):
                     return
                 break
             self._part(errors.ServerStops() if self._house.is_stopping else None)
+        except WouldWait:
+            raise
         except BaseException:
             self._part(None)
             raise
@@ -380,3 +390,8 @@ def _keep_alive(transport: asyncio.Transport) -> None:
     if peer is not None and peer.family in (socket.AF_INET, socket.AF_INET6):
         for level, name, value in _KEEP_ALIVE:
             peer.setsockopt(level, name, value)
+
+
+def _number(transport: asyncio.Transport) -> int:
+    opened = transport.get_extra_info("socket")
+    return -1 if opened is None else int(opened.fileno())

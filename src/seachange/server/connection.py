@@ -24,6 +24,7 @@ from seachange.engine.statements import NamedStatement, prepare_one
 from seachange.model.statements import Begin, CopyStream, FetchCursor
 from seachange.model.timezone import in_zone
 from seachange.model.types import TEXT, SqlType
+from seachange.runtime.haste import WouldWait
 from seachange.server import messages as m
 from seachange.server.copying import CopySink, CopySource, copied_query
 from seachange.server.inbox import Inbox
@@ -39,8 +40,11 @@ from seachange.sql.execute import Prepared, prepare
 from seachange.sql.result import Result, ResultColumn
 
 _LOG = logging.getLogger(__name__)
-# Bind, Describe, Execute and Sync.
-_AT_ONCE_MAX = 4
+# Bind, perhaps Describe, Execute and Sync: one statement that stands for itself.
+_ONE_EXECUTION = frozenset({b"BES", b"BDES"})
+_FRAMES_MAX = max(map(len, _ONE_EXECUTION))
+# So many statements are not tried at once after one that could not be.
+_PATIENT_COUNT = 32
 _STATUS = {Status.IDLE: b"I", Status.OPEN: b"T", Status.FAILED: b"E"}
 # Simple queries, the end of a round of the extended protocol, and calls of functions.
 _ANSWERED_BY_READY = frozenset({b"Q", b"S", b"F"})
@@ -71,6 +75,8 @@ class Connection:
         # A transaction that the client did not ask for, around the statements up to the next Sync.
         self._is_implicit = False
         self._is_running = False
+        # How many statements are given to a thread before one is tried at once again.
+        self._patience = 0
         self._handlers: dict[bytes, Callable[[bytes], None]] = {
             b"Q": self._query,
             b"P": self._parse,
@@ -102,25 +108,29 @@ class Connection:
             self.session.interrupt()
 
     def answers_at_once(self, frames: Sequence[m.Frame]) -> bool:
-        """Whether these, all that there are, ask for nothing but one result that is known: no statement is run, and
-        what is sent is so little that nobody waits for it to be taken."""
-        if len(frames) > _AT_ONCE_MAX or frames[-1].kind != b"S":
+        """Whether these, all that there are, ask for nothing but one result that is likely to be at hand: to fetch it
+        takes no longer than to hand the messages to a thread."""
+        if len(frames) > _FRAMES_MAX or b"".join([frame.kind for frame in frames]) not in _ONE_EXECUTION:
             return False
-        if self.session.status is not Status.IDLE or self._skips:
+        if self.session.status is not Status.IDLE or self._skips or self._inbox.count != len(frames):
             return False
-        return self._inbox.count == len(frames) and all(map(self._is_known, frames))
-
-    def _is_known(self, frame: m.Frame) -> bool:
-        if frame.kind == b"B":
-            return self._statements.is_constant(m.peek_bound(frame.body))
-        return frame.kind in (b"E", b"S") or (frame.kind == b"D" and frame.body[:1] == b"P")
+        if not self._statements.is_brief(m.peek_bound(frames[0].body)):
+            return False
+        self._patience = max(self._patience - 1, 0)
+        return not self._patience
 
     def work(self) -> bool:
-        """What has been received; False when the client has taken leave."""
+        """What has been received; False when the client has taken leave. In haste, WouldWait leaves what is not done
+        to a thread."""
         while (frame := self._inbox.take()) is not None:
             if frame.kind == b"X":
                 return False
-            self._handle(frame)
+            try:
+                self._handle(frame)
+            except WouldWait:
+                self._patience = _PATIENT_COUNT
+                self._inbox.give_back(frame)
+                raise
         return True
 
     def _handle(self, frame: m.Frame) -> None:
@@ -135,6 +145,8 @@ class Connection:
             self._fail(frame, error)
         except RecursionError:
             self._fail(frame, errors.StatementTooComplex())
+        except WouldWait:
+            raise
         except Exception as problem:  # noqa: BLE001 - the outer edge: one client's misfortune is nobody else's
             _LOG.exception("a message of kind %r failed", frame.kind)
             self._fail(frame, errors.Bug(detail=f"{type(problem).__name__}: {problem}"))

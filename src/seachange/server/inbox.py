@@ -105,6 +105,12 @@ class Inbox:
             self._resume()
         return frame
 
+    def give_back(self, frame: Frame) -> None:
+        """The last one that was taken, by who is at work and stays so: another takes its place."""
+        with self._changed:
+            self._frames.appendleft(frame)
+            self._bytes += len(frame.body)
+
     def ahead(self, count: int) -> tuple[Frame, ...]:
         """The next ones, as far as they are there."""
         with self._changed:

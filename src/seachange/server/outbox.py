@@ -1,35 +1,43 @@
-"""What is to be sent to a client, from the thread that works for it to the loop that writes.
+"""What is to be sent to a client, from whoever works for it to the loop that writes.
 
 **Invariant:** what a slow reader has not taken is bounded: whoever sends waits while the transport is full, or while
-much is on its way to it.
+much is on its way to it. On the loop nobody waits: there, what is sent is one short result.
+**Invariant:** bytes arrive in the order in which they were sent. A thread writes to the socket itself only while nothing
+is under way, and with the lock that whoever gives up the socket takes first: its number is not another's by then.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 
 from seachange import errors
+from seachange.runtime.haste import is_hasty
 
 _GATHERED_BYTES_MAX = 64 << 10
 _UNDERWAY_BYTES_MAX = 1 << 20
+# Less is written by whoever has it, without waking the loop.
+_SHORT_BYTES_MAX = 16 << 10
 
 
 class Outbox:
-    def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.WriteTransport) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.WriteTransport, socket: int = -1) -> None:
+        """`socket` is the number of the transport's, where what is sent is what goes over it."""
         self._loop = loop
         self._transport = transport
+        self._socket = socket
         self._gathered = bytearray()
         self._changed = threading.Condition()
         self._underway_bytes = 0
         self._is_writable = True
         self.is_gone = False
 
-    # For the thread that works.
+    # For who works.
 
     def send(self, data: bytes) -> None:
         self._gathered += data
-        if len(self._gathered) >= _GATHERED_BYTES_MAX:
+        if len(self._gathered) >= _GATHERED_BYTES_MAX and not is_hasty():
             self.flush()
             with self._changed:
                 self._changed.wait_for(self._has_room)
@@ -40,10 +48,28 @@ class Outbox:
         """One write for all that was gathered."""
         data = bytes(self._gathered)
         self._gathered.clear()
-        if data and not self.is_gone:
-            with self._changed:
-                self._underway_bytes += len(data)
+        if not data or self.is_gone:
+            return
+        with self._changed:
+            if len(data) <= _SHORT_BYTES_MAX:
+                data = data[self._write_now(data) :]
+            self._underway_bytes += len(data)
+        if not data:
+            return
+        if is_hasty():
+            self._write(data)
+        else:
             self._loop.call_soon_threadsafe(self._write, data)
+
+    def _write_now(self, data: bytes) -> int:
+        """How many bytes of it the system takes. With the lock held."""
+        if self._socket < 0 or self._underway_bytes or self.is_gone or self._transport.get_write_buffer_size():
+            return 0
+        try:
+            return os.write(self._socket, data)
+        except OSError:
+            # Full, or broken, of which the loop hears.
+            return 0
 
     def close(self) -> None:
         """After what was sent."""

@@ -78,11 +78,11 @@ class Statements:
             statement = self._by_name[name] = Statement(named)
         return statement
 
-    def is_constant(self, name: str) -> bool:
-        """Whether a statement is there and has a result that is known."""
+    def is_brief(self, name: str) -> bool:
+        """Whether a statement is there whose result is likely to be at hand."""
         statement = self._by_name.get(name)
         prepared = statement.prepared if statement is not None else None
-        return prepared is not None and prepared.constant is not None
+        return prepared is not None and prepared.is_brief
 
     def remove(self, name: str) -> None:
         if self._by_name.pop(name, None) is not None and self._named.has(name):

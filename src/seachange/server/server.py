@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from seachange import errors
 from seachange.engine.node import Node
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.client import Client
+from seachange.server.crew import Crew
 from seachange.server.limits import read_limits
 from seachange.server.login import Doors
 from seachange.server.messages import Cancel
@@ -48,9 +48,7 @@ class Server:
         self._clients: dict[int, Client] = {}
         self._numbers: dict[Client, int] = {}
         self._next_number = 1
-        # One for each client that has something to do; a cancel finds one even if all of them do.
-        self._threads = ThreadPoolExecutor(self.limits.connections_max, "seachange-client")
-        self._cancels = ThreadPoolExecutor(2, "seachange-cancel")
+        self._crew = Crew("seachange-client")
         self._listener: asyncio.Server | None = None
         self._is_empty = asyncio.Event()
         self._is_empty.set()
@@ -84,8 +82,7 @@ class Server:
                 break
             except TimeoutError:
                 continue
-        await asyncio.to_thread(self._threads.shutdown)
-        await asyncio.to_thread(self._cancels.shutdown)
+        await asyncio.to_thread(self._crew.stop)
 
     @property
     def client_count(self) -> int:
@@ -117,7 +114,7 @@ class Server:
             self._is_empty.set()
 
     def run(self, work: Callable[[], None]) -> None:
-        self._threads.submit(work)
+        self._crew.run(work)
 
     def cancel(self, request: Cancel) -> None:
         client = self._clients.get(request.process)
@@ -125,7 +122,7 @@ class Server:
             self.cut(client)
 
     def cut(self, client: Client) -> None:
-        self._cancels.submit(client.cancel)
+        self._crew.run(client.cancel)
 
 
 def new_secret() -> bytes:

@@ -123,6 +123,11 @@ class Select:
         if self._target is not None and table is not None:
             self._by_key = compile_fast_select(tree, self._target, table)
 
+    @property
+    def is_by_key(self) -> bool:
+        """Whether it looks up one row."""
+        return isinstance(self._by_key, KeySelect)
+
     def is_current(self, port: TransactionPort) -> bool:
         # The general form names no version of any table.
         if self._target is None or self._by_key is None:

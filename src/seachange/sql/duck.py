@@ -15,6 +15,7 @@ import pyarrow as pa
 from seachange import errors
 from seachange.model.timezone import UTC
 from seachange.model.types import from_duckdb
+from seachange.runtime.haste import may_wait
 from seachange.sql.duck_errors import translate_error
 from seachange.sql.pgcatalog.calls import SESSION as CATALOG_SESSION
 from seachange.sql.pgcatalog.calls import serve_catalog
@@ -142,6 +143,7 @@ class DuckSession:
 
     @contextmanager
     def _running(self, query: DuckQuery) -> Iterator[None]:
+        may_wait()
         try:
             self._register(query.relations)
             if know_functions(self._cursor, query.sql, self._functions) and not self._has_functions:

@@ -19,7 +19,7 @@ from seachange.sql.constants import is_constant
 from seachange.sql.create_as import run_create_as
 from seachange.sql.databases import check_named_databases
 from seachange.sql.ddl.tags import command_tag, role_tag
-from seachange.sql.dml import compile_plan
+from seachange.sql.dml import Select, compile_plan
 from seachange.sql.duck import DuckSession
 from seachange.sql.explain import run_explain
 from seachange.sql.like import expand_likes
@@ -52,6 +52,13 @@ class Prepared:
         self.is_constant = isinstance(parsed, TreeStatement) and is_constant(parsed.tree)
         self.command = _command(parsed)
         self.writes = _is_writing(parsed) or (bool(self.command) and self.command != "SELECT")
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether its result is known, or is a row that is likely to be in memory."""
+        if self.constant is not None:
+            return True
+        return self.plan is not None and isinstance(self.plan[0], Select) and self.plan[0].is_by_key
 
 
 def _is_writing(parsed: Parsed) -> bool:

@@ -508,8 +508,16 @@ class SessionSettings:
         self._values: dict[str, str] = {}
         self._local: dict[str, str] = {}
         self._before: dict[str, str] | None = None
+        # What was asked for since something changed: every statement asks for a dozen.
+        self._known: dict[str, str] = {}
 
     def get(self, name: str) -> str:
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = self._look_up(name)
+        return known
+
+    def _look_up(self, name: str) -> str:
         if name in FIXED:
             return self._values.get(name, FIXED[name])
         setting = _find(name)
@@ -520,6 +528,10 @@ class SessionSettings:
     def _initial(self, setting: Setting) -> str:
         return self._begun.get(setting.name, self.defaults.get(setting.name, setting.default))
 
+    def add_defaults(self, defaults: Mapping[str, str]) -> None:
+        self.defaults |= defaults
+        self._known.clear()
+
     def begin_with(self, name: str, value: str) -> None:
         """As `set`, and for good: it is what RESET and DISCARD go back to."""
         self.set(name, value)
@@ -527,6 +539,7 @@ class SessionSettings:
             self._begun[name] = self._values.pop(name)
 
     def set(self, name: str, value: str | None, local: bool = False) -> None:
+        self._known.clear()
         if name in FIXED:
             self._set_fixed(name, value)
             return
@@ -548,6 +561,7 @@ class SessionSettings:
             raise errors.SettingFixed(name=name, value=FIXED[name])
 
     def reset(self, name: str | None) -> None:
+        self._known.clear()
         if name is None:
             self._values = {kept: value for kept, value in self._values.items() if kept in _NOT_RESET}
             self._local = {kept: value for kept, value in self._local.items() if kept in _NOT_RESET}
@@ -575,6 +589,7 @@ class SessionSettings:
         return dict(self._values), dict(self._local)
 
     def restore(self, mark: SettingsMark) -> None:
+        self._known.clear()
         self._values, self._local = dict(mark[0]), dict(mark[1])
 
     def begin(self) -> None:
@@ -585,6 +600,7 @@ class SessionSettings:
             self._values = self._before
         self._before = None
         self._local.clear()
+        self._known.clear()
 
 
 def is_of_node(name: str) -> bool:

@@ -16,6 +16,7 @@ from itertools import accumulate
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from seachange.runtime.haste import may_wait
 from seachange.storage.thrift import I64, LIST, STRUCT, ListOf, Struct, ThriftReader, encode_struct
 
 _MAGIC = b"PAR1"
@@ -70,6 +71,7 @@ class PageReader:
     def group(self, number: int) -> PagedGroup | None:
         """None if the group cannot be read by pages."""
         if number not in self._groups:
+            may_wait()
             self._groups[number] = self._read_group(number)
         return self._groups[number]
 

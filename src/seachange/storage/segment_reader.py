@@ -22,6 +22,7 @@ from seachange import errors
 from seachange.model.ids import ColumnId
 from seachange.model.segments import Segment
 from seachange.model.types import SqlType
+from seachange.runtime.haste import Holding, may_wait
 from seachange.storage.arrow import column_name
 from seachange.storage.keys import Key, KeyCodec
 from seachange.storage.pages import PageReader
@@ -171,7 +172,7 @@ class SegmentReader:
         """The page that has the row, and the row that it starts at; no page where the group is read as a whole."""
         if self._starts[group + 1] - self._starts[group] <= PAGE_ROWS:
             return None, 0
-        with self._lock, reading(self._name):
+        with Holding(self._lock), reading(self._name):
             paged = self._pages.group(group)
         if paged is None:
             return None, 0
@@ -179,11 +180,13 @@ class SegmentReader:
         return page, paged.starts[page]
 
     def _decode(self, group: int, names: tuple[str, ...]) -> list[pa.Array]:
+        may_wait()
         with self._lock, reading(self._name):
             table = self._file.read_row_group(group, columns=list(names), use_threads=False)
         return [_one_array(table.column(name)) for name in names]
 
     def _decode_page(self, group: int, page: int) -> list[pa.Array]:
+        may_wait()
         with self._lock, reading(self._name):
             paged = self._pages.group(group)
             assert paged is not None

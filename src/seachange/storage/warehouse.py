@@ -17,6 +17,7 @@ from seachange.model.ids import ColumnId, SegmentId
 from seachange.model.segments import Segment
 from seachange.model.types import SqlType
 from seachange.runtime.filesystem import FileSystem
+from seachange.runtime.haste import may_wait
 from seachange.storage.passing import PassingFile, passing_name
 from seachange.storage.patched import PatchedColumns
 from seachange.storage.row_groups import RowGroupCache
@@ -70,6 +71,7 @@ class Warehouse:
             if found is not None:
                 self._readers.move_to_end(name)
                 return found
+        may_wait()
         self.path(segment)
         opened = SegmentReader(segment, self.files.open_input(segment_name(segment.id)), key, self._decoded)
         with self._lock:

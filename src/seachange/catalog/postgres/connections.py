@@ -17,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from seachange import errors
 from seachange.catalog.postgres.arrays import Bigints, BigintsDumper
+from seachange.runtime.haste import may_wait
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -88,6 +89,7 @@ class Pool:
         self._closed = threading.Event()
 
     def take(self) -> Connection:
+        may_wait()
         if self._closed.is_set():
             raise errors.CatalogUnavailable(catalog=self.name, detail="it was closed")
         try:

@@ -13,6 +13,7 @@ from types import TracebackType
 
 from seachange import errors
 from seachange.catalog.sqlite.lock import FairLock
+from seachange.runtime.haste import may_wait
 
 # Others than ourselves (a back-up, a shell) may hold SQLite's own lock for a moment.
 BUSY_TIMEOUT_S = 20.0
@@ -97,6 +98,7 @@ class Writer:
             )
 
     def __enter__(self) -> sqlite3.Connection:
+        may_wait()
         self._lock.acquire()
         try:
             self._db.execute("BEGIN IMMEDIATE")
@@ -184,6 +186,8 @@ class Read:
     __slots__ = ("_db", "_readers")
 
     def __init__(self, readers: Readers) -> None:
+        # What there is to be read may be much.
+        may_wait()
         self._readers = readers
         self._db = readers.take()
 

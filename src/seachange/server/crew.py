@@ -1,0 +1,56 @@
+"""The threads that work for clients: as many as ever were busy at once.
+
+**Invariant:** every piece of work has a thread of its own from the start, one that was idle or a new one: none waits for
+another to end, however long that takes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+_LOG = logging.getLogger(__name__)
+
+Work = Callable[[], object]
+
+
+class Crew:
+    """A pool of threads gives a future for each piece of work, which costs as much as a short statement."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._idle = 0
+        self._threads: list[threading.Thread] = []
+        # None: the thread that takes it ends.
+        self._work: SimpleQueue[Work | None] = SimpleQueue()
+
+    def run(self, work: Work) -> None:
+        with self._lock:
+            if self._idle:
+                self._idle -= 1
+            else:
+                thread = threading.Thread(target=self._serve, name=f"{self._name}_{len(self._threads)}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+        self._work.put(work)
+
+    def _serve(self) -> None:
+        while (work := self._work.get()) is not None:
+            try:
+                work()
+            except Exception:  # the thread has others to work for
+                _LOG.exception("work for a client failed")
+            with self._lock:
+                self._idle += 1
+
+    def stop(self) -> None:
+        """After what was given to it."""
+        with self._lock:
+            threads = list(self._threads)
+        for _ in threads:
+            self._work.put(None)
+        for thread in threads:
+            thread.join()
