@@ -45,7 +45,7 @@ from seachange.sql.describe import Description, describe
 from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
 from seachange.sql.parse import TreeStatement
-from seachange.sql.result import Result, show_in_zone
+from seachange.sql.result import Result, RowSink, show_in_zone
 from seachange.sql.settings import SessionSettings, parse_as_of, parse_duration_ms, parse_size
 from seachange.storage.plan import quote
 
@@ -75,6 +75,7 @@ class Session:
         self._admission = Admission(node, user, database, self.client, self.settings)
         self._facts = SessionFacts(user, database, self.client.actor, self.settings, self.check_setting)
         self._is_guarded = False
+        self._sink: RowSink | None = None
         self.is_settled = False
         self._launched: JobId | None = None
         self._savepoints = Savepoints()
@@ -188,11 +189,16 @@ class Session:
         finally:
             self._duck.serve(None)
 
-    def execute_prepared(self, prepared: Prepared, values: Sequence[Any]) -> Result:
+    def execute_prepared(self, prepared: Prepared, values: Sequence[Any], sink: RowSink | None = None) -> Result:
+        """Rows of a query go to `sink` while it runs, if they are many: then the result has none."""
         # In a block it may be there to take the snapshot.
         if prepared.constant is not None and self.status is Status.IDLE and not values:
             return prepared.constant
-        return self._execute_one(prepared, values)
+        self._sink, outer = sink, self._sink
+        try:
+            return self._execute_one(prepared, values)
+        finally:
+            self._sink = outer
 
     def _execute_one(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         return self._guarded(lambda: self._dispatch(prepared, values), prepared.command)
@@ -285,7 +291,9 @@ class Session:
             try:
                 result = run_current(
                     transaction,
-                    lambda: run_statement(prepared, labelled(transaction), self._duck, values, self.notices),
+                    lambda: run_statement(
+                        prepared, labelled(transaction), self._duck, values, self.notices, self._sink
+                    ),
                 )
                 return show_in_zone(result, session_zone())
             except Busy as busy:
@@ -409,7 +417,9 @@ class Session:
 
     def _check_repeatable(self, problem: errors.Error, changes: int) -> None:
         """Advisory locks of the session are not taken back: what took one is not run again, and who holds one may be
-        the reason of a deadlock."""
+        the reason of a deadlock. Nor are rows that the client has got."""
+        if self._sink is not None and self._sink.is_begun:
+            raise problem
         advisory = self.client.advisory
         if advisory.changes != changes or (advisory.any_held and isinstance(problem, errors.DeadlockDetected)):
             raise problem

@@ -1,8 +1,8 @@
 """Threads that must not wait, such as the one that serves all sockets: in haste, what would wait is not begun.
 
 **Invariant:** whatever may wait for a file, for another machine or for somebody's lock, longer than a moment, says so
-first (`may_wait`, `Holding`), before it has changed anything. In haste that raises WouldWait; the work as a whole is taken
-back and done again by a thread that has time.
+first (`may_wait`, `Holding`), before it has changed anything. In haste that raises WouldWait; the work as a whole is
+taken back and done again by a thread that has time.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Protocol
 
 
-class WouldWait(Exception):  # noqa: N818 - no error: somebody else is to do it
-    pass
+class WouldWait(Exception):
+    """No error: somebody else is to do it."""
 
 
 class _Thread(threading.local):

@@ -27,13 +27,13 @@ from seachange.model.types import TEXT, SqlType
 from seachange.runtime.haste import WouldWait
 from seachange.server import messages as m
 from seachange.server.copying import CopySink, CopySource, copied_query
+from seachange.server.delivery import BinaryCopy, Delivery
 from seachange.server.inbox import Inbox
 from seachange.server.outbox import Outbox
 from seachange.server.portals import Portal, Portals, Statement, Statements
 from seachange.server.reports import error_report, notice_report
 from seachange.server.rows import describe_rows, encode_rows
-from seachange.server.values import BINARY_FORM, TEXT_FORM, TYPE_BY_OID, decode
-from seachange.sql.copy_binary import HEADER, TRAILER
+from seachange.server.values import TEXT_FORM, TYPE_BY_OID, decode
 from seachange.sql.copy_text import stream_format
 from seachange.sql.describe import gives_rows
 from seachange.sql.execute import Prepared, prepare
@@ -186,18 +186,30 @@ class Connection:
             return
         if isinstance(prepared.parsed, FetchCursor):
             self._open_portal(prepared.parsed.name)
-        self._send_result(self._run(lambda: self.session.execute_prepared(prepared, ())))
+        delivery = self._deliver(describes=True)
+        result = self._run(lambda: self.session.execute_prepared(prepared, (), delivery))
+        self._send_result(result, delivery)
 
-    def _send_result(self, result: Result) -> None:
+    def _send_result(self, result: Result, delivery: Delivery | None = None) -> None:
+        """`delivery` has taken its rows if they are many."""
         self._send_notices()
-        if result.columns is not None:
+        if result.columns is not None and (delivery is None or not delivery.is_begun):
             self._out.send(describe_rows(result.columns, ()))
             for row in encode_rows(result.columns, (), result.rows):
                 self._out.send(row)
         self._out.send(m.command_complete(result.tag))
 
+    def _deliver(
+        self,
+        formats: Sequence[int] = (),
+        describes: bool = False,
+        check: Callable[[tuple[ResultColumn, ...]], None] | None = None,
+    ) -> Delivery:
+        return Delivery(self._out, self.session.client.interrupts.reaching, formats, describes, check)
+
     def _run(self, work: Callable[[], Any]) -> Any:
         self._inbox.mend()
+        self._out.mend()
         self._is_running = True
         try:
             return work()
@@ -236,18 +248,13 @@ class Connection:
         return count
 
     def _copy_out_binary(self, query: str) -> int:
-        result = self.session.execute_prepared(prepare_one(query, ("SELECT",)), ())
-        columns = result.columns or ()
-        self._out.send(m.copy_response(b"H", len(columns), BINARY_FORM))
-        # As in PostgreSQL, the header comes with the first record: some clients count on it.
-        before = HEADER
-        # A record is what a row is, in a message of another kind.
-        for row in encode_rows(columns, (BINARY_FORM,), result.rows, at_once=1):
-            self._out.send(m.copy_data(before + row[m.HEAD_BYTES :]))
-            before = b""
-        self._out.send(m.copy_data(before + TRAILER))
-        self._out.send(m.COPY_DONE)
-        return len(result.rows)
+        copy = BinaryCopy(self._out, self.session.client.interrupts.reaching)
+        result = self.session.execute_prepared(prepare_one(query, ("SELECT",)), (), copy)
+        if not copy.is_begun:
+            copy.begin(result.columns or ())
+            copy.take(result.rows)
+        copy.end()
+        return result.count
 
     # The extended protocol.
 
@@ -299,7 +306,13 @@ class Connection:
             return
         if portal.result is None and self._is_run_next(named.name):
             # What is run anyway says itself what it gives.
-            self._run_portal(named.name, portal, self._inbox.ahead(2)[1].kind)
+            execute, follower = self._inbox.ahead(2)
+            delivery = None
+            if not m.read_execute(execute.body).rows_max:
+                delivery = self._deliver(portal.formats, True, portal.statement.check_columns)
+            self._run_portal(named.name, portal, follower.kind, delivery)
+            if delivery is not None and delivery.is_begun:
+                return
         columns = portal.result.columns if portal.result is not None else self._describe_statement(portal.statement)
         self._send_columns(columns, portal.formats)
 
@@ -329,7 +342,10 @@ class Connection:
             self._copy(prepared.parsed)
             return
         if portal.result is None:
-            self._run_portal(execute.portal, portal, *(frame.kind for frame in self._inbox.ahead(1)))
+            follower = next((frame.kind for frame in self._inbox.ahead(1)), b"")
+            check = portal.statement.check_columns
+            delivery = None if execute.rows_max else self._deliver(portal.formats, check=check)
+            self._run_portal(execute.portal, portal, follower, delivery)
         self._send_portal(portal, execute.rows_max)
 
     def _portal(self, name: str) -> Portal:
@@ -348,8 +364,8 @@ class Connection:
         if portal is not None and portal.result is None and self.session.cursors.find(name) is None:
             self._run_portal(name, portal)
 
-    def _run_portal(self, name: str, portal: Portal, follower: bytes = b"") -> None:
-        """`follower` is the message behind the Execute."""
+    def _run_portal(self, name: str, portal: Portal, follower: bytes = b"", delivery: Delivery | None = None) -> None:
+        """`follower` is the message behind the Execute. Rows that `delivery` takes are not kept."""
         prepared = portal.statement.prepared
         assert prepared is not None
         if isinstance(prepared.parsed, Begin) and self._is_implicit:
@@ -362,7 +378,8 @@ class Connection:
         if self.session.status is Status.IDLE and follower != b"S" and not _stands_alone(prepared):
             self.session.begin()
             self._is_implicit = True
-        portal.cursor = OpenCursor(self._run(lambda: self.session.execute_prepared(prepared, portal.values)))
+        result = self._run(lambda: self.session.execute_prepared(prepared, portal.values, delivery))
+        portal.cursor = OpenCursor(result)
         portal.statement.check_columns(portal.cursor.result.columns)
         if self.session.status is Status.IDLE:
             self._is_implicit = False

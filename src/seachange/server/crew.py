@@ -1,7 +1,7 @@
 """The threads that work for clients: as many as ever were busy at once.
 
-**Invariant:** every piece of work has a thread of its own from the start, one that was idle or a new one: none waits for
-another to end, however long that takes.
+**Invariant:** every piece of work has a thread of its own from the start, one that was idle or a new one: none waits
+for another to end, however long that takes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Crew:
         while (work := self._work.get()) is not None:
             try:
                 work()
-            except Exception:  # the thread has others to work for
+            except Exception:  # noqa: BLE001 - the thread has others to work for
                 _LOG.exception("work for a client failed")
             with self._lock:
                 self._idle += 1

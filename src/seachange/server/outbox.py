@@ -2,8 +2,9 @@
 
 **Invariant:** what a slow reader has not taken is bounded: whoever sends waits while the transport is full, or while
 much is on its way to it. On the loop nobody waits: there, what is sent is one short result.
-**Invariant:** bytes arrive in the order in which they were sent. A thread writes to the socket itself only while nothing
-is under way, and with the lock that whoever gives up the socket takes first: its number is not another's by then.
+**Invariant:** bytes arrive in the order in which they were sent. A thread writes to the socket itself only while
+nothing is under way, and with the lock that whoever gives up the socket takes first: by then its number is not
+another's.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Outbox:
         self._changed = threading.Condition()
         self._underway_bytes = 0
         self._is_writable = True
+        self._is_cut = False
         self.is_gone = False
 
     # For who works.
@@ -41,6 +43,8 @@ class Outbox:
             self.flush()
             with self._changed:
                 self._changed.wait_for(self._has_room)
+                if self._is_cut and not self.is_gone:
+                    raise errors.QueryCanceled(reason="user request")
         if self.is_gone:
             raise errors.ProtocolViolation(detail="the client has gone")
 
@@ -78,7 +82,22 @@ class Outbox:
             self._loop.call_soon_threadsafe(self._transport.close)
 
     def _has_room(self) -> bool:
-        return self.is_gone or (self._is_writable and self._underway_bytes <= _UNDERWAY_BYTES_MAX)
+        if self.is_gone or self._is_cut:
+            return True
+        return self._is_writable and self._underway_bytes <= _UNDERWAY_BYTES_MAX
+
+    def mend(self) -> None:
+        """Another statement begins: who interrupted the last one did not mean this."""
+        with self._changed:
+            self._is_cut = False
+
+    # For other threads.
+
+    def interrupt(self) -> None:
+        """Ends the wait for a slow reader, as a request to cancel does."""
+        with self._changed:
+            self._is_cut = True
+            self._changed.notify_all()
 
     # For the loop.
 

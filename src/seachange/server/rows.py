@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from seachange.server.framing import frame_rows
 from seachange.server.messages import Field, data_rows, row_description, spread_formats
 from seachange.server.values import encoder, modifier, width
 from seachange.sql.result import ResultColumn, Row
 
-_ROWS_AT_ONCE = 256
+_ROWS_AT_ONCE = 4_096
+# Of fewer rows it takes longer to make columns.
+_ROWS_FRAMED_MIN = 32
 
 
 def describe_rows(columns: Sequence[ResultColumn], formats: Sequence[int]) -> bytes:
@@ -19,12 +22,24 @@ def describe_rows(columns: Sequence[ResultColumn], formats: Sequence[int]) -> by
     return row_description(fields)
 
 
-def encode_rows(
-    columns: Sequence[ResultColumn], formats: Sequence[int], rows: Sequence[Row], at_once: int = _ROWS_AT_ONCE
-) -> Iterator[bytes]:
-    """In pieces of many rows each: a call for every one of them would cost as much as what it does."""
-    encoders = [
-        encoder(column, form) for column, form in zip(columns, spread_formats(formats, len(columns)), strict=True)
-    ]
-    for first in range(0, len(rows), at_once):
-        yield data_rows(rows[first : first + at_once], encoders)
+def encode_rows(columns: Sequence[ResultColumn], formats: Sequence[int], rows: Sequence[Row]) -> Iterator[bytes]:
+    """In pieces of many rows each."""
+    forms = spread_formats(formats, len(columns))
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[first : first + _ROWS_AT_ONCE]
+        yield (
+            frame_rows(some, columns, forms)
+            if columns and len(some) >= _ROWS_FRAMED_MIN
+            else _one_by_one(some, columns, forms)
+        )
+
+
+def encode_each(columns: Sequence[ResultColumn], formats: Sequence[int], rows: Sequence[Row]) -> Iterator[bytes]:
+    """A message for each row, by itself."""
+    forms = spread_formats(formats, len(columns))
+    for row in rows:
+        yield _one_by_one((row,), columns, forms)
+
+
+def _one_by_one(rows: Sequence[Row], columns: Sequence[ResultColumn], forms: Sequence[int]) -> bytes:
+    return data_rows(rows, [encoder(column, form) for column, form in zip(columns, forms, strict=True)])

@@ -21,7 +21,7 @@ from seachange.sql.output import output_names
 from seachange.sql.plan import Plan
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import run_query
-from seachange.sql.result import Result
+from seachange.sql.result import Result, RowSink
 from seachange.sql.target import Target, read_target, refuse_clauses
 from seachange.sql.template import Template, compile_template
 
@@ -135,10 +135,12 @@ class Select:
         found = self._target.find_table(port)
         return found is self._by_key.table or found == self._by_key.table
 
-    def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
+    def run(
+        self, port: TransactionPort, duck: DuckSession, values: Sequence[Any], sink: RowSink | None = None
+    ) -> Result:
         if self._by_key is not None:
             check_argument_count(self._expected, values)
             found = self._by_key.run(port, values)
             if found is not None:
                 return found
-        return run_query(self._template, port, duck, values)
+        return run_query(self._template, port, duck, values, sink)

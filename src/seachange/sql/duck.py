@@ -50,6 +50,15 @@ class DuckRows:
     rows: list[Row]
 
 
+@dataclass(frozen=True, slots=True)
+class DuckParts:
+    """Rows that are still being made."""
+
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    parts: Iterator[list[Row]]
+
+
 class DuckSession:
     # Who answers calls of sequences; most sessions have none.
     _caller: Caller | None = None
@@ -97,6 +106,17 @@ class DuckSession:
         with self._running(query):
             names, types = self._begin(query)
             return DuckRows(names, types, _to_datetimes(self._cursor.fetchall(), types))
+
+    @contextmanager
+    def parts(self, query: DuckQuery, rows_max: int) -> Iterator[DuckParts]:
+        """The same in parts of so many rows, made as they are asked for."""
+        with self._running(query):
+            names, types = self._begin(query)
+            yield DuckParts(names, types, self._fetch(types, rows_max))
+
+    def _fetch(self, types: Sequence[str], rows_max: int) -> Iterator[list[Row]]:
+        while rows := self._cursor.fetchmany(rows_max):
+            yield _to_datetimes(rows, types)
 
     def few_rows(self, query: DuckQuery, count_max: int) -> DuckRows | None:
         """The same, or None if they are more than that: then no more of them are fetched."""

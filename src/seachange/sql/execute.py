@@ -26,7 +26,7 @@ from seachange.sql.like import expand_likes
 from seachange.sql.parse import Parsed, TreeStatement, parse_script, parse_texts
 from seachange.sql.plan import Plan
 from seachange.sql.port import TransactionPort
-from seachange.sql.result import Result
+from seachange.sql.result import Result, RowSink
 from seachange.sql.roles import run_role
 from seachange.sql.schema_change import run_ddl
 from seachange.sql.sequence_calls import find_calls
@@ -102,14 +102,15 @@ def run_statement(
     duck: DuckSession,
     values: Sequence[Any],
     notices: list[str],
+    sink: RowSink | None = None,
 ) -> Result:
-    """Runs a query, DML or DDL statement; if it fails, none of its writes is left."""
+    """Runs a query, DML or DDL statement; if it fails, none of its writes is left. Many rows go to `sink`."""
     mark = port.mark()
     duck.serve(port)
     try:
         check_named_databases(prepared.parsed, port)
         if isinstance(prepared.parsed, TreeStatement):
-            return _run_tree(prepared, prepared.parsed, port, duck, values)
+            return _run_tree(prepared, prepared.parsed, port, duck, values, sink)
         if isinstance(prepared.parsed, Explain):
             return run_explain(prepared.parsed, port, duck, values)
         if isinstance(prepared.parsed, RoleStatement):
@@ -148,6 +149,7 @@ def _run_tree(
     port: TransactionPort,
     duck: DuckSession,
     values: Sequence[Any],
+    sink: RowSink | None,
 ) -> Result:
     zone = session_zone()
     plan, made_in = prepared.plan if prepared.plan is not None else (None, zone)
@@ -157,6 +159,8 @@ def _run_tree(
             prepared.plan = plan, zone
         except RecursionError:
             raise errors.StatementTooComplex() from None
+    if isinstance(plan, Select) and not prepared.is_constant:
+        return plan.run(port, duck, values, sink)
     result = plan.run(port, duck, values)
     if prepared.is_constant:
         prepared.constant = result

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from seachange.model.descriptor import Table
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.objects import View
 from seachange.model.scan import Scan
+from seachange.model.timezone import session_zone
 from seachange.model.types import SqlType
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.duck_values import to_duckdb
@@ -22,13 +24,16 @@ from seachange.sql.padded import without_padding
 from seachange.sql.pgcatalog.context import catalog_of
 from seachange.sql.pgcatalog.scan import SETTINGS, find_relation, scan_settings
 from seachange.sql.port import TransactionPort
-from seachange.sql.result import Result, ResultColumn, duck_column
+from seachange.sql.result import Result, ResultColumn, RowSink, duck_column, row_shower
 from seachange.sql.returned import read_given
 from seachange.sql.seek import bind_demands
 from seachange.sql.system import is_system, is_told, scan_system
 from seachange.sql.template import TableReference, Template, parameter_name
 from seachange.sql.type_holes import bind_types
 from seachange.sql.views import add_session_values, bind_view
+
+# As many as DuckDB makes at once.
+_PART_ROWS: Final = 2_048
 
 
 def bind_query(
@@ -128,11 +133,33 @@ def check_parameter_count(template: Template, values: Sequence[Any]) -> None:
         raise errors.WrongParameterCount(expected=expected, given=len(values))
 
 
-def run_query(template: Template, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
+def run_query(
+    template: Template, port: TransactionPort, duck: DuckSession, values: Sequence[Any], sink: RowSink | None = None
+) -> Result:
+    """With a `sink` rows are kept only if they are few."""
     check_parameter_count(template, values)
-    found = duck.rows(bind_query(template, port, values))
+    query = bind_query(template, port, values)
+    if sink is not None:
+        return _run_into(sink, template, port, duck, query)
+    found = duck.rows(query)
     columns = _columns(template, port, found.names, found.types)
     return Result(f"SELECT {len(found.rows)}", columns, found.rows, len(found.rows))
+
+
+def _run_into(sink: RowSink, template: Template, port: TransactionPort, duck: DuckSession, query: DuckQuery) -> Result:
+    with duck.parts(query, _PART_ROWS) as found:
+        columns = _columns(template, port, found.names, found.types)
+        first = next(found.parts, [])
+        if len(first) < _PART_ROWS:
+            return Result(f"SELECT {len(first)}", columns, first, len(first))
+        show = row_shower(columns, session_zone())
+        count = 0
+        sink.begin(columns)
+        for rows in chain([first], found.parts):
+            port.pause(0)
+            sink.take(rows if show is None else show(rows))
+            count += len(rows)
+    return Result(f"SELECT {count}", columns, (), count)
 
 
 def describe_query(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from seachange.model.shown import is_shown, shower
 from seachange.model.types import NAMES, TEXT, Kind, SqlType, from_duckdb
@@ -35,22 +35,39 @@ class Result:
     count: int = -1
 
 
+class RowSink(Protocol):
+    """Who takes the rows of a query while it runs, if they are many."""
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether it has taken any: then the statement is not run again."""
+
+    def begin(self, columns: tuple[ResultColumn, ...]) -> None: ...
+
+    def take(self, rows: Sequence[Row]) -> None: ...
+
+
 # A value that has none of our types is sent as text.
 _BIT = ("BIT", 1560)
 
 
 def show_in_zone(result: Result, zone: str) -> Result:
     """The values as clients get them: moments, which come in UTC, as a clock in the zone shows them."""
-    if result.columns is None or not any(column.is_shown for column in result.columns):
-        return result
-    showers = [shower(c.type, zone) if c.type is not None else None for c in result.columns]
+    show = row_shower(result.columns, zone) if result.columns is not None else None
+    return result if show is None else replace(result, rows=show(result.rows))
+
+
+def row_shower(columns: Sequence[ResultColumn], zone: str) -> Callable[[Sequence[Row]], Sequence[Row]] | None:
+    """None where clients get what rows hold."""
+    if not any(column.is_shown for column in columns):
+        return None
+    showers = [shower(column.type, zone) if column.type is not None else None for column in columns]
     if not any(showers):
-        return result
-    rows = [
+        return None
+    return lambda rows: [
         tuple([value if show is None else show(value) for value, show in zip(row, showers, strict=True)])
-        for row in result.rows
+        for row in rows
     ]
-    return replace(result, rows=rows)
 
 
 def duck_column(name: str, duck_type: str, type_: SqlType | None = None) -> ResultColumn:

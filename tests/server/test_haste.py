@@ -1,0 +1,84 @@
+"""What the loop answers itself, and that it leaves to a thread what would make it wait."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+
+from seachange.runtime.haste import Holding, WouldWait, in_haste, may_wait
+from seachange.server.crew import Crew
+from tests.support.serving import serving
+
+BY_KEY = "select n, word from k where id = %s"
+
+
+@pytest.fixture
+def served(tmp_path):
+    with serving(tmp_path) as served:
+        with psycopg.connect(served.url, autocommit=True) as connection:
+            connection.execute("create table k (id int primary key, n bigint, word text)")
+            connection.execute("insert into k select i, i * 2, 'word ' || i from generate_series(1, 100) as s(i)")
+        yield served
+
+
+def connect(served):
+    return psycopg.connect(served.url, autocommit=True, prepare_threshold=0)
+
+
+def test_a_look_up_waits_on_a_thread_and_nobody_with_it(served):
+    with connect(served) as one, connect(served) as other, ThreadPoolExecutor(1) as threads:
+        for _ in range(3):
+            assert one.execute(BY_KEY, (7,)).fetchone() == (14, "word 7")
+            assert other.execute("select 1").fetchone() == (1,)
+        with served.node.epoch.lock:
+            waiting = threads.submit(lambda: one.execute(BY_KEY, (8,)).fetchone())
+            # Answered by the loop, which has the other's look-up before it or behind it.
+            for _ in range(20):
+                assert other.execute("select 1").fetchone() == (1,)
+            assert not waiting.done()
+        assert waiting.result(30) == (16, "word 8")
+
+
+def test_look_ups_see_what_was_committed_before(served):
+    with connect(served) as reader, connect(served) as writer:
+        for number in range(200):
+            writer.execute("update k set n = %s where id = 5", (number,))
+            assert reader.execute(BY_KEY, (5,)).fetchone() == (number, "word 5")
+        assert reader.execute(BY_KEY, (101,)).fetchone() is None
+        writer.execute("alter table k rename column word to text")
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            reader.execute(BY_KEY, (5,))
+        assert reader.execute("select 1").fetchone() == (1,)
+
+
+def test_rows_from_files_and_of_great_length(served):
+    with connect(served) as connection:
+        connection.execute("update k set word = repeat('x', 3000000) where id = 9")
+        connection.execute("vacuum k")
+        for key in (9, 1, 9, 2, 9):
+            (_, word) = connection.execute(BY_KEY, (key,)).fetchone()
+            assert len(word) == (3_000_000 if key == 9 else 6)
+
+
+def test_in_haste_nothing_waits():
+    lock = threading.Lock()
+    with in_haste():
+        with Holding(lock), pytest.raises(WouldWait), Holding(lock):
+            pass
+        with pytest.raises(WouldWait):
+            may_wait()
+    may_wait()
+    assert not lock.locked()
+
+
+def test_every_piece_of_work_has_a_thread_of_its_own():
+    crew = Crew("test")
+    together = threading.Barrier(8)
+    for _ in range(3):
+        for _ in range(7):
+            crew.run(lambda: together.wait(30))
+        together.wait(30)
+    crew.run(lambda: 1 / 0)
+    crew.stop()
+    assert not any(thread.name.startswith("test_") for thread in threading.enumerate())
