@@ -87,6 +87,7 @@ OPERATIONS = (
             "alter table parent alter id type bigint",
             "alter table child alter id type text",
             "alter table t alter state type text",
+            "alter table total alter net type bigint",
             "alter table total alter gross set expression as (net * 3)",
             "alter table total alter gross drop expression",
         ),

@@ -54,7 +54,8 @@ class Sequel:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`then` is the plan of the sequel, over `between`, the catalog that the first change leaves."""
+    """`then` is the plan of the sequel, over `between`, the catalog that the first change leaves. `follows`: it is the
+    plan of a sequel itself."""
 
     change: Change
     graph: Graph
@@ -63,6 +64,7 @@ class Plan:
     then: Plan | None = None
     between: Catalog | None = None
     sequel: Sequel | None = None
+    follows: bool = False
 
     def ops(self, stage: Stage) -> tuple[Op, ...]:
         return stage_ops(self.graph, stage, self.change.sources)
@@ -109,7 +111,7 @@ def _plan_both(
     between = catalog
     for stage in plan.stages:
         between = apply_ops(between, plan.ops(stage))
-    following = _plan_as_one(between, [then], ids, evaluated, release)
+    following = replace(_plan_as_one(between, [then], ids, evaluated, release), follows=True)
     back = _plan_as_one(between, [without_columns(first)], ids, evaluated, release)
     there = tuple(Target(t.element, Goal.PUBLIC, Status.ABSENT, t.statement) for t in back.change.targets)
     sequel = Sequel(following.change, replace(back.change, targets=there))

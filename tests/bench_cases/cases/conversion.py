@@ -1,6 +1,6 @@
 """Columns whose values are computed from others, and so are written with every row."""
 
-from tests.bench_cases.case import KEYLESS, TRY_AGAIN, Case
+from tests.bench_cases.case import COLUMNS, KEYLESS, TRY_AGAIN, Case
 
 # The numbers in b, after its first letter.
 _NUMBERS = "alter table t alter b type int using substr(b, 2)::int"
@@ -19,6 +19,17 @@ CASES = (
         """- column n integer
            + column n text""",
         setup=("create unique index i on t (n)", "create index j on t (b) include (n)"),
+    ),
+    Case(
+        "convert a column that another is generated from",
+        _NUMBERS,
+        _BECOMES,
+        columns=f"{COLUMNS}, g text generated always as (b || '.' || n) stored",
+        setup=("create unique index i on t (g)", "create index j on t (c) include (g)"),
+        converts={"b": "substr(b, 2)"},
+        none=("select id from t where g is distinct from b || '.' || n",),
+        spoil=(_WORD, "22P02"),
+        repair=_REMOVE,
     ),
     Case(
         "convert a column over a value that cannot be",

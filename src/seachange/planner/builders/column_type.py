@@ -39,7 +39,8 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
         return
     _check_change(draft, table_id, column_id, action, new)
     computed = any(_computes_with(draft, index, column_id) for index in indexes_on(draft, table_id, column_id))
-    if action.using is None and widens(old.type, new) and not computed:
+    generated = _generated_from(draft, table_id, column_id)
+    if action.using is None and widens(old.type, new) and not computed and not generated:
         draft.replace(old, elements.ColumnType(table_id, column_id, new))
         _recast_default(draft, table_id, column_id, old.type, new)
         return
@@ -57,7 +58,9 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     _refuse_added(draft, table_id, conversion)
     is_cast = action.using is None or (action.using.pieces in _AS_TEXT and action.using.columns == (action.name,))
     distinct = is_cast and old.type.kind in _DISTINCT_AS_TEXT and new == TEXT
-    replace_column(draft, table_id, column_id, new, conversion, distinct)
+    new_id = replace_column(draft, table_id, column_id, new, conversion, distinct)
+    for dependent in generated:
+        _recompute(draft, dependent, column_id, new_id)
 
 
 # Every value of these has one text, and no other has the same: keys stay distinct, and none is lost.
@@ -134,20 +137,36 @@ def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: 
         check_identity_type(new, name)
     doing = f"changing the type of column {name}"
     refuse_if_read(draft, table_id, doing, column_id)
-    _refuse_computed(draft, table_id, column_id, doing)
+    _refuse_other_form(draft, table_id, column_id, doing, new)
     _check_references(draft, table_id, column_id, new, keeps=action.using is None and widens(old, new))
 
 
-def _refuse_computed(draft: Draft, table_id: TableId, column_id: ColumnId, doing: str) -> None:
-    for generated in draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id):
-        # An index that has it as a key is built anew.
-        if generated.virtual:
-            continue
+def _refuse_other_form(draft: Draft, table_id: TableId, column_id: ColumnId, doing: str, new: SqlType) -> None:
+    """An expression says of a column how rows hold its values, where they hold them in a form of their own."""
+    types = (draft.column_type(table_id, column_id).type, new)
+    if all(type_.stored == type_.duckdb and not type_.enum for type_ in types):
+        return
+    for generated in _generated_from(draft, table_id, column_id):
         user = f"column {draft.column_name(table_id, generated.column_id)}"
         raise errors.FeatureNotSupported(
             feature=f"{doing}, from which {user} is computed,",
             instead=f"Drop {user} and create it again after the change, in the same transaction.",
         )
+
+
+def _generated_from(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[elements.ColumnGenerated]:
+    """The columns that rows are stored with; an index over an expression is built anew as an index."""
+    found = draft.select(elements.ColumnGenerated, table_id=table_id, column_ids=column_id)
+    return [generated for generated in found if not generated.virtual]
+
+
+def _recompute(draft: Draft, generated: elements.ColumnGenerated, old_id: ColumnId, new_id: ColumnId) -> None:
+    """A column that was generated from another is generated from the one that has taken its place."""
+    table_id, column_id = generated.table_id, generated.column_id
+    if draft.column_element(table_id, column_id) not in draft.targets:
+        column_id = replace_column(draft, table_id, column_id, draft.column_type(table_id, column_id).type, None)
+    (moved,) = draft.select(elements.ColumnGenerated, table_id=table_id, column_id=column_id)
+    draft.replace(moved, replace(moved, expression=rebind(moved.expression, old_id, new_id)))
 
 
 def _computes_with(draft: Draft, index: elements.AnyIndex, column_id: ColumnId) -> bool:
@@ -191,10 +210,16 @@ def _recast_default(draft: Draft, table_id: TableId, column_id: ColumnId, old: S
 
 
 def replace_column(
-    draft: Draft, table_id: TableId, old_id: ColumnId, type_: SqlType, conversion: Expression, distinct: bool = False
+    draft: Draft,
+    table_id: TableId,
+    old_id: ColumnId,
+    type_: SqlType,
+    conversion: Expression | None,
+    distinct: bool = False,
 ) -> ColumnId:
     """Another column in the place of one, its values computed from the old row; whatever used the old one uses it.
-    `distinct`: different values stay different, and each has one."""
+    Without a `conversion` it is generated from other columns. `distinct`: different values stay different, and each has
+    one."""
     place = {"table_id": table_id, "column_id": old_id}
     name = draft.column_name(table_id, old_id)
     old_type = draft.column_type(table_id, old_id).type
@@ -202,8 +227,8 @@ def replace_column(
     moved = _parts_of(draft, table_id, old_id)
     # Refuses what cannot be moved, before anything is changed.
     _users(draft, table_id, old_id, distinct)
-    if draft.has_no_rows(table_id):
-        # Nobody who writes beside this commit knows of it.
+    if conversion is None or draft.has_no_rows(table_id):
+        # Nobody who writes beside this commit knows of it, or others are what it is made from.
         draft.add(elements.Column(table_id, new_id, in_place_of=old_id, origin=conversion))
     else:
         draft.add(elements.ConvertedColumn(table_id, new_id, conversion, in_place_of=old_id))
@@ -358,7 +383,6 @@ def set_expression(draft: Draft, table_id: TableId, action: SetExpression) -> No
         draft.replace(old, replace(old, expression=bound))
         return
     draft.load_all()
-    _refuse_computed(draft, table_id, column_id, f"another expression for column {action.name}")
     type_ = draft.column_type(table_id, column_id).type
     _check_references(draft, table_id, column_id, type_, keeps=False)
     new_id = replace_column(draft, table_id, column_id, type_, bound)

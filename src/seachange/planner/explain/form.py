@@ -11,7 +11,9 @@ from seachange.planner.explain.picture import explain_picture
 from seachange.planner.explain.shape import explain_shape
 from seachange.planner.explain.stages import explain_stages
 from seachange.planner.explain.verbose import explain_verbose
+from seachange.planner.explain.words import bytes_in_words, count_of
 from seachange.planner.plan import Plan
+from seachange.planner.strategy import Cost, measure_whole
 
 _FORMS: dict[DdlExplanation, Callable[[Plan, Catalog], list[str]]] = {
     DdlExplanation.STAGES: explain_stages,
@@ -20,7 +22,7 @@ _FORMS: dict[DdlExplanation, Callable[[Plan, Catalog], list[str]]] = {
     DdlExplanation.PICTURE: explain_picture,
     DdlExplanation.SHAPE: explain_shape,
 }
-_THEN = "Then, by the same job; until this is published, both can be taken back:"
+_THEN = "Then, by the same job:"
 
 
 def explain_plan(plan: Plan, catalog: Catalog, form: DdlExplanation) -> list[str]:
@@ -29,4 +31,13 @@ def explain_plan(plan: Plan, catalog: Catalog, form: DdlExplanation) -> list[str
     if plan.then is None or plan.between is None:
         return lines
     comment = "// " if form is DdlExplanation.PICTURE else ""
-    return [*lines, comment + _THEN, *explain_plan(plan.then, plan.between, form)]
+    whole = comment + _whole(measure_whole(plan, catalog))
+    return [whole, *lines, comment + _THEN, *explain_plan(plan.then, plan.between, form)]
+
+
+def _whole(cost: Cost) -> str:
+    moved = bytes_in_words(cost.bytes_moved) if cost.bytes_moved is not None else "an unknown number of bytes"
+    return (
+        f"Two changes by one job, taken back both or none: {count_of(cost.versions, 'version')} published, "
+        f"{cost.drains} waited for; {cost.strategy.value}, moves {moved}. First:"
+    )

@@ -102,6 +102,8 @@ def _no_return(plan: Plan, views: list[StageView]) -> list[str]:
     turning = point_of_no_return(plan)
     if turning is None:
         return ["Point of no return: none"]
+    if plan.then is not None:
+        return ["Point of no return: that of the second change"]
     if views[turning].stage.phase is Phase.PRE_COMMIT:
         return ["Point of no return: COMMIT"]
     return [f"Point of no return: stage {turning + 1} of {len(views)}, the publication ({views[turning].title})"]
@@ -119,7 +121,8 @@ def _cancel(plan: Plan, catalog: Catalog, views: list[StageView]) -> list[str]:
     takes = f"{count_of(cost.versions, 'version')} published, {cost.drains} waited for, nothing moved"
     built = "; what was built is deleted" if cost.late_drains or any(w.deleted for w in cost.work) else ""
     until = f"Cancel before stage {len(done) + 1} of {len(views)}"
-    return [f"{until}: {count_of(len(gone), 'element')} taken back, {takes}{built}"]
+    first = "; then the first change, by 1 version more" if plan.follows else ""
+    return [f"{until}: {count_of(len(gone), 'element')} taken back, {takes}{built}{first}"]
 
 
 def _size(size: TableSize | None) -> str:

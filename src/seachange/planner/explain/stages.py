@@ -59,9 +59,10 @@ class StagesText:
     def _stage(self, view: StageView) -> list[str]:
         stage = view.stage
         waited = waits(stage, self.names, view.before)
-        lines = [f"{view.title}: {stage.type.value}{', a part of COMMIT' if stage.phase is Phase.PRE_COMMIT else ''}"]
+        begun_by = "the publication of the first change" if self.plan.follows else "COMMIT"
+        lines = [f"{view.title}: {stage.type.value}{f', a part of {begun_by}' * (stage.phase is Phase.PRE_COMMIT)}"]
         if view.is_no_return:
-            lines += indent([f"point of no return: {_no_return(view)}"])
+            lines += indent([_no_return(view, self.plan)])
         lines += indent([f"waits for {enumerate_words(waited)}" if waited else "waits for nothing"])
         for goal, direction in _DIRECTIONS.items():
             moved = [t for t in stage.transitions if self.plan.graph.targets[t.target].goal is goal]
@@ -116,6 +117,8 @@ def summary(plan: Plan, catalog: Catalog) -> str:
 
 def statement_phase(plan: Plan, names: Names) -> list[str]:
     """What the transaction sees of its own change before it commits."""
+    if plan.follows:
+        return []
     words: dict[bool, list[str]] = {True: [], False: []}
     for subject in subjects(plan, names):
         if subject.goal is not Goal.TRANSIENT:
@@ -126,7 +129,12 @@ def statement_phase(plan: Plan, names: Names) -> list[str]:
     return lines
 
 
-def _no_return(view: StageView) -> str:
+def _no_return(view: StageView, plan: Plan) -> str:
+    if plan.then is not None:
+        return "publication of what comes first; a cancel takes it back until the second change is published"
     if view.stage.phase is Phase.PRE_COMMIT:
-        return "the COMMIT itself; ROLLBACK leaves nothing"
-    return "the publication, from which on everybody sees the change; a cancel before leaves nothing of it"
+        return "point of no return: the COMMIT itself; ROLLBACK leaves nothing"
+    leaves = "nothing of both changes" if plan.follows else "nothing of it"
+    return (
+        f"point of no return: the publication, from which on everybody sees the change; a cancel before leaves {leaves}"
+    )
