@@ -72,7 +72,8 @@ def test_the_primary_key_of_a_table_without_rows(created):
         ("alter table c alter column a type smallint", None),
         ("alter table c alter column a type text", "42804"),
         ("alter table c alter column g type bigint", None),
-        ("alter table c alter column n type bigint", "0A000"),
+        ("alter table c alter column n type bigint", None),
+        ("alter table c alter column n type jsonb using to_json(n)", "0A000"),
         ("alter table c alter column i type text", "22023"),
         ("alter table c alter column d type int using 1", "42804"),
         ("alter table c alter column d drop default, alter column d type int using 1", None),
@@ -85,3 +86,17 @@ def test_what_depends_on_the_column(statement, code):
         "i int generated always as identity)"
     )
     assert world.code(statement) == code
+
+
+def test_what_is_generated_from_a_column_follows_it():
+    world = World(
+        "create table c (n int, m int, g int generated always as (n + m) stored, check (g > 0)); create index i on c (g)"
+    )
+    world.run("alter table c alter n type bigint, alter m type bigint")
+    table = world.find("c")
+    n, m, g = (table.column_by_name[name] for name in ("n", "m", "g"))
+    assert g.generated is not None
+    assert set(g.generated.columns) == {n.id, m.id}
+    assert [c.name for c in table.visible_columns] == ["n", "m", "g"]
+    assert table.secondary[0].key == (g.id,)
+    assert table.checks[0].columns == (g.id,)
