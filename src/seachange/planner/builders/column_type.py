@@ -139,6 +139,9 @@ def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: 
     refuse_if_read(draft, table_id, doing, column_id)
     _refuse_other_form(draft, table_id, column_id, doing, new)
     _check_references(draft, table_id, column_id, new, keeps=action.using is None and widens(old, new))
+    for generated in _generated_from(draft, table_id, column_id):
+        type_ = draft.column_type(table_id, generated.column_id).type
+        _check_references(draft, table_id, generated.column_id, type_, keeps=False)
 
 
 def _refuse_other_form(draft: Draft, table_id: TableId, column_id: ColumnId, doing: str, new: SqlType) -> None:
