@@ -57,7 +57,7 @@ def build_alone(context: Context, rows: int) -> Build:
         subject.request("open", folder=str(folder), key="")
         subject.request("warm_spark")
         seconds = []
-        for _ in range(context.scale.rounds_long if rows < max(context.scale.rows_growing) else 1):
+        for _ in range(context.scale.rounds_long):
             seconds.append(seconds_of(subject, BUILD))
             subject.request("execute", sql="drop index built")
         memory = subject.request("memory")

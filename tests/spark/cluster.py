@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyspark
@@ -27,18 +28,19 @@ def free_port() -> int:
 
 
 class StandaloneCluster:
-    """A master and workers of one core each, every one with its children in a process group of its own."""
+    """A master and workers of one core each, on these machines in turn; every one has, with its children, a process
+    group of its own."""
 
-    def __init__(self, folder: Path, workers: int) -> None:
+    def __init__(self, folder: Path, workers: int, hosts: Sequence[str] = ("127.0.0.1",)) -> None:
         self._folder = folder
         self.master = f"spark://127.0.0.1:{free_port()}"
         port = self.master.rpartition(":")[2]
         self._processes: list[subprocess.Popen[bytes]] = []
         self._start("master", "master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", "0")
-        options = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0"]
+        options = ["--cores", "1", "--memory", "1g", "--webui-port", "0"]
         for number in range(workers):
-            work = str(folder / f"work-{number}")
-            self._start(f"worker-{number}", "worker.Worker", *options, "--work-dir", work, self.master)
+            place = ["--host", hosts[number % len(hosts)], "--work-dir", str(folder / f"work-{number}")]
+            self._start(f"worker-{number}", "worker.Worker", *options, *place, self.master)
 
     def _start(self, name: str, program: str, *arguments: str) -> None:
         command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{program}", *arguments]

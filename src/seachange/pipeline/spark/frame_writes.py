@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from seachange import errors
+from seachange.pipeline.spark.failures import cause
 from seachange.pipeline.spark.frame_types import written_type
 
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
@@ -88,5 +89,5 @@ def _naming_errors(interrupts: Reaching | None = None) -> Iterator[None]:
             interrupts.check()
         text = str(problem)
         state = _STATE.search(text)
-        message = f"the DataFrame failed: {text.partition(chr(10))[0][:500]}"
+        message = f"the DataFrame failed: {cause(text)}"
         raise errors.remembered(state[1] if state is not None else "58000", message) from problem
