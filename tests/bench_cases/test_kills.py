@@ -20,6 +20,7 @@ SAMPLE = [
     ("sqlite", "alter primary key", "job.attached"),
     ("sqlite", "add foreign key", "job.published:2"),
     ("sqlite", "add unique over duplicates", "job.reverting"),
+    ("sqlite", "drop primary key", "job.published:2"),
     ("postgresql", "several at once", "commit.decided:3"),
     ("postgresql", "set not null", "job.validated"),
 ]
