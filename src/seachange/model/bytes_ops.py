@@ -19,3 +19,33 @@ def count_bits(data: bytes) -> int:
 
 def digest(data: bytes, bits: int) -> bytes:
     return hashlib.new(f"sha{bits}", data).digest()
+
+
+def get_bit(data: bytes, place: int) -> int:
+    """Counted from the lowest of the first byte."""
+    if not 0 <= place < 8 * len(data):
+        raise errors.ArraySubscriptError(detail=f"index {place} out of valid range, 0..{8 * len(data) - 1}")
+    return data[place // 8] >> place % 8 & 1
+
+
+def set_bit(data: bytes, place: int, value: int) -> bytes:
+    if value not in (0, 1):
+        raise errors.InvalidParameterValue(detail="new bit must be 0 or 1")
+    changed = bytearray(data)
+    bit = 1 << place % 8
+    get_bit(data, place)
+    changed[place // 8] = changed[place // 8] | bit if value else changed[place // 8] & ~bit
+    return bytes(changed)
+
+
+def set_byte(data: bytes, place: int, value: int) -> bytes:
+    get_byte(data, place)
+    return data[:place] + bytes([value & 0xFF]) + data[place + 1 :]
+
+
+def escape(data: bytes) -> str:
+    """
+    >>> print(escape(b"\\x00\\xffA\\\\"))
+    \\000\\377A\\\\
+    """
+    return "".join("\\\\" if b == 92 else f"\\{b:03o}" if b == 0 or b > 127 else chr(b) for b in data)

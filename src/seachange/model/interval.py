@@ -99,6 +99,7 @@ _TERM = re.compile(
     r"|(?P<months>[+-]?\d+-\d+)(?![\d-])"
     r"|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))\s*(?P<unit>[a-zA-Z]*))(?=[\s+-]|$|\d)"
 )
+_CLOCK = re.compile(r"\s*[+-]?\d+:")
 _ISO = re.compile(r"P(?P<date>(?:-?[\d.]+[YMWD])*)(?:T(?P<time>(?:-?[\d.]+[HMS])+))?", re.IGNORECASE)
 _ISO_TERM = re.compile(r"(-?[\d.]+)([YMWDHS])", re.IGNORECASE)
 _ISO_DATE = {"y": "year", "m": "month", "w": "week", "d": "day"}
@@ -132,7 +133,9 @@ def _terms(body: str, text: str) -> list[list[Decimal]]:
         match = _TERM.match(body, position)
         if match is None or not match.group().strip():
             raise errors.InvalidDatetimeFormat(type=INTERVAL, value=text)
-        terms.append(_term(match, text))
+        # A number before a time of the clock counts days.
+        counts_days = match["number"] is not None and not match["unit"] and _CLOCK.match(body, match.end())
+        terms.append(_scaled(Decimal(match["number"]), _UNITS["day"]) if counts_days else _term(match, text))
         position = match.end()
         while position < len(body) and body[position].isspace():
             position += 1

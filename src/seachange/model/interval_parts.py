@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from seachange import errors
 from seachange.model.interval import Interval, parse_interval
 
 _DAY = 86_400_000_000
@@ -33,6 +34,23 @@ def justify_interval(text: str) -> str:
     elif days < 0 and micros > 0:
         days, micros = days + 1, micros - _DAY
     return str(Interval(months, days, micros))
+
+
+def divide(text: str, by: float) -> str:
+    """What is left of months goes over into days, of which a month has thirty, and of days into time.
+
+    >>> divide("1 mon 10 days", 4), divide("1 hour", 1.5)
+    ('10 days', '00:40:00')
+    """
+    if not by:
+        raise errors.DivisionByZero()
+    value = parse_interval(text)
+    months, days = value.months / by, value.days / by
+    over_days = round((months - int(months)) * _MONTH_DAYS, 6)
+    over_seconds = round((days - int(days) + over_days - int(over_days)) * 86_400, 6)
+    carried = int(over_seconds / 86_400)
+    micros = round(value.microseconds / by + (over_seconds - carried * 86_400) * 1_000_000)
+    return str(Interval(int(months), int(days) + int(over_days) + carried, micros))
 
 
 def _fold_hours(value: Interval) -> Interval:

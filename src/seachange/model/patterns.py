@@ -1,4 +1,4 @@
-"""to_char, to_date and to_timestamp: values by PostgreSQL's patterns, the common ones.
+"""to_char, to_date and to_timestamp: dates and times by PostgreSQL's patterns, the common ones.
 
 >>> import datetime as dt
 >>> moment = dt.datetime(2024, 2, 7, 21, 5, 3, 123456)
@@ -8,26 +8,28 @@
 'February |February|7|07th|1|038|06|2460348'
 >>> read_moment("05 Dec 2000 11:12 PM", "DD Mon YYYY HH12:MI AM")
 datetime.datetime(2000, 12, 5, 23, 12)
->>> write_number("1234.5", "FM9,999.00"), write_number("-12", "999"), write_number("125.8", "999D99")
-('1,234.50', ' -12', ' 125.80')
+>>> write_interval("15 months 2 days 93784000000 microseconds", "YYYY MM DD HH24:MI:SS HH12 US")
+'0001 03 02 26:03:04 02 000000'
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from seachange import errors
+from seachange.model.interval import Interval, read_canonical
+from seachange.model.number_patterns import ordinal, roman
 
 _MONTH_NAMES: Final = "January February March April May June July August September October November December"
 _MONTHS: Final = tuple(_MONTH_NAMES.split())
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # Longest first: YYYY before YY.
 _PATTERNS: Final = """
-    HH24 HH12 YYYY IYYY MONTH Month month Y,YYY SSSSS DDD DAY Day day MON Mon mon DY Dy dy A.M. P.M. a.m. p.m. AM PM
-    am pm YYY YY HH MI SS MS US MM DD WW IW ID CC TZ OF Q W D J Y
+    HH24 HH12 YYYY IYYY MONTH Month month Y,YYY SSSSS SSSS A.D. B.C. a.d. b.c. IDDD DDD DAY Day day MON Mon mon DY Dy
+    dy A.M. P.M. a.m. p.m. FF1 FF2 FF3 FF4 FF5 FF6 AM PM am pm AD BC ad bc YYY IYY YY IY HH MI SS MS US MM DD WW IW ID
+    CC TZH TZM TZ tz OF RM rm Q W D J Y I
 """
 _ANY_PATTERN: Final = "|".join(map(re.escape, _PATTERNS.split()))
 _TOKEN: Final = re.compile(
@@ -49,12 +51,6 @@ def capitalise(text: str) -> str:
     return _WORDS.sub(lambda word: word.group()[0].upper() + word.group()[1:].lower(), text)
 
 
-def _ordinal(number: int) -> str:
-    if 10 <= number % 100 <= 20:
-        return "th"
-    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-
-
 def _number(moment: dt.datetime, pattern: str) -> tuple[int, int] | None:
     """The value of a pattern that is a number, and how many digits it has."""
     iso_year, iso_week, iso_day = moment.isocalendar()
@@ -66,6 +62,10 @@ def _number(moment: dt.datetime, pattern: str) -> tuple[int, int] | None:
         "YY": (moment.year % 100, 2),
         "Y": (moment.year % 10, 1),
         "IYYY": (iso_year, 4),
+        "IYY": (iso_year % 1000, 3),
+        "IY": (iso_year % 100, 2),
+        "I": (iso_year % 10, 1),
+        "IDDD": ((iso_week - 1) * 7 + iso_day, 3),
         "MM": (moment.month, 2),
         "DD": (moment.day, 2),
         "DDD": (of_year, 3),
@@ -76,7 +76,8 @@ def _number(moment: dt.datetime, pattern: str) -> tuple[int, int] | None:
         "HH": (hour12, 2),
         "MI": (moment.minute, 2),
         "SS": (moment.second, 2),
-        "SSSSS": (moment.hour * 3600 + moment.minute * 60 + moment.second, 5),
+        "SSSS": (moment.hour * 3600 + moment.minute * 60 + moment.second, 1),
+        "SSSSS": (moment.hour * 3600 + moment.minute * 60 + moment.second, 1),
         "MS": (moment.microsecond // 1000, 3),
         "US": (moment.microsecond, 6),
         "Q": ((moment.month + 2) // 3, 1),
@@ -85,6 +86,7 @@ def _number(moment: dt.datetime, pattern: str) -> tuple[int, int] | None:
         "IW": (iso_week, 2),
         "J": (moment.toordinal() + _EPOCH_DAY - 1, 1),
         "CC": ((moment.year + 99) // 100, 2),
+        **{f"FF{n}": (moment.microsecond // 10 ** (6 - n), n) for n in range(1, 7)},
     }
     return values.get(pattern)
 
@@ -96,6 +98,13 @@ def _word(moment: dt.datetime, pattern: str) -> tuple[str, int]:
         half = "pm" if moment.hour >= _NOON else "am"
         half = f"{half[0]}.{half[1]}." if "." in pattern else half
         return (half.upper() if pattern.isupper() else half), 0
+    if folded.replace(".", "") in ("ad", "bc"):
+        # All years are of our era.
+        era = "a.d." if "." in pattern else "ad"
+        return (era.upper() if pattern.isupper() else era), 0
+    if folded == "rm":
+        month = roman(moment.month)
+        return (month if pattern.isupper() else month.lower()), 4
     if folded in ("month", "mon"):
         name = _MONTHS[moment.month - 1]
     else:
@@ -106,21 +115,25 @@ def _word(moment: dt.datetime, pattern: str) -> tuple[str, int]:
     return (name.lower() if pattern.islower() else name), width
 
 
+# Moments come as a clock in UTC shows them.
+_ZONES: Final = {"TZ": "UTC", "tz": "utc", "OF": "+00", "TZH": "+00", "TZM": "00"}
+
+
 def write_moment(moment: dt.datetime, pattern: str) -> str:
     parts: list[str] = []
     for token in _TOKEN.finditer(pattern):
         found = token["pattern"]
         if found is None:
             parts.append(token["quoted"] if token["quoted"] is not None else token["other"] or "")
-        elif found in ("TZ", "OF"):
-            parts.append("UTC" if found == "TZ" else "+00")
+        elif found in _ZONES:
+            parts.append(_ZONES[found])
         elif found == "Y,YYY":
             parts.append(f"{moment.year:,}")
         elif (number := _number(moment, found)) is not None:
             value, digits = number
             parts.append(str(value) if token["fill"] else str(value).zfill(digits))
             if token["th"]:
-                suffix = _ordinal(value)
+                suffix = ordinal(value)
                 parts.append(suffix.upper() if token["th"].isupper() else suffix)
         else:
             word, width = _word(moment, found)
@@ -128,12 +141,63 @@ def write_moment(moment: dt.datetime, pattern: str) -> str:
     return "".join(parts)
 
 
+def write_interval(canonical: str, pattern: str) -> str:
+    """Fields of a day and of a year that an interval has not are as of its start."""
+    value = read_canonical(canonical)
+    parts: list[str] = []
+    for token in _TOKEN.finditer(pattern):
+        found = token["pattern"]
+        if found is None:
+            parts.append(token["quoted"] if token["quoted"] is not None else token["other"] or "")
+            continue
+        if found.lower().replace(".", "") in ("am", "pm"):
+            hour = abs(value.microseconds) // 3_600_000_000 % 24
+            parts.append(_word(dt.datetime(1, 1, 1, hour), found)[0])
+            continue
+        field = _interval_field(value, found)
+        if field is None:
+            raise errors.FeatureNotSupported(feature=f"{found} in to_char of an interval", instead="")
+        number, digits = field
+        parts.append("-" if number < 0 else "")
+        parts.append(str(abs(number)).zfill(1 if token["fill"] else digits))
+        if token["th"]:
+            suffix = ordinal(abs(number))
+            parts.append(suffix.upper() if token["th"].isupper() else suffix)
+    return "".join(parts)
+
+
+def _interval_field(value: Interval, pattern: str) -> tuple[int, int] | None:
+    sign = -1 if value.microseconds < 0 else 1
+    seconds, micros = divmod(abs(value.microseconds), 1_000_000)
+    years = int(value.months / 12)
+    hours = seconds // 3600
+    fields: dict[str, tuple[int, int]] = {
+        "YYYY": (years, 4),
+        "YYY": (years % 1000, 3),
+        "YY": (years % 100, 2),
+        "Y": (years % 10, 1),
+        "MM": (value.months - years * 12, 2),
+        "DD": (value.days, 2),
+        "HH24": (sign * hours, 2),
+        "HH12": (sign * (hours % _NOON or _NOON), 2),
+        "HH": (sign * (hours % _NOON or _NOON), 2),
+        "MI": (sign * (seconds // 60 % 60), 2),
+        "SS": (sign * (seconds % 60), 2),
+        "SSSS": (sign * seconds, 1),
+        "SSSSS": (sign * seconds, 1),
+        "MS": (sign * (micros // 1000), 3),
+        "US": (sign * micros, 6),
+    }
+    return fields.get(pattern)
+
+
 _READERS: Final[dict[str, str]] = {
     "YYYY": r"[+-]?\d{1,4}", "YY": r"\d{1,2}", "MM": r"\d{1,2}", "DD": r"\d{1,2}", "DDD": r"\d{1,3}",
     "HH24": r"\d{1,2}", "HH12": r"\d{1,2}", "HH": r"\d{1,2}",
     "MI": r"\d{1,2}", "SS": r"\d{1,2}", "MS": r"\d{1,3}", "US": r"\d{1,6}",
     "MON": r"[A-Za-z]{3}", "MONTH": r"[A-Za-z]+", "DY": r"[A-Za-z]{3}", "DAY": r"[A-Za-z]+", "AM": r"[AaPp]\.?[Mm]\.?",
-    "PM": r"[AaPp]\.?[Mm]\.?", "J": r"\d+",
+    "PM": r"[AaPp]\.?[Mm]\.?", "J": r"\d+", "IYYY": r"\d{1,4}", "IW": r"\d{1,2}", "ID": r"\d", "D": r"\d", "Q": r"\d",
+    "FF1": r"\d", "FF2": r"\d{1,2}", "FF3": r"\d{1,3}", "FF4": r"\d{1,4}", "FF5": r"\d{1,5}", "FF6": r"\d{1,6}",
 }  # fmt: skip
 
 
@@ -173,6 +237,9 @@ def _skip(text: str, at: int, separator: str) -> int:
     return at
 
 
+_FRACTIONS: Final = frozenset({"MS", "US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6"})
+
+
 def _moment(values: dict[str, str], text: str) -> dt.datetime:
     year = int(values.get("YYYY", values.get("YY", "1")))
     if "YYYY" not in values and "YY" in values:
@@ -181,13 +248,19 @@ def _moment(values: dict[str, str], text: str) -> dt.datetime:
     name = values.get("MON") or values.get("MONTH")
     hour = int(values.get("HH24") or values.get("HH12") or values.get("HH") or "0")
     half = (values.get("AM") or values.get("PM") or "").lower().replace(".", "")
-    micros = int(values.get("US", "0")) + int(values.get("MS", "0").ljust(3, "0")) * 1000
+    fraction = next((digits for name, digits in values.items() if name in _FRACTIONS), "0")
+    micros = int(fraction.ljust(6, "0"))
     try:
         if name is not None:
             month = [m[:3].lower() for m in _MONTHS].index(name[:3].lower()) + 1
         if half:
             hour = hour % _NOON + (_NOON if half == "pm" else 0)
         day = dt.datetime(year, month, int(values.get("DD", "1")))
+        if "IYYY" in values:
+            week, weekday = int(values.get("IW", "1")), int(values.get("ID", "1"))
+            day = dt.datetime.fromisocalendar(int(values["IYYY"]), week, weekday)
+        if "J" in values:
+            day = dt.datetime.fromordinal(int(values["J"]) - _EPOCH_DAY + 1)
         if "DDD" in values:
             day = dt.datetime(year, 1, 1) + dt.timedelta(days=int(values["DDD"]) - 1)
         return day.replace(
@@ -195,81 +268,3 @@ def _moment(values: dict[str, str], text: str) -> dt.datetime:
         )
     except ValueError:
         raise errors.DatetimeFieldOverflow(type="date", value=text) from None
-
-
-_NUMBER_PATTERN: Final = re.compile(r"(FM)?([90,.GD]*)(S|MI|PR)?", re.IGNORECASE)
-
-
-def write_number(number: str, pattern: str) -> str:
-    """Digits, groups, a point, and a sign before or behind."""
-    if pattern.upper() in ("RN", "FMRN"):
-        return _roman(int(Decimal(number))) if pattern.upper() == "FMRN" else _roman(int(Decimal(number))).rjust(15)
-    leading = pattern[:1].upper() == "S"
-    match = _NUMBER_PATTERN.fullmatch(pattern[1:] if leading else pattern)
-    if match is None:
-        raise errors.FeatureNotSupported(feature=f'the pattern "{pattern}" of a number', instead="")
-    fill, digits, sign = bool(match[1]), match[2].upper().replace("G", ",").replace("D", "."), (match[3] or "").upper()
-    whole_pattern, point, fraction_pattern = digits.partition(".")
-    value = Decimal(number)
-    scale = len(fraction_pattern)
-    rounded = abs(value).quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
-    whole, _, fraction = f"{rounded:f}".partition(".")
-    shown = _group(whole, whole_pattern)
-    if shown is None:
-        shown, fraction = "#" * len(whole_pattern), "#" * scale
-    if fill and fraction_pattern and "#" not in fraction:
-        kept = fraction_pattern.rfind("0") + 1
-        fraction = fraction[:kept] + fraction[kept:].rstrip("0")
-    text = shown + point + fraction
-    return _signed(text, value < 0 and any(c not in "0.," for c in text), sign, leading, fill)
-
-
-def _group(whole: str, pattern: str) -> str | None:
-    """The digits of a whole number at the places of a pattern; None if they are too many."""
-    places = pattern.replace(",", "")
-    digits = "" if whole == "0" and "0" not in places and places else whole
-    if len(digits) > len(places):
-        return None
-    first_zero = places.find("0")
-    padded = digits.rjust(len(places))
-    if first_zero >= 0:
-        padded = padded[:first_zero] + padded[first_zero:].replace(" ", "0")
-        lead = len(padded) - len(padded.lstrip())
-        padded = padded[:lead] + padded[lead:].replace(" ", "0")
-    out, at = [], 0
-    for character in pattern:
-        if character == ",":
-            out.append("," if at and padded[at - 1] != " " else " ")
-        else:
-            out.append(padded[at])
-            at += 1
-    return "".join(out)
-
-
-def _signed(text: str, negative: bool, sign: str, leading: bool, fill: bool) -> str:
-    if sign in ("S", "MI"):
-        text += "-" if negative else "+" if sign == "S" else "" if fill else " "
-    elif sign == "PR":
-        text = f"<{text.strip()}>" if negative else f" {text} "
-    else:
-        blank = len(text) - len(text.lstrip(" "))
-        mark = "-" if negative else "+" if leading else " "
-        text = " " * blank + mark + text[blank:]
-    return text.strip() if fill else text
-
-
-_ROMAN: Final = (
-    (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"),
-    (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
-)  # fmt: skip
-
-
-def _roman(number: int) -> str:
-    if not 0 < number < 4000:
-        return "#" * 15
-    out = []
-    for value, letters in _ROMAN:
-        while number >= value:
-            out.append(letters)
-            number -= value
-    return "".join(out)

@@ -15,7 +15,7 @@ from typing import Final
 from sqlglot import exp
 
 from seachange.model.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, Kind, SqlType
-from seachange.storage.duck import AS_DOUBLE, AS_INTEGER, AS_NUMERIC, EXACT_MACRO, SUM_MACRO
+from seachange.storage.duck import AS_DOUBLE, AS_INTEGER, AS_NUMERIC, AS_SPAN, EXACT_MACRO, SUM_MACRO
 
 ColumnType = Callable[[exp.Column], SqlType | None]
 
@@ -26,6 +26,7 @@ class Family(Enum):
     REAL = auto()
     DOUBLE = auto()
     DATE = auto()
+    TIME = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ _KINDS: Final = {
     Kind.REAL: Number(Family.REAL),
     Kind.DOUBLE: _DOUBLE,
     Kind.DATE: Number(Family.DATE),
+    Kind.TIME: Number(Family.TIME),
 }
 _CASTS: Final = {
     exp.DType.SMALLINT: _KINDS[Kind.SMALLINT],
@@ -57,7 +59,9 @@ _CASTS: Final = {
     exp.DType.FLOAT: _KINDS[Kind.REAL],
     exp.DType.DOUBLE: _DOUBLE,
     exp.DType.DATE: _KINDS[Kind.DATE],
+    exp.DType.TIME: _KINDS[Kind.TIME],
 }
+_MOMENTS: Final = frozenset({Family.DATE, Family.TIME})
 # What gives a number as its arguments are.
 _ALIKE: Final = (exp.Min, exp.Max, exp.Abs, exp.Coalesce, exp.Greatest, exp.Least, exp.Nullif)
 _PASSING: Final = (exp.Paren, exp.Neg, exp.Window, exp.Filter)
@@ -136,7 +140,7 @@ def _wider(found: list[Number | None]) -> Number | None:
         return None
     families = {number.family for number in known}
     for family in (Family.DOUBLE, Family.REAL, Family.NUMERIC, Family.INTEGER):
-        if family in families and Family.DATE not in families:
+        if family in families and families.isdisjoint(_MOMENTS):
             scale = max(n.scale for n in known)
             whole = max(n.digits - n.scale for n in known)
             return Number(family, min(whole + scale, NUMERIC_PRECISION_MAX), scale, all(n.exact for n in known))
@@ -177,6 +181,11 @@ def is_divided_exactly(number: Number | None) -> bool:
 # What is put before the parentheses around a calculation and each of its operands.
 Prefixes = tuple[str, str, str]
 NO_PREFIXES: Final[Prefixes] = ("", "", "")
+# Days between dates are a number, and DuckDB takes no time of the day from another.
+_DIFFERENCES: Final[dict[Family, Prefixes]] = {
+    Family.DATE: (AS_INTEGER, "", ""),
+    Family.TIME: ("", AS_SPAN, AS_SPAN),
+}
 
 
 def prefixes(node: exp.Expr, column_type: ColumnType) -> Prefixes:
@@ -186,9 +195,9 @@ def prefixes(node: exp.Expr, column_type: ColumnType) -> Prefixes:
     if left is None or right is None:
         return NO_PREFIXES
     if isinstance(node, exp.Sub):
-        return (AS_INTEGER, "", "") if left.family is right.family is Family.DATE else NO_PREFIXES
+        return _DIFFERENCES.get(left.family, NO_PREFIXES) if left.family is right.family else NO_PREFIXES
     families = {left.family, right.family}
-    if Family.REAL in families and len(families) > 1 and Family.DATE not in families:
+    if Family.REAL in families and len(families) > 1 and families.isdisjoint(_MOMENTS):
         return ("", AS_DOUBLE, AS_DOUBLE)
     if Family.NUMERIC not in families or not families <= {Family.NUMERIC, Family.INTEGER}:
         return NO_PREFIXES

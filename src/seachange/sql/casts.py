@@ -11,12 +11,14 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.array_text import parse_array
+from seachange.model.coercion import coerce
 from seachange.model.interval import canonical_interval, parse_interval
-from seachange.model.types import NAME_BYTES_MAX, NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX
+from seachange.model.types import NAME_BYTES_MAX, NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, Kind, SqlType
 from seachange.storage.duck_functions import PREFIX
 
 _DType = exp.DType
 _MOMENTS: Final = (_DType.DATE, _DType.TIMESTAMP, _DType.TIMESTAMPTZ, _DType.TIMESTAMPNTZ)
+_BYTEA: Final = SqlType(Kind.BYTEA)
 _ENDLESS: Final = frozenset({"infinity", "-infinity", "+infinity", "inf", "-inf"})
 
 
@@ -53,11 +55,11 @@ def _numeric(cast: exp.Cast) -> exp.Expr:
 
 
 def _bytea(cast: exp.Cast) -> exp.Expr:
-    """DuckDB reads \\x before each byte, PostgreSQL once."""
+    """DuckDB reads \\x before each byte, PostgreSQL once, or three digits behind each backslash."""
     text = _literal(cast)
-    if text is None or not text.startswith("\\x"):
+    if text is None or "\\" not in text:
         return cast
-    return exp.func("unhex", exp.Literal.string(text[2:]))
+    return exp.func("unhex", exp.Literal.string(coerce(_BYTEA, text).hex().upper()))
 
 
 def _varchar(cast: exp.Cast) -> exp.Expr:
@@ -100,6 +102,22 @@ def _moment(cast: exp.Cast) -> exp.Expr:
     return cast
 
 
+def _zoned(cast: exp.Cast) -> exp.Expr:
+    """DuckDB wants the zone right behind the time."""
+    text = _literal(cast)
+    if text is not None and _SPACED_ZONE.search(text):
+        cast.set("this", exp.Literal.string(_SPACED_ZONE.sub(r"\1", text)))
+    return _moment(cast)
+
+
+def _time(cast: exp.Cast) -> exp.Expr:
+    """DuckDB takes no time out of a moment with a zone."""
+    value = cast.this.unnest()
+    if isinstance(value, exp.Literal | exp.Parameter | exp.Null):
+        return cast
+    return exp.Anonymous(this=f"{PREFIX}time", expressions=[cast.this.copy()])
+
+
 def _float(cast: exp.Cast) -> exp.Expr:
     """DuckDB takes what is too large for infinity."""
     value = cast.this
@@ -139,6 +157,7 @@ def _array(cast: exp.Cast) -> exp.Expr:
     return exp.cast(exp.Array(expressions=[translate_casts(exp.Paren(this=v)).this for v in values]), cast.to.copy())
 
 
+_SPACED_ZONE: Final = re.compile(r"(?<=\d)\s+([+-]\d\d?(?::?\d\d)?)$")
 _WHOLE: Final = re.compile(r"\s*[+-]?[0-9]+(?:_[0-9]+)*\s*")
 
 
@@ -172,7 +191,9 @@ _TRANSLATIONS: Final[tuple[tuple[tuple[exp.DType, ...], Callable[[exp.Cast], exp
     ((_DType.VARCHAR,), _varchar),
     ((_DType.CHAR, _DType.BPCHAR), _char),
     ((_DType.NAME,), _name),
+    ((_DType.TIMESTAMPTZ,), _zoned),
     (_MOMENTS, _moment),
+    ((_DType.TIME,), _time),
     ((_DType.DOUBLE, _DType.FLOAT), _float),
     ((_DType.INTERVAL,), _interval),
     ((_DType.ARRAY,), _array),

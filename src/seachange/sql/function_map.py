@@ -9,14 +9,19 @@ from typing import Final
 
 from sqlglot import exp
 
+from seachange import errors
 from seachange.sql.guard import function_name
-from seachange.sql.mapped import documents, lists, numbers, text, times
+from seachange.sql.mapped import documents, lists, numbers, regexps, text, times
 from seachange.sql.mapped.trees import Rewrite
 
+_OPERATORS: Final = (exp.SimilarTo, exp.Like, exp.ILike, exp.DPipe, exp.Overlaps, exp.Div, exp.IntDiv)
+# How a translation stumbles over arguments that are not there, or too many.
+_INCOMPLETE: Final = (AttributeError, LookupError, TypeError, ValueError)
 _REWRITES: Final[dict[str, Rewrite]] = {
     **documents.REWRITES,
     **lists.REWRITES,
     **numbers.REWRITES,
+    **regexps.REWRITES,
     **text.REWRITES,
     **times.REWRITES,
 }
@@ -24,7 +29,7 @@ _REWRITES: Final[dict[str, Rewrite]] = {
 
 def map_functions(tree: exp.Expr) -> exp.Expr:
     """From the inside out: an argument is what it is in DuckDB before the call around it is put."""
-    for node in reversed(list(tree.find_all(exp.Func, exp.SimilarTo, exp.Like, exp.ILike, exp.DPipe))):
+    for node in reversed(list(tree.find_all(exp.Func, *_OPERATORS))):
         made = _rewrite(node)
         if made is not None and made is not node:
             if node is tree:
@@ -37,10 +42,23 @@ def map_functions(tree: exp.Expr) -> exp.Expr:
 def _rewrite(node: exp.Expr) -> exp.Expr | None:
     if isinstance(node, exp.SimilarTo):
         return text.translate_similar(node)
+    if isinstance(node, exp.Overlaps):
+        return times.translate_overlaps(node)
+    if isinstance(node, exp.IntDiv):
+        return numbers.divide_whole(node)
+    if isinstance(node, exp.Div):
+        return times.divide_interval(node)
     if isinstance(node, exp.DPipe):
         return lists.append_item(node) or text.translate_concatenation(node)
     if isinstance(node, exp.Like | exp.ILike):
         return text.translate_like(node)
     assert isinstance(node, exp.Func)
-    rewrite = _REWRITES.get(function_name(node))
-    return rewrite(node) if rewrite is not None else None
+    name = function_name(node)
+    rewrite = _REWRITES.get(name)
+    if rewrite is None:
+        return None
+    try:
+        return rewrite(node)
+    except _INCOMPLETE:
+        detail = f"function {name} does not exist with so many arguments"
+        raise errors.UndefinedFunction(detail=detail) from None

@@ -58,6 +58,8 @@ _MAPPED: Final = """
     trim_array
 """
 _BUILT: Final = """
+    acosd array_dims asind atan2d atand convert_from convert_to cosd cotd erf erfc get_bit getbit parse_ident
+    pg_to_number set_bit set_byte sind tand timezone unistr
     get_byte j_s_o_n_strip_nulls json_strip_nulls jsonb_insert jsonb_object jsonb_pretty pg_json_object row_to_json
     array_to_json json_extract_path json_extract_path_text jsonb_extract_path j_s_o_n_object_agg j_s_o_n_b_object_agg
     jsonb_pretty jsonb_set jsonb_strip_nulls min_scale s_h_a2_digest scale sha224 sha384
@@ -116,7 +118,15 @@ REFUSED_PREFIXES: Final[tuple[str, ...]] = (
 
 # What may stand where a table stands.
 TABLE_FUNCTIONS: Final = frozenset(
-    ("generate_series", "exploding_generate_series", "unnest", "explode", *_SETS.split(), *_RECORDS.split())
+    (
+        "generate_series",
+        "exploding_generate_series",
+        "generate_subscripts",
+        "unnest",
+        "explode",
+        *_SETS.split(),
+        *_RECORDS.split(),
+    )
 )
 
 # The types that a cast may name, as sqlglot calls them.

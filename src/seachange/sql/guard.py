@@ -49,6 +49,7 @@ _REFUSED_ARGS: dict[type[exp.Expr], dict[str, str]] = {
         "rows_from": "ROWS FROM",
         "hints": "a hint",
     },
+    exp.LimitOptions: {"with_ties": "FETCH ... WITH TIES", "percent": "FETCH ... PERCENT"},
     exp.Subquery: {"pivots": "PIVOT", "sample": "TABLESAMPLE"},
 }
 

@@ -51,7 +51,8 @@ def drop_declared(holder: exp.Expr) -> None:
 
 def _declared(node: exp.Func) -> exp.DataType | None:
     if isinstance(node, exp.Extract):
-        return exp.DataType.build(f"DECIMAL(18,{_SCALES.get(node.this.name.upper(), 0)})")
+        scale = _SCALES.get(node.this.name.upper(), 0)
+        return exp.DataType.build(f"DECIMAL({max(18, scale + 8)},{scale})")
     return exp.DataType.build("INT") if function_name(node) in _INTEGERS else None
 
 

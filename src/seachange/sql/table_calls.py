@@ -13,7 +13,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.sql.guard import function_name
 from seachange.sql.mapped.documents import as_document
-from seachange.sql.mapped.trees import call
+from seachange.sql.mapped.trees import call, number, whole_value
 from seachange.storage.duck_functions import PREFIX
 
 _ITEM: Final = "item"
@@ -40,11 +40,14 @@ _CALLS: Final[dict[str, TableCall]] = {
     "regexp_matches": TableCall("regexp_all"),
     "regexp_split_to_table": TableCall("regexp_parts"),
     "string_to_table": TableCall("string_parts"),
+    "generate_subscripts": TableCall("subscripts"),
 }
 TABLE_CALLS: Final[dict[str, TableCall]] = {
     **_CALLS,
     **{name.replace("json_", "jsonb_", 1): made for name, made in _CALLS.items() if name.startswith("json_")},
 }
+# In the list of a query those of a catalog's vectors are counted from 0.
+_LISTED_ELSEWHERE: Final = frozenset({"generate_subscripts"})
 # Those whose columns the alias declares; of one document, or of each in an array.
 RECORD_CALLS: Final[dict[str, bool]] = {
     "json_to_record": False,
@@ -57,7 +60,9 @@ RECORD_CALLS: Final[dict[str, bool]] = {
 def expand_table_calls(tree: exp.Expr) -> exp.Expr:
     for node in list(tree.find_all(exp.Table, exp.Lateral)):
         source = node.this
-        if isinstance(source, exp.Func):
+        if isinstance(source, exp.ExplodingGenerateSeries | exp.GenerateSeries):
+            _type_series(node, source)
+        elif isinstance(source, exp.Func):
             name = function_name(source)
             if name in TABLE_CALLS:
                 _expand(node, source, name)
@@ -65,10 +70,46 @@ def expand_table_calls(tree: exp.Expr) -> exp.Expr:
                 node.replace(_records(node, source, RECORD_CALLS[name]))
     holder = exp.Paren(this=tree)
     for call_ in reversed(list(holder.find_all(exp.Func))):
-        made = TABLE_CALLS.get(function_name(call_))
+        name = function_name(call_)
+        made = TABLE_CALLS.get(name) if name not in _LISTED_ELSEWHERE else None
         if made is not None:
             call_.replace(_exploded(call_, made))
     return holder.this.pop()  # type: ignore[no-any-return]
+
+
+_INT_MAX: Final = 2**31 - 1
+
+
+def _type_series(node: exp.Expr, source: exp.Func) -> None:
+    """As far as constants tell what a series is of: DuckDB's of whole numbers is one of bigint, it has none of numbers
+    with a fraction, and one of dates is one of moments without a zone."""
+    given = [source.args.get(key) for key in ("start", "end", "step")]
+    bounds = [part for part in given if isinstance(part, exp.Expr)]
+    for part in bounds:
+        if isinstance(part, exp.Cast) and part.to.is_type(exp.DType.DATE):
+            part.replace(exp.cast(part.copy(), exp.DType.TIMESTAMPTZ))
+    if node.args.get("ordinality") or not all(map(_is_number, bounds)):
+        return
+    inside = exp.TableAlias(this=exp.to_identifier("series"), columns=[exp.to_identifier(_ITEM)])
+    value: exp.Expr = exp.column(_ITEM)
+    known = [whole_value(part.unnest()) for part in bounds]
+    if None in known:
+        start, end, step = [*(part.copy() for part in bounds), number(1)][:3]
+        rows: exp.Expr = exp.Unnest(expressions=[call(PREFIX + "series", start, end, step)], alias=inside)
+    else:
+        rows = exp.Table(this=source.copy(), alias=inside)
+        if all(abs(each or 0) <= _INT_MAX for each in known):
+            value = exp.cast(value, exp.DType.INT)
+    alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier("generate_series"))
+    name = alias.columns[0].name if alias.columns else alias.name
+    query = exp.Select(expressions=[exp.alias_(value, name, quoted=True)], from_=exp.From(this=rows))
+    node.replace(exp.Subquery(this=query, alias=exp.TableAlias(this=alias.this.copy())))
+
+
+def _is_number(node: exp.Expr) -> bool:
+    inner = node.unnest()
+    inner = inner.this if isinstance(inner, exp.Neg) else inner
+    return isinstance(inner, exp.Literal) and not inner.is_string
 
 
 def _listed(source: exp.Func, made: TableCall) -> exp.Expr:

@@ -107,7 +107,7 @@ def _cut_calculations(
             mark = _mark(holes, Calculated(told, place, sources, aliases))
             return exp.Anonymous(this=mark, expressions=[inner.unnest().copy()])
 
-        if isinstance(node, exp.Mul | exp.Div):
+        if isinstance(node, exp.Mul | exp.Div | exp.Sub):
             for place, key in ((1, "this"), (2, "expression")):
                 node.set(key, hole(place, node.args[key]))
         whole: exp.Expr = node

@@ -31,6 +31,8 @@ SUM_MACRO = "sum_as_declared"
 AS_NUMERIC = "as_numeric"
 AS_DOUBLE = "as_double"
 AS_INTEGER = "as_integer"
+# A time of the day as the interval since midnight.
+AS_SPAN = "as_span"
 # A numeric with no more than nine digits behind its point: two of them can be multiplied.
 EXACT_MACRO = "as_factor"
 FACTOR_PHRASE = "a factor has more than 9 digits behind its point"
@@ -38,10 +40,15 @@ _MACROS: tuple[str, ...] = (
     f"""CREATE MACRO {SUM_MACRO}
         (x SMALLINT) AS CAST(sum_no_overflow(x) AS BIGINT),
         (x INTEGER) AS CAST(sum_no_overflow(x) AS BIGINT),
+        (x INTERVAL) AS to_months(CAST(sum(date_part('year', x) * 12 + date_part('month', x)) AS INTEGER))
+            + to_days(CAST(sum(date_part('day', x)) AS INTEGER))
+            + to_microseconds(CAST(sum(date_part('hour', x) * 3600000000 + date_part('minute', x) * 60000000
+                + date_part('microsecond', x)) AS BIGINT)),
         (x) AS sum(x)""",
     f"CREATE MACRO {AS_NUMERIC}(x) AS CAST(CAST(x AS VARCHAR) AS DECIMAL(38, 18))",
     f"CREATE MACRO {AS_DOUBLE}(x) AS CAST(x AS DOUBLE)",
     f"CREATE MACRO {AS_INTEGER}(x) AS CAST(x AS INTEGER)",
+    f"CREATE MACRO {AS_SPAN}(x) AS to_microseconds(date_diff('microsecond', TIME '00:00:00', x))",
     f"""CREATE MACRO {EXACT_MACRO}(x) AS CASE WHEN CAST(x AS DECIMAL(38, 9)) = x OR x IS NULL
         THEN CAST(x AS DECIMAL(38, 9)) ELSE error('{FACTOR_PHRASE}') END""",
     # What information_schema._pg_expandarray gives of a vector: each of its items with its number.

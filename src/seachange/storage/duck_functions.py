@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from collections.abc import Callable
@@ -15,13 +16,16 @@ from typing import Any, Final
 import duckdb
 from duckdb.func import FunctionNullHandling
 
-from seachange.model import bytes_ops, digits, interval_parts, json_build, json_ops
+from seachange.model import bytes_ops, digits, interval_parts, json_build, json_ops, names_text
 from seachange.model.array_text import parse_array
 from seachange.model.duck_text import SHOWN_TYPES, show_list, show_scalar
 from seachange.model.format_text import format_text
 from seachange.model.interval import read_canonical
 from seachange.model.json_text import normalize_json, parse_json
-from seachange.model.patterns import capitalise, read_moment, write_moment, write_number
+from seachange.model.number_patterns import read_number, write_number
+from seachange.model.patterns import capitalise, read_moment, write_interval, write_moment
+from seachange.model.types import NUMERIC_DEFAULT
+from seachange.storage.arrow import interval_text
 
 # What their names begin with, and no other name in generated text.
 PREFIX: Final = "seachange_"
@@ -76,10 +80,22 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("initcap", capitalise, (_TEXT,), _TEXT),
     ("write_moment", write_moment, ("TIMESTAMP", _TEXT), _TEXT),
     ("write_number", write_number, (_TEXT, _TEXT), _TEXT),
+    ("read_number", read_number, (_TEXT, _TEXT), "DECIMAL({},{})".format(*NUMERIC_DEFAULT)),
+    ("write_interval", write_interval, (_TEXT, _TEXT), _TEXT),
     ("read_moment", read_moment, (_TEXT, _TEXT), "TIMESTAMP"),
     ("json_typeof", json_ops.type_name, (_TEXT,), _TEXT),
     ("json_length", json_ops.array_length, (_TEXT,), _NUMBER),
     ("json_without_path", json_ops.without_path, (_TEXT, _TEXTS), _TEXT),
+    ("divided_interval", interval_parts.divide, (_TEXT, "DOUBLE"), _TEXT),
+    ("get_bit", bytes_ops.get_bit, ("BLOB", _NUMBER), "INTEGER"),
+    ("set_bit", bytes_ops.set_bit, ("BLOB", _NUMBER, _NUMBER), "BLOB"),
+    ("set_byte", bytes_ops.set_byte, ("BLOB", _NUMBER, _NUMBER), "BLOB"),
+    ("escaped_bytes", bytes_ops.escape, ("BLOB",), _TEXT),
+    ("unistr", names_text.resolve_escapes, (_TEXT,), _TEXT),
+    ("parse_ident", names_text.parse_name, (_TEXT,), _TEXTS),
+    ("normalize", names_text.normalize, (_TEXT, _TEXT), _TEXT),
+    ("erf", math.erf, ("DOUBLE",), "DOUBLE"),
+    ("erfc", math.erfc, ("DOUBLE",), "DOUBLE"),
     ("json_insert", json_ops.insert_before, (_TEXT, _TEXTS, _TEXT), _TEXT),
     ("json_insert_after", json_ops.insert_after, (_TEXT, _TEXTS, _TEXT), _TEXT),
     ("written_jsonb", json_build.to_jsonb, (_TEXT, _TEXT), _TEXT),
@@ -97,6 +113,19 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("json_members", json_build.members, (_TEXT,), _MEMBERS),
     ("json_member_texts", json_build.member_texts, (_TEXT,), _MEMBERS),
 )
+
+
+# Of angles in degrees; rounded, since those that have short values in PostgreSQL have them exactly.
+_IN_DEGREES: Final[dict[str, str]] = {
+    **{f"{name}d": f"(x) AS round({name}(radians(x)), 15)" for name in ("sin", "cos", "tan", "cot")},
+    **{f"{name}d": f"(x) AS round(degrees({name}(x)), 13)" for name in ("asin", "acos", "atan")},
+    "atan2d": "(y, x) AS round(degrees(atan2(y, x)), 13)",
+}
+
+# Whether two periods have a moment in common: each has its start, and not its end, unless it is nothing else.
+_OVERLAP: Final = """(s, e, t, f) AS CASE WHEN s IS NULL OR e IS NULL OR t IS NULL OR f IS NULL THEN NULL ELSE
+    least(s, e) = least(t, f) OR (least(s, e) > least(t, f) AND least(s, e) < greatest(t, f))
+    OR (least(s, e) < least(t, f) AND least(t, f) < greatest(s, e)) END"""
 
 
 def _match_each(operator: str, quantifier: str) -> str:
@@ -129,8 +158,9 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         f"(x TIMESTAMP, f) AS {PREFIX}write_moment(x, f),"
         f"(x DATE, f) AS {PREFIX}write_moment(CAST(x AS TIMESTAMP), f),"
         f"(x TIMESTAMP WITH TIME ZONE, f) AS {PREFIX}write_moment(CAST(x AS TIMESTAMP), f),"
+        f"(x INTERVAL, f) AS {PREFIX}write_interval({interval_text('x')}, f),"
         f"(x, f) AS {PREFIX}write_number(CAST(x AS VARCHAR), f)",
-        (PREFIX + "write_moment", PREFIX + "write_number"),
+        (PREFIX + "write_moment", PREFIX + "write_interval", PREFIX + "write_number"),
     ),
     # typeof is a constant for DuckDB, so that only one branch is left. What another type has no cast for is NULL there.
     PREFIX + "text": (
@@ -162,6 +192,43 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     **{f"{PREFIX}to_{name}": _written(name) for name in ("json", "jsonb", "array")},
     PREFIX + "json_array": (
         "(l) AS '[' || array_to_string(list_transform(l, lambda item: coalesce(item, 'null')), ', ') || ']'",
+        (),
+    ),
+    **{PREFIX + name: (definition, ()) for name, definition in _IN_DEGREES.items()},
+    PREFIX + "period_end": ("(s, e INTERVAL) AS s + e, (s, e) AS e", ()),
+    PREFIX + "overlapping": (_OVERLAP, ()),
+    PREFIX + "overlaps": (
+        f"(s, e, t, f) AS {PREFIX}overlapping(s, {PREFIX}period_end(s, e), t, {PREFIX}period_end(t, f))",
+        (PREFIX + "overlapping", PREFIX + "period_end"),
+    ),
+    # A list of each column as a list of rows.
+    PREFIX + "turned": (
+        "(columns) AS list_transform(generate_series(1, len(columns[1])),"
+        " lambda i: list_transform(columns, lambda listed: listed[i]))",
+        (),
+    ),
+    PREFIX + "position_from": (
+        "(l, v, s) AS list_filter(generate_series(s, len(l)), lambda i: l[i] IS NOT DISTINCT FROM v)[1]",
+        (),
+    ),
+    PREFIX + "dimensions": ("(l) AS CASE WHEN len(l) > 0 THEN '[1:' || len(l) || ']' END", ()),
+    PREFIX + "bucket": ("(x, bounds) AS CAST(len(list_filter(bounds, lambda bound: bound <= x)) AS INTEGER)", ()),
+    # Of 32 bits, unless it is a bigint.
+    PREFIX + "hex": (
+        "(x) AS CASE WHEN typeof(x) = 'BIGINT' THEN lower(to_hex(x)) ELSE right(lower(to_hex(x)), 8) END",
+        (),
+    ),
+    PREFIX + "subscripts": (
+        "(l, d) AS CAST(generate_series(1, CASE WHEN d = 1 THEN len(l) ELSE 0 END) AS INTEGER[])",
+        (),
+    ),
+    PREFIX + "series": (
+        "(a, b, s) AS list_transform(generate_series(0, least(CAST(floor((b - a) / s) AS BIGINT), 8388608)),"
+        " lambda i: a + i * s)",
+        (),
+    ),
+    PREFIX + "time": (
+        "(x TIMESTAMP WITH TIME ZONE) AS CAST(CAST(x AS TIMESTAMP) AS TIME), (x) AS CAST(x AS TIME)",
         (),
     ),
     PREFIX + "filled": ("(v, n) AS list_transform(generate_series(1, n), lambda i: v)", ()),

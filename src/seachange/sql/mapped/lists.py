@@ -6,13 +6,17 @@ from typing import Final
 
 from sqlglot import exp
 
-from seachange.sql.mapped.trees import Rewrite, arguments, call, number
+from seachange import errors
+from seachange.sql.mapped.trees import Rewrite, arguments, call, number, whole_value
 from seachange.storage.duck_functions import PREFIX
 
 
 def append_item(node: exp.DPipe) -> exp.Expr | None:
     """A list with an item before or behind it, where the text tells that one side is a list and the other none."""
     left, right = _is_list(node.this), _is_list(node.expression)
+    if left and right:
+        # DuckDB's operator gives NULL where one of them is.
+        return call("list_concat", node.this, node.expression)
     if left and right is False:
         return call("list_append", node.this, node.expression)
     if right and left is False:
@@ -29,6 +33,8 @@ def _is_list(node: exp.Expr) -> bool | None:
 
 
 def _array_length(node: exp.Func) -> exp.Expr:
+    if (whole_value(node.expression) or 1) != 1:
+        return exp.cast(exp.null(), exp.DType.INT)
     return call("nullif", call("len", node.this), number(0))
 
 
@@ -59,13 +65,28 @@ def _array_replace(node: exp.Func) -> exp.Expr:
     return call(PREFIX + "replaced", *arguments(node))
 
 
+def _array_position(node: exp.Func) -> exp.Expr:
+    start = node.args.get("zero_based")
+    if start is None:
+        return node
+    return call(PREFIX + "position_from", node.this, node.expression, start)
+
+
+def _array_dims(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + "dimensions", node.expressions[0])
+
+
 def _array_fill(node: exp.Func) -> exp.Expr:
-    value, sizes = node.expressions
+    value, sizes, *bounds = node.expressions
+    if bounds or (isinstance(sizes, exp.Array) and len(sizes.expressions) != 1):
+        raise errors.FeatureNotSupported(feature="array_fill of several dimensions or other bounds", instead="")
     return call(PREFIX + "filled", value, call("list_extract", sizes, number(1)))
 
 
 REWRITES: Final[dict[str, Rewrite]] = {
     "array_concat": _array_cat,
+    "array_dims": _array_dims,
+    "array_position": _array_position,
     "array_fill": _array_fill,
     "array_lower": _array_lower,
     "array_ndims": _array_ndims,

@@ -105,7 +105,9 @@ def _trim_scale(node: exp.Func) -> exp.Expr:
 
 
 def _width_bucket(node: exp.Func) -> exp.Expr:
-    """The bucket of a value among so many of the same width."""
+    """The bucket of a value among so many of the same width, or among those that a list bounds."""
+    if node.args.get("threshold") is not None:
+        return call(PREFIX + "bucket", node.this, node.args["threshold"])
     value, low, high, count = (
         exp.paren(node.args[key].copy()) for key in ("this", "min_value", "max_value", "num_buckets")
     )
@@ -116,7 +118,21 @@ def _width_bucket(node: exp.Func) -> exp.Expr:
     return exp.cast(held, exp.DType.INT)
 
 
+def _degrees(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + function_name(node), *node.expressions)
+
+
+def divide_whole(node: exp.IntDiv) -> exp.Expr:
+    """div: without what is left over."""
+    rest = exp.Mod(this=exp.paren(node.this.copy()), expression=exp.paren(node.expression.copy()))
+    reached = exp.paren(exp.Sub(this=exp.paren(node.this.copy()), expression=rest))
+    return call("trunc", exp.Div(this=reached, expression=exp.paren(node.expression.copy()), typed=False))
+
+
+_IN_DEGREES: Final = ("acosd", "asind", "atan2d", "atand", "cosd", "cotd", "sind", "tand")
+
 REWRITES: Final[dict[str, Rewrite]] = {
+    **dict.fromkeys((*_IN_DEGREES, "erf", "erfc"), _degrees),
     "min_scale": _decimals,
     "scale": _decimals,
     "trim_scale": _trim_scale,

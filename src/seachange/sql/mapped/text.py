@@ -8,6 +8,8 @@ from typing import Final
 from sqlglot import exp
 
 from seachange import errors
+from seachange.sql.guard import function_name
+from seachange.sql.mapped.regexps import matched
 from seachange.sql.mapped.trees import Rewrite, call, number, text_value, whole_value
 from seachange.sql.quantified import is_quantified
 from seachange.storage.duck_functions import PREFIX
@@ -57,9 +59,9 @@ def translate_similar(node: exp.SimilarTo) -> exp.Expr:
 
 def _substring(node: exp.Func) -> exp.Expr:
     """From a place before the text, only what lies within it; from a pattern, what matches it."""
-    pattern = text_value(node.args.get("start"))
+    pattern, escape = text_value(node.args.get("start")), text_value(node.args.get("length"))
     if pattern is not None:
-        return _matched(node.this, pattern)
+        return matched(node.this, pattern if escape is None else _marked_pattern(pattern, escape))
     start, length = node.args.get("start"), node.args.get("length")
     known = whole_value(start)
     if start is None or (known is not None and known >= 1):
@@ -73,38 +75,19 @@ def _substring(node: exp.Func) -> exp.Expr:
     return call("substring", node.this, first, call("greatest", ends, number(0)))
 
 
-def _matched(text: exp.Expr, pattern: str) -> exp.Expr:
-    """The first group of the first match, or all of it where there is none."""
-    group = 1 if _groups(pattern) else 0
-    literal = exp.Literal.string(pattern)
-    found = call("regexp_extract", text, literal, number(group))
-    return exp.case().when(call("regexp_matches", text, literal), found)
+def _marked_pattern(pattern: str, escape: str) -> str:
+    """The pattern of SQL for a part of a text, which stands between two escaped quotation marks.
 
-
-def _groups(pattern: str) -> int:
-    try:
-        return re.compile(pattern).groups
-    except re.error:
-        raise errors.InvalidRegularExpression(detail=pattern) from None
-
-
-def _regexp_match(node: exp.Func) -> exp.Expr:
-    """A list of the groups, or of the whole match."""
-    text, pattern = node.expressions[0], text_value(node.expressions[1]) if len(node.expressions) > 1 else None
-    if pattern is None or len(node.expressions) > 2:
+    >>> _marked_pattern('%#"o_a#"_', "#")
+    '^(?:.*?)(o.a)(?:.)$'
+    """
+    parts = pattern.split(f'{escape}"')
+    if len(parts) != 3:
         raise errors.FeatureNotSupported(
-            feature="regexp_match with flags or a computed pattern", instead="Use regexp_replace."
+            feature="substring by a pattern without two marks", instead="Use regexp_substr."
         )
-    literal, count = exp.Literal.string(pattern), _groups(pattern)
-    places = range(1, count + 1) if count else (0,)
-    found = exp.Array(expressions=[call("regexp_extract", text, literal, number(n)) for n in places])
-    return exp.case().when(call("regexp_matches", text, literal), found)
-
-
-def _regexp_substr(node: exp.Func) -> exp.Expr:
-    literal = node.expression
-    found = call("regexp_extract", node.this, literal)
-    return exp.case().when(call("regexp_matches", node.this, literal), found)
+    before, part, behind = (similar_pattern(each, escape) for each in parts)
+    return f"^(?:{before.replace('.*', '.*?')})({part})(?:{behind})$"
 
 
 def _initcap(node: exp.Func) -> exp.Expr:
@@ -117,6 +100,8 @@ def _encode(node: exp.Func) -> exp.Expr:
         return call("lower", call("hex", node.this))
     if form == "base64":
         return call("to_base64", node.this)
+    if form == "escape":
+        return call(PREFIX + "escaped_bytes", node.this)
     raise errors.InvalidParameterValue(detail=f'unrecognized encoding: "{form}"')
 
 
@@ -130,7 +115,7 @@ def _decode(node: exp.Func) -> exp.Expr:
 
 
 def _to_hex(node: exp.Func) -> exp.Expr:
-    return call("lower", call("to_hex", node.this))
+    return call(PREFIX + "hex", node.this)
 
 
 def _string_to_array(node: exp.Func) -> exp.Expr:
@@ -225,6 +210,47 @@ def _get_byte(node: exp.Func) -> exp.Expr:
     return call(PREFIX + "get_byte", _bytes(data), place)
 
 
+def _get_bit(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + "get_bit", _bytes(node.this), node.expression)
+
+
+def _set_bits(node: exp.Func) -> exp.Expr:
+    data, place, value = node.expressions
+    return call(PREFIX + function_name(node), _bytes(data), place, value)
+
+
+def _convert_from(node: exp.Func) -> exp.Expr:
+    _check_encoding(node)
+    return call("decode", _bytes(node.expressions[0]))
+
+
+def _convert_to(node: exp.Func) -> exp.Expr:
+    _check_encoding(node)
+    return call("encode", exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
+
+
+def _check_encoding(node: exp.Func) -> None:
+    encoding = text_value(node.expressions[1])
+    if encoding is None or encoding.replace("-", "").lower() not in ("utf8", "unicode"):
+        raise errors.FeatureNotSupported(feature="an encoding but UTF8", instead="")
+
+
+def _normalize(node: exp.Func) -> exp.Expr:
+    form = node.args.get("form")
+    name = form.name.upper() if isinstance(form, exp.Expr) else "NFC"
+    return call(PREFIX + "normalize", node.this, exp.Literal.string(name))
+
+
+def _plain_call(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + function_name(node), *node.expressions)
+
+
+def _string_parts(node: exp.Func) -> exp.Expr:
+    text, separator, *null = node.expressions
+    split = exp.StringToArray(this=text.copy(), expression=separator.copy(), null=null[0].copy() if null else None)
+    return _string_to_array(split)
+
+
 def _bit_count(node: exp.Func) -> exp.Expr:
     return call(PREFIX + "count_bits", _bytes(node.expressions[0]))
 
@@ -242,8 +268,16 @@ REWRITES: Final[dict[str, Rewrite]] = {
     "initcap": _initcap,
     "length": _length,
     "octet_length": _octet_length,
-    "regexp_match": _regexp_match,
-    "regexp_substr": _regexp_substr,
+    "convert_from": _convert_from,
+    "convert_to": _convert_to,
+    "get_bit": _get_bit,
+    "getbit": _get_bit,
+    "normalize": _normalize,
+    "parse_ident": _plain_call,
+    "set_bit": _set_bits,
+    "set_byte": _set_bits,
+    "unistr": _plain_call,
+    PREFIX + "string_parts": _string_parts,
     "split_part": _split_part,
     "string_to_array": _string_to_array,
     "substring": _substring,

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from seachange import errors
 from seachange.sql.guard import function_name
 from seachange.sql.mapped.trees import Rewrite, arguments, call
 from seachange.storage.duck_functions import PREFIX
@@ -17,7 +18,9 @@ def _extract(node: exp.Func) -> exp.Expr:
     """Seconds have a fraction."""
     divisor = _FRACTIONS.get(node.this.name.upper())
     if divisor is None or not isinstance(node, exp.Extract):
-        return node
+        zoned = isinstance(node.expression, exp.Cast) and node.expression.to.is_type(exp.DType.TIMESTAMPTZ)
+        # sqlglot writes no extract of what it sees to be zoned.
+        return call("date_part", exp.Literal.string(node.this.name.lower()), node.expression) if zoned else node
     micros = exp.Extract(this=exp.Var(this="MICROSECOND"), expression=node.expression.copy())
     return exp.paren(exp.Div(this=micros, expression=exp.Literal.number(f"{divisor}.0"), typed=False))
 
@@ -41,10 +44,55 @@ def _justify(node: exp.Func) -> exp.Expr:
     return exp.cast(made, exp.DataType.build("INTERVAL", dialect="duckdb"))
 
 
+def _to_number(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + "read_number", *arguments(node))
+
+
+_YEAR: Final = "1 year"
+_EARLY: Final = frozenset({"CENTURY", "MILLENNIUM"})
+
+
+def _truncate(node: exp.Func) -> exp.Expr:
+    """A century begins with the year 1: in DuckDB with the year 0."""
+    if node.args["unit"].name.upper() not in _EARLY:
+        return node
+    year = exp.cast(exp.Literal.string(_YEAR), exp.DataType.build("INTERVAL", dialect="duckdb"))
+    node.set("this", exp.Sub(this=exp.paren(node.this.copy()), expression=year))
+    return exp.paren(exp.Add(this=node.copy(), expression=year.copy()))
+
+
+def _at_zone(node: exp.Func) -> exp.Expr:
+    zone, moment = arguments(node)
+    return exp.AtTimeZone(this=exp.paren(moment), zone=zone)
+
+
+def translate_overlaps(node: exp.Overlaps) -> exp.Expr:
+    """Of periods that are given by two moments, or by one and a length."""
+    sides = [side.unnest() for side in (node.this, node.expression)]
+    if not all(isinstance(side, exp.Tuple) and len(side.expressions) == 2 for side in sides):
+        raise errors.UndefinedFunction(detail="OVERLAPS is of two pairs of moments")
+    return call(PREFIX + "overlaps", *sides[0].expressions, *sides[1].expressions)
+
+
+def divide_interval(node: exp.Div) -> exp.Expr | None:
+    """Where the text tells that it is one."""
+    value = node.this.unnest()
+    is_cast = isinstance(value, exp.Cast) and value.to.is_type(exp.DType.INTERVAL)
+    is_call = isinstance(value, exp.Anonymous) and value.name.lower() == "age"
+    if not is_cast and not is_call and not isinstance(value, exp.Interval | exp.MakeInterval):
+        return None
+    text = exp.cast(value.copy(), exp.DType.TEXT)
+    made = call(PREFIX + "divided_interval", text, exp.cast(node.expression.copy(), exp.DType.DOUBLE))
+    return exp.cast(made, exp.DataType.build("INTERVAL", dialect="duckdb"))
+
+
 REWRITES: Final[dict[str, Rewrite]] = {
     "extract": _extract,
     **dict.fromkeys(("justify_days", "justify_hours", "justify_interval"), _justify),
     "pg_to_char": _to_char,
     "pg_to_date": _to_date,
+    "pg_to_number": _to_number,
+    "timestamp_trunc": _truncate,
+    "timezone": _at_zone,
     "pg_to_timestamp": _to_timestamp,
 }
