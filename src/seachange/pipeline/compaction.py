@@ -2,7 +2,7 @@
 
 Inline rows become a sorted segment; segments that stay are kept with the positions that deltas have superseded; small
 ones are merged with the new rows, so that their number grows with the logarithm of the table; ones with many superseded
-rows are written anew. What is kept moves no bytes.
+rows are written anew, and so is the little that is left of older layouts. What is kept moves no bytes.
 
 **Invariant:** the members show, at sequence C, exactly the rows that generation and deltas showed at C. Rewritten rows
 are read with the descriptor at C: every column of its layout by id, what a row's layout lacks as the frozen value.
@@ -32,6 +32,9 @@ from seachange.storage.warehouse import Warehouse
 SUPERSEDED_SHARE_MAX = 0.2
 # A small segment joins a merge when it is at most so many times as large as what is merged without it.
 MERGE_FACTOR = 2
+# What is left of older layouts is written anew when it is at most this share of the rows: from then on nothing has to be
+# translated when it is read. Before, most of it may yet be updated, which migrates it for nothing.
+OLDER_SHARE_MAX = 0.1
 # One compaction rewrites at most so many rows of existing segments, so that it ends in bounded time.
 REWRITE_ROWS_MAX = 8 * SEGMENT_ROWS_MAX
 
@@ -48,18 +51,23 @@ def live_rows(file: FileSlice) -> int:
     return file.segment.rows - len(file.superseded)
 
 
-def plan_fold(parts: SnapshotParts, full: bool, layout_id: LayoutId | None = None) -> FoldPlan:
-    """Pure choice of what to rewrite; `full` takes everything that is superseded in part or overlaps another. With a
-    layout, files of all others are rewritten too."""
+def plan_fold(parts: SnapshotParts, full: bool, layout_id: LayoutId) -> FoldPlan:
+    """Pure choice of what to rewrite, in this layout; `full` takes everything that is superseded in part, overlaps
+    another, or is of another layout."""
     inline = sum(table.num_rows for _, table in parts.inline)
     chosen = _overlapping(parts.files) if full else _worth_rewriting(parts.files, inline)
     ids = {file.segment.id for file in chosen}
-    if layout_id is not None:
-        older = [f for f in parts.files if f.segment.layout_id != layout_id and live_rows(f)]
+    older = [f for f in parts.files if f.segment.layout_id != layout_id and live_rows(f)]
+    if full or _is_left_behind(older, parts.files):
         chosen += [file for file in older if file.segment.id not in ids]
         ids.update(file.segment.id for file in older)
     kept = tuple(f for f in parts.files if f.segment.id not in ids and live_rows(f))
     return FoldPlan(kept, tuple(chosen))
+
+
+def _is_left_behind(older: Iterable[FileSlice], files: Iterable[FileSlice]) -> bool:
+    rows = sum(map(live_rows, older))
+    return rows <= min(OLDER_SHARE_MAX * sum(map(live_rows, files)), REWRITE_ROWS_MAX)
 
 
 def _worth_rewriting(files: tuple[FileSlice, ...], inline_rows: int) -> list[FileSlice]:
@@ -112,7 +120,7 @@ def fold(
     full: bool = False,
 ) -> Folded:
     """Writes what has to be written and gives the members of the generation that replaces `parts`."""
-    plan = plan_fold(parts, full)
+    plan = plan_fold(parts, full, table.layout.id)
     reach("compaction.planned")
     written: list[Segment] = []
     if plan.rewritten or parts.inline:

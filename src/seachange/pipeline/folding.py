@@ -55,7 +55,7 @@ def choose_fold(source: Source, newest: Generation | None, full: bool) -> Fold |
     """None if all is as it would be made, or another generation has come since."""
     if newest is None or newest.id != source.generation_id:
         return None
-    plan = plan_fold(source.parts, full, source.table.layout.id if full else None)
+    plan = plan_fold(source.parts, full, source.table.layout.id)
     inline = source.parts.inline
     if not plan.rewritten and not inline and tuple(kept_members(plan.kept)) == newest.members:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -115,8 +116,26 @@ class SampleKeys(WritesNothing):
         return sample_keys(self.target, self.group, self.step, workshop)
 
 
+class _SortsRange:
+    """Entries of a range are read, sorted and written, and read back."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def read_bytes(self) -> int: ...
+
+    @property
+    def write_bytes(self) -> int:
+        return self.read_bytes
+
+    @property
+    def steps(self) -> int:
+        return 2
+
+
 @dataclass(frozen=True, slots=True)
-class MergeRange:
+class MergeRange(_SortsRange):
     target: Target
     part: KeyRange
 
@@ -134,15 +153,6 @@ class MergeRange:
         whole_rows = sum(s.rows for s in self.part.segments)
         return sum(s.size_bytes for s in self.part.segments) * self.part.rows // max(whole_rows, 1)
 
-    @property
-    def write_bytes(self) -> int:
-        return self.read_bytes
-
-    @property
-    def steps(self) -> int:
-        # It is sorted, and read back.
-        return 2
-
     def run(self, workshop: Workshop) -> Run:
         # Whoever wrote the runs has read them back, and what comes of them is compared with the rows in the end.
         workshop.warehouse.remember(self.part.segments)
@@ -150,7 +160,7 @@ class MergeRange:
 
 
 @dataclass(frozen=True, slots=True)
-class SortRange:
+class SortRange(_SortsRange):
     target: Target
     part: DealtRange
 
@@ -166,15 +176,6 @@ class SortRange:
     def read_bytes(self) -> int:
         whole_rows = sum(sum(file.counts) for file in self.part.files)
         return sum(file.size_bytes for file in self.part.files) * self.part.rows // max(whole_rows, 1)
-
-    @property
-    def write_bytes(self) -> int:
-        return self.read_bytes
-
-    @property
-    def steps(self) -> int:
-        # It is sorted, and read back.
-        return 2
 
     def run(self, workshop: Workshop) -> Run:
         # What comes of the files is compared with the rows in the end.

@@ -1,0 +1,46 @@
+"""Which segments a fold writes anew."""
+
+import numpy as np
+import pytest
+
+from seachange.model.ids import IndexId, LayoutId, SegmentId, Seq
+from seachange.model.segments import Segment, SegmentKind
+from seachange.pipeline.compaction import plan_fold
+from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
+
+OLDER, NEWEST = LayoutId(1), LayoutId(2)
+NOTHING = np.array([], dtype=np.int64)
+
+
+def whole_file(number: int, layout: LayoutId) -> FileSlice:
+    """A full segment with keys of its own: nothing but its layout is a reason to write it anew."""
+    key = number.to_bytes(2)
+    segment = Segment(
+        SegmentId(number), IndexId(1), layout, SegmentKind.DATA, Seq(0), True, SEGMENT_ROWS_MAX, 1, b"", key, key
+    )
+    return FileSlice(segment, NOTHING)
+
+
+def rewritten(older: int, newer: int, *, full: bool = False) -> int:
+    """How many of them are, by a fold, of a table that has so many segments of each layout."""
+    layouts = [OLDER] * older + [NEWEST] * newer
+    files = tuple(whole_file(number, layout) for number, layout in enumerate(layouts))
+    plan = plan_fold(SnapshotParts(files, ()), full, NEWEST)
+    assert sorted(file.segment.id for file in (*plan.kept, *plan.rewritten)) == list(range(len(files)))
+    assert all(file.segment.layout_id == OLDER for file in plan.rewritten)
+    return len(plan.rewritten)
+
+
+@pytest.mark.parametrize(("older", "newer", "chosen"), [(1, 9, 1), (2, 18, 2), (1, 8, 0), (5, 5, 0), (0, 10, 0)])
+def test_what_is_left_of_an_older_layout_is_migrated(older: int, newer: int, chosen: int) -> None:
+    assert rewritten(older, newer) == chosen
+
+
+def test_no_more_is_migrated_at_once_than_a_fold_may_write() -> None:
+    assert rewritten(8, 80) == 8
+    assert rewritten(9, 90) == 0
+
+
+def test_full_migrates_all() -> None:
+    assert rewritten(9, 1, full=True) == 9
