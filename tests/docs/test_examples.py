@@ -1,4 +1,4 @@
-"""What the README and the tutorial show works: all of it is run, one after the other, in a bare folder."""
+"""What the README, the tutorial and the page on consistency show works: it is run, block by block, in a bare folder."""
 
 import os
 import subprocess
@@ -17,7 +17,12 @@ def run(command: list[str], text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("page", "folder", "programs"), [("README.md", "/tmp/shop", 2), ("docs/tutorial.md", "/tmp/tour", 6)]
+    ("page", "folder", "programs"),
+    [
+        ("README.md", "/tmp/shop", 2),
+        ("docs/tutorial.md", "/tmp/tour", 6),
+        ("docs/consistency.md", "/tmp/consistent", 1),
+    ],
 )
 def test_blocks_run_and_print_what_they_show(page: str, folder: str, programs: int, tmp_path: Path):
     """A block without a language that follows one is what it prints."""

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
+from types import ModuleType
 
 # The module of each command, and what it does.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -39,14 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _overview().parse_args(arguments or ["--help"])
         return 2
     module = import_module(COMMANDS[command][0])
-    parser = argparse.ArgumentParser(
-        prog=f"seachange {command}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=module.__doc__,
-        epilog=module.EXAMPLES,
-    )
-    module.configure(parser)
-    options = parser.parse_args(arguments[1:])
+    options = parser_of(command, module).parse_args(arguments[1:])
     try:
         return int(module.run(options))
     except KeyboardInterrupt:
@@ -55,6 +49,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output has gone; nothing may be written to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
+
+
+def parser_of(command: str, module: ModuleType) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"seachange {command}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=module.__doc__,
+        epilog=module.EXAMPLES,
+    )
+    module.configure(parser)
+    return parser
 
 
 def _overview() -> argparse.ArgumentParser:
