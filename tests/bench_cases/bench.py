@@ -36,6 +36,10 @@ class Crash(BaseException):
     """The process that runs the job is no more."""
 
 
+def _die() -> None:
+    raise Crash
+
+
 class How(StrEnum):
     CANCEL = "cancelled"
     PAUSE = "paused"
@@ -71,11 +75,10 @@ class Outcome:
     moments: int = 0
 
 
-def asynchronous(statement: str) -> str:
-    """The statement as one that leaves its job to others."""
+def asynchronous(statement: str) -> str | None:
+    """The statement as one that leaves its job to others, if it has such a form."""
     text, count = re.subn(r"^(create (?:unique )?index|drop index|alter table)\b", r"\1 concurrently", statement)
-    assert count, statement
-    return text
+    return text if count else None
 
 
 def _pause(seconds: float) -> None:
@@ -94,8 +97,10 @@ class Bench:
         self._stack = ExitStack()
         self._nodes = [self._stack.enter_context(closing(open_quiet(place, name))) for name in ("one", "two")]
         self.runner = open_quiet(place, "runner")
-        self.traffic = Traffic(self._nodes, case, dense, crowd)
         self.outcome = Outcome(self.tables(), self.relations())
+        self.table_id = self.outcome.before["t"].id
+        self._objects = dict(self.runner.epoch.schemas.newest.objects)
+        self.traffic = Traffic(self._nodes, case, self.table_id, dense, crowd)
         self._spoiler: Session | None = None
         self._twinned = False
         self._where: object = None
@@ -120,6 +125,11 @@ class Bench:
     def tables(self) -> dict[str, Table]:
         self.runner.epoch.catch_up()
         return {table.name: table for table in self.runner.epoch.schemas.newest.by_id.values()}
+
+    def table(self) -> Table | None:
+        """The one that is changed, whatever it is called by now."""
+        self.runner.epoch.catch_up()
+        return self.runner.epoch.schemas.newest.by_id.get(self.table_id)
 
     def relations(self) -> set[str]:
         self.runner.epoch.catch_up()
@@ -158,7 +168,7 @@ class Bench:
             found = self.runner.parts.catalog.jobs(unfinished=True)
             if found:
                 job_id = found[0].id
-            elif self.tables() == self.outcome.before:
+            elif self._is_untouched():
                 job_id = self._execute()
             else:
                 job_id = None
@@ -167,14 +177,33 @@ class Bench:
             self._pass_moment()
         return job_id
 
+    def _is_untouched(self) -> bool:
+        return self.tables() == self.outcome.before and self.runner.epoch.schemas.newest.objects == self._objects
+
     def _execute(self) -> JobId | None:
         with closing(Session(self.runner)) as session:
             if self.case.at_once:
-                session.execute(self.case.statement)
+                for statement in self.case.statement.split("; "):
+                    session.execute(statement)
                 return None
             session.execute("set seachange.concurrently = 'async'")
-            ((job_id,),) = session.execute(asynchronous(self.case.statement)).rows
+            text = asynchronous(self.case.statement)
+            if text is None:
+                return self._leave_job(session)
+            ((job_id,),) = session.execute(text).rows
             return JobId(job_id)
+
+    def _leave_job(self, session: Session) -> JobId:
+        """Of a statement that always waits for its job: whoever waits is gone when there is one."""
+        FAULTS.arm("job.created", _die)
+        try:
+            session.execute(self.case.statement)
+        except Crash:
+            # If it was another point that it died at, there may be no job.
+            if not FAULTS.counts().get("job.created"):
+                raise
+        (record,) = self.runner.parts.catalog.jobs(unfinished=True)
+        return record.id
 
     def _go_on(self, job_id: JobId) -> Job:
         # Nobody is waited for: whoever is in flight is made to fit.
@@ -197,8 +226,9 @@ class Bench:
         self._disarm()
         self.traffic.pass_moment()
         moment = self.traffic.moment
-        if moment % 3 == 1 and "t" in self.tables():
-            self._nodes[0].compact(self.tables()["t"])
+        table = self.table()
+        if moment % 3 == 1 and table is not None:
+            self._nodes[0].compact(table)
         self._spoil(moment)
         match self._interruption:
             case Interruption(how=How.CANCEL | How.PAUSE as how, moment=at) if at == moment and job is not None:
@@ -234,8 +264,7 @@ class Bench:
 
     def _follow_twin(self) -> None:
         """As soon as the change is there, and before anybody writes again."""
-        before = self.outcome.before["t"]
-        if self.case.twin and not self._twinned and self.tables().get("t") != before:
+        if self.case.twin and not self._twinned and self.table() != self.outcome.before["t"]:
             self._twinned = True
             with closing(Session(self.runner)) as session:
                 session.execute(self.case.twin)

@@ -31,13 +31,12 @@ class Case:
     """`statement` changes table t. `changes` is how the description of t differs in the end, a line for each part.
 
     `columns` are those of t and of its twin w, which no statement changes; `setup` is run when t has its rows, and w
-    is a copy of t as it then is. `renames` gives the new names of columns, by their old ones, and of t.
-    `at_once`: the commit of the statement is the whole change. `fails`: it fails for what `setup` has left behind,
-    until `repair` was run. `spoil` is a statement that stands against it, on {t}, with the SQLSTATE that either the
-    change or the statement gets. `refuses`: what transactions in flight may get when it is published.
-    `twin` does to w what the change does to the rows of t; `converts` are the columns of t that become something else,
-    as expressions over the twin's; `without` are kinds of writers that have no place in it;
-    `in_two`: it takes two changes, one after the other;
+    is a copy of t as it then is. `renames` gives the new names of columns, by their old ones.
+    `at_once`: the commit of the statement, or of a block of them, is the whole change. `fails`: it fails for what
+    `setup` has left behind, until `repair` was run. `spoil` is a statement that stands against it, on {t}, with the
+    SQLSTATE that either the change or the statement gets. `refuses`: what transactions in flight may get when it is
+    published. `twin` does to w what the change does to the rows of t; `converts` are the columns of t that become
+    something else, as expressions over the twin's; `without` are kinds of writers that have no place in it; `in_two`: it takes two changes, one after the other;
     `none` are queries that give no row when the change is done.
     """
 

@@ -72,8 +72,7 @@ def _judge_schema(bench: Bench, outcome: Outcome, status: JobStatus) -> Iterator
     for node in bench.nodes:
         node.epoch.catch_up()
     after, before = bench.tables(), outcome.before
-    t = outcome.before["t"]
-    now = next((table for table in after.values() if table.id == t.id), None)
+    t, now = outcome.before["t"], bench.table()
     if status is JobStatus.SUCCEEDED:
         if difference(t, now) != _normal(bench.case.changes):
             yield f"the descriptor differs by\n{difference(t, now)}"
@@ -91,24 +90,23 @@ def _normal(text: str) -> str:
 
 def _judge_rows(bench: Bench) -> Iterator[str]:
     """The table and its twin have the same rows, on every node, and every index agrees with them."""
-    tables = bench.tables()
-    name = next((name for name in (bench.case.renames.get("t", "t"), "t") if name in tables), None)
-    if name is not None:
-        target = target_of(tables[name], bench.case.renames)
+    tables, table = bench.tables(), bench.table()
+    if table is not None:
+        target = target_of(table, bench.case.renames)
         roles = [role for role in ROLES if role in target.names]
         columns = [(target.names[role], role) for role in roles]
-        if "p" in tables[name].column_by_name:
+        if "p" in table.column_by_name:
             columns.append(("p", "p"))
         casts = ", ".join(f"{column}::text" for column, _ in columns)
         is_converted = bench.case.converts if converted(bench) else {}
         twins = ", ".join(f"({is_converted.get(role, role)})::text" for _, role in columns)
         for node in bench.nodes[1:]:
-            rows = Counter(_rows(node, f"select {casts} from {name}"))
+            rows = Counter(_rows(node, f"select {casts} from {target.table}"))
             wanted = Counter(_rows(node, f"select {twins} from w"))
             if rows != wanted:
                 lost, excess = list(wanted - rows)[:3], list(rows - wanted)[:3]
-                yield f"node {node.name}: {name} lacks {lost} and has {excess} that its twin has not"
-    others = [table for table in tables if table not in ("w", "p")]
+                yield f"node {node.name}: {target.table} lacks {lost} and has {excess} that its twin has not"
+    others = [f"{other.schema}.{name}" for name, other in tables.items() if name not in ("w", "p")]
     yield from (f"check: {anomaly}" for anomaly in check(bench.runner, others))
     yield from _judge_files(bench)
 

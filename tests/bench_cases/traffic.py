@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from seachange import errors
 from seachange.engine.node import Node
 from seachange.engine.session import Session
+from seachange.model.ids import TableId
 from tests.bench_cases.case import Case
 from tests.bench_cases.world import PARENTS, ROWS
 from tests.bench_cases.writers import KINDS, Keys, Kind, Pool, Target, target_of
@@ -71,9 +72,10 @@ class Flight:
 class Traffic:
     """`dense`: writers of every kind with every career at every moment; else kinds and careers take turns."""
 
-    def __init__(self, nodes: Sequence[Node], case: Case, dense: bool, crowd: int) -> None:
+    def __init__(self, nodes: Sequence[Node], case: Case, table_id: TableId, dense: bool, crowd: int) -> None:
         self._nodes = nodes
         self._case = case
+        self._table_id = table_id
         self._dense = dense
         self._pool = Pool(crowd * ROWS, crowd * PARENTS)
         self._begun = 0
@@ -108,12 +110,12 @@ class Traffic:
         node = self._nodes[self._begun % len(self._nodes)]
         self._begun += 1
         node.epoch.catch_up()
-        tables = node.epoch.schemas.newest.within().by_name
-        name = next((n for n in (self._case.renames.get("t", "t"), "t") if ("public", n) in tables), None)
-        if name is None:
+        schema = node.epoch.schemas.newest
+        table = schema.by_id.get(self._table_id)
+        if table is None:
             return
-        target = target_of(tables["public", name], self._case.renames)
-        twin = target_of(tables["public", "w"], {})
+        target = target_of(table, self._case.renames)
+        twin = target_of(schema.within().by_name["public", "w"], {})
         if not (kind.fits(target) and kind.fits(twin)):
             return
         flight = Flight(kind, Session(node), target, twin, self._pool.draw(kind), self.moment, career)

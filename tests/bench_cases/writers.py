@@ -58,7 +58,7 @@ def target_of(table: Table, renames: Mapping[str, str]) -> Target:
     texts = frozenset(role for role, name in names.items() if visible[name].type.kind is TypeKind.TEXT)
     id_ = visible[names["id"]].id
     unique = (table.primary, *(i for i in table.secondary if i.unique and i.where is None and i.state is State.PUBLIC))
-    return Target(table.name, names, texts, any(index.key == (id_,) for index in unique))
+    return Target(f"{table.schema}.{table.name}", names, texts, any(index.key == (id_,) for index in unique))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +169,8 @@ def _copy(session: Session, target: Target, keys: Keys) -> None:
     rows = [target.known(row(key)) for key in range(keys.new, keys.new + 2)]
     text = "".join(",".join(str(value) for _, value in one) + "\n" for one in rows)
     names, format_ = [name for name, _ in rows[0]], copy_format("csv", False, None, None)
-    session.in_transaction(
-        lambda txn: CopyIn(txn, txn.table(None, target.table), names, format_).run(io.StringIO(text))
-    )
+    place = target.table.split(".")
+    session.in_transaction(lambda txn: CopyIn(txn, txn.table(*place), names, format_).run(io.StringIO(text)))
 
 
 def _update_many(session: Session, target: Target, keys: Keys) -> None:

@@ -72,7 +72,7 @@ OPERATIONS = (
             "alter table t set schema archive",
             "alter table t rename to swap; alter table bag rename to t; alter table swap rename to bag",
         ),
-        ("rename column", "rename table", "rename constraint", "rename index"),
+        ("rename column", "rename table", "rename constraint", "rename index", "set schema", "rename swap"),
     ),
     Operation(
         "ALTER COLUMN TYPE",
@@ -91,7 +91,7 @@ OPERATIONS = (
             "alter table total alter gross set expression as (net * 3)",
             "alter table total alter gross drop expression",
         ),
-        ("convert", "widen"),
+        ("convert", "widen", "convert a column that another is generated from", "widen a column that others refer to"),
     ),
     Operation(
         "DEFAULT, NOT NULL, IDENTITY",
@@ -191,6 +191,7 @@ OPERATIONS = (
             "alter type mood drop value 'sad'",
             "drop type mood cascade",
         ),
+        ("add enum value", "rename enum value", "drop enum value"),
     ),
     Operation(
         "Sequences and views",
@@ -209,6 +210,7 @@ OPERATIONS = (
         "Schemas",
         "One commit over all that is in them.",
         ("create schema more", "alter schema archive rename to past", "drop schema archive cascade"),
+        ("drop schema",),
     ),
     Operation(
         "Several at once",
@@ -218,6 +220,6 @@ OPERATIONS = (
             "alter table t alter e type text, add unique (a), add column n int references parent",
             "create index on t (a); create index on t (b)",
         ),
-        ("convert and index",),
+        ("convert and index", "add unique constraints and a check in one scan", "several"),
     ),
 )

@@ -1,5 +1,5 @@
 """All cases, by topic."""
 
-from tests.bench_cases.cases import column, constraint, conversion, index, table
+from tests.bench_cases.cases import column, constraint, conversion, enum_type, index, table
 
-CASES = (*index.CASES, *column.CASES, *constraint.CASES, *conversion.CASES, *table.CASES)
+CASES = (*index.CASES, *column.CASES, *constraint.CASES, *conversion.CASES, *table.CASES, *enum_type.CASES)

@@ -74,6 +74,28 @@ CASES = (
         at_once=True,
     ),
     Case(
+        "drop column that a view reads",
+        "alter table t drop column n cascade",
+        "- column n integer",
+        setup=("create view v as select id, n from t", "create view u as select n from v"),
+        at_once=True,
+    ),
+    Case(
+        "drop column with its sequence",
+        "alter table t drop column s",
+        "- column s integer not null default nextval",
+        setup=("alter table t add column s serial",),
+        at_once=True,
+    ),
+    Case(
+        "drop column that refers",
+        "alter table t drop column p",
+        """- column p integer
+           - foreign key t_p_fkey (p) on delete cascade on update cascade""",
+        at_once=True,
+        without=frozenset({"cascade", "cascade key"}),
+    ),
+    Case(
         "drop and add column of the same name",
         "alter table t drop column b, add column b int default 3",
         """- column b text
@@ -145,6 +167,19 @@ CASES = (
         "alter table t alter c type bigint",
         """- column c integer
            + column c bigint""",
+        at_once=True,
+    ),
+    Case(
+        "widen a column that others refer to",
+        "alter table t alter a type bigint",
+        """- column a integer not null
+           + column a bigint not null""",
+        setup=(
+            "alter table t add constraint u unique (a)",
+            "insert into t (id, a, b, c, n) values (90005, 50050, 'x', 1, 90005)",
+            "create table k (id int primary key, a int references t (a))",
+            "insert into k values (1, 50050)",
+        ),
         at_once=True,
     ),
     Case(

@@ -67,6 +67,15 @@ CASES = (
         repair=_REMOVE,
     ),
     Case(
+        "add unique constraints and a check in one scan",
+        "alter table t add constraint u unique (a), add constraint v unique (n, b), add constraint k check (c >= 0)",
+        """+ unique index u (a) constraint
+           + unique index v (n, b) constraint
+           + check k: (c >= 0)""",
+        spoil=_DUPLICATE,
+        repair=_REMOVE,
+    ),
+    Case(
         "add unique over duplicates",
         "alter table t add constraint u unique (a)",
         "+ unique index u (a) constraint",
