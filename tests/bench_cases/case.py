@@ -36,8 +36,8 @@ class Case:
     `setup` has left behind, until `repair` was run. `spoil` is a statement that stands against it, on {t}, with the
     SQLSTATE that either the change or the statement gets. `refuses`: what transactions in flight may get when it is
     published. `twin` does to w what the change does to the rows of t; `converts` are the columns of t that become
-    something else, as expressions over the twin's; `without` are kinds of writers that have no place in it; `in_two`: it takes two changes, one after the other;
-    `none` are queries that give no row when the change is done.
+    something else, as expressions over the twin's; `without` are kinds of writers that have no place in it; `in_two`:
+    it takes two changes, one after the other; `none` are queries that give no row when the change is done.
     """
 
     name: str
