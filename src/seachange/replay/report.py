@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from seachange.replay.perform import Outcome, Verdict
@@ -34,8 +34,25 @@ def one_line(text: str, length_max: int | None = _TEXT_MAX) -> str:
     return flat if length_max is None or len(flat) <= length_max else flat[: length_max - 3] + "..."
 
 
+def migration_times(outcomes: Iterable[Outcome]) -> dict[str, tuple[int, int]]:
+    """How many microseconds each migration has taken, in how many statements.
+
+    >>> begin, alter = (Outcome("01.sql", 1, text, Verdict.ACCEPTED, 40) for text in ("begin", "alter"))
+    >>> migration_times([begin, alter])
+    {'01.sql': (80, 2)}
+    """
+    times: dict[str, tuple[int, int]] = {}
+    for outcome in outcomes:
+        spent_us, statements = times.get(outcome.migration, (0, 0))
+        times[outcome.migration] = (spent_us + outcome.time_us, statements + 1)
+    return times
+
+
 def summary_lines(replay: Replay) -> Iterator[str]:
-    migrations = len({outcome.migration for outcome in replay.outcomes})
+    times = migration_times(replay.outcomes)
+    for name, (spent_us, statements) in times.items():
+        yield f"{spent_us / 1_000:9.1f} ms  {statements:3} statement{'s' if statements > 1 else ' '}  {name}"
+    migrations = len(times)
     counts = ", ".join(f"{replay.count(verdict)} {verdict}" for verdict in Verdict)
     spent = sum(outcome.time_us for outcome in replay.outcomes) / 1_000_000
     yield f"history: {replay.naming} naming, {migrations} migrations; {counts}; {spent:.1f} s in statements"
@@ -81,6 +98,10 @@ def to_json(replay: Replay, is_good: bool) -> dict[str, Any]:
         "good": is_good,
         "naming": replay.naming,
         "not_run": list(replay.left_out),
+        "migrations": [
+            {"name": name, "ms": spent_us / 1_000, "statements": statements}
+            for name, (spent_us, statements) in migration_times(replay.outcomes).items()
+        ],
         "statements": [_statement(outcome) for outcome in replay.outcomes],
         "foreground": {
             "done": tally.done,
