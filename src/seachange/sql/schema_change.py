@@ -38,7 +38,7 @@ from seachange.sql.ddl.tags import command_tag
 from seachange.sql.duck import DuckSession
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result
-from seachange.sql.views import settle_view
+from seachange.sql.views import check_grouping, settle_view
 
 # Ids are taken in blocks: how many a statement needs is known only when it has been planned.
 _ID_BLOCK = 8
@@ -140,6 +140,7 @@ def _verify_outcome(plan: Plan, after: Catalog, known: Mapping[DescriptorId, Des
         before = known.get(id_)
         if isinstance(outcome, Table) and isinstance(before, Table) and outcome is not before:
             verify_checks(before, outcome, duck)
+            check_grouping(before, outcome, (view for view in after.descriptors.values() if isinstance(view, View)))
 
 
 def _fresh_ids(port: TransactionPort) -> Iterator[int]:

@@ -14,10 +14,12 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.descriptor import Table
+from seachange.model.ids import DescriptorId
 from seachange.model.objects import View
 from seachange.model.scan import Scan
 from seachange.model.types import SqlType
 from seachange.sql.duck import DuckQuery, DuckSession
+from seachange.sql.grouping import Dependent, dependent_text
 from seachange.sql.output import apply_names, output_names
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import column_type
@@ -72,13 +74,46 @@ def _bind_types(view: View, template: Template, port: TransactionPort) -> list[s
             feature="a cast to an enum type in a view",
             instead="Leave it out where a label is compared with a column, or cast the column to text.",
         )
-    ids = {(schema or None, name): id_ for schema, name, id_ in view.names}
-    return bind_types(template.types, port, lambda schema, name: port.table_by_id(ids[schema, name]))
+    ids = _ids_of(view)
+    return bind_types(template.types, port, lambda schema, name: _as_known(view, port.table_by_id(ids[schema, name])))
+
+
+def _ids_of(view: View) -> dict[tuple[str | None, str], DescriptorId]:
+    """The relations that it reads, by the names that its text has for them."""
+    return {(schema or None, name): id_ for schema, name, id_ in view.names}
+
+
+def _as_known(view: View, table: Table | None) -> Table | None:
+    """The table with the names that its columns had when the view was created."""
+    if table is None:
+        return None
+    pairs = zip(view.column_uses, view.column_names, strict=True)
+    names = {column: name for (id_, column), name in pairs if id_ == table.id}
+    return replace(table, columns=tuple(replace(c, name=names.get(c.id, c.name)) for c in table.columns))
+
+
+def check_grouping(before: Table, after: Table, views: Iterable[View]) -> None:
+    """A view that groups by a primary key may name other columns of the table, which depend on it: without the key it
+    would have no answer."""
+    if before.primary.key == after.primary.key:
+        return
+    for view in views:
+        places = [place for place, id_ in _ids_of(view).items() if id_ == before.id]
+        for hole in _template(view.query).types if places else ():
+            if isinstance(hole, Dependent) and _dependent(view, hole, before) != _dependent(view, hole, after):
+                raise errors.FeatureNotSupported(
+                    feature=f"another primary key for table {after.name}, or none, by which view {view.name} groups,",
+                    instead="Create the view again with all of its columns in GROUP BY, then change the key.",
+                )
+
+
+def _dependent(view: View, hole: Dependent, table: Table) -> str:
+    ids = _ids_of(view)
+    return dependent_text(hole, lambda schema, name: _as_known(view, table) if ids[schema, name] == table.id else None)
 
 
 def _bind_source(view: View, reference: TableReference, port: TransactionPort) -> DuckQuery:
-    ids = {(schema or None, name): id_ for schema, name, id_ in view.names}
-    id_ = ids[reference.schema, reference.name]
+    id_ = _ids_of(view)[reference.schema, reference.name]
     table = port.table_by_id(id_)
     if table is not None:
         port.check_access(table, "SELECT")
