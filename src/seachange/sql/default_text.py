@@ -95,6 +95,21 @@ def _replace(tokens: list[Token], at: int, sequences: list[DescriptorId]) -> tup
     return 1, None
 
 
+def replace_words(text: str, tell: Callable[[str], str | None]) -> str:
+    """A text with something else in the place of words, and calls without arguments, that `tell` knows."""
+    tokens = _DUCKDB.tokenize(text)
+    pieces: list[str] = []
+    end = 0
+    for at, token in enumerate(tokens):
+        told = tell(_word(token))
+        if told is not None:
+            pieces += [text[end : token.start], told]
+            following = [other.token_type for other in tokens[at + 1 : at + 3]]
+            is_call = following == [TokenType.L_PAREN, TokenType.R_PAREN]
+            end = tokens[at + 2 if is_call else at].end + 1
+    return "".join([*pieces, text[end:]])
+
+
 def _word(token: Token) -> str:
     return "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.lower()
 

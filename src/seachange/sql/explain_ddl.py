@@ -21,10 +21,11 @@ from seachange.planner.explain.names import one_line, quote
 from seachange.planner.explain.stages import summary
 from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.rules.release import release_of
-from seachange.planner.strategy import Cost, measure
+from seachange.planner.strategy import Cost, measure_whole
 from seachange.sql.access import check_owner, check_plan
 from seachange.sql.databases import check_named_databases, descriptors_of, tables_of
 from seachange.sql.ddl.check import verify_checks
+from seachange.sql.ddl.settled import settle_conversions
 from seachange.sql.duck import DuckSession
 from seachange.sql.like import expand_likes
 from seachange.sql.parse import parse_script
@@ -35,7 +36,7 @@ _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 
 
 def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: DuckSession) -> list[str]:
-    statements = [expanded for statement in _read(text) for expanded in expand_likes(statement, port)]
+    statements = [settled for statement in _read(text) for settled in _settled(statement, port)]
     for statement in statements:
         check_named_databases(statement, port)
         check_owner(statement, port)
@@ -51,7 +52,11 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
 
 def cost_of(statement: DdlStatement, port: TransactionPort) -> Cost:
     """What a statement costs, with the rows that there are."""
-    return measure(*_plan(expand_likes(statement, port), port))
+    return measure_whole(*_plan(_settled(statement, port), port))
+
+
+def _settled(statement: DdlStatement, port: TransactionPort) -> list[DdlStatement]:
+    return [settle_conversions(expanded, port) for expanded in expand_likes(statement, port)]
 
 
 def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[Plan, Catalog]:
