@@ -1,6 +1,7 @@
 """UNDROP TABLE within the retention, and what garbage collection leaves of a table after it."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -81,6 +82,21 @@ def test_a_table_comes_back_with_all_that_it_had(node: Node, session: Session):
     session.execute("drop table item")
     session.execute("undrop table item")
     judge(node, session, before)
+
+
+def test_a_transaction_in_flight_does_not_miss_the_table_that_is_back_when_it_commits(node: Node, session: Session):
+    session.execute("create table t (id int primary key, a int)")
+    session.execute("create index on t (a)")
+    session.execute("insert into t values (1, 1), (2, 2)")
+    with closing(Session(node)) as writer:
+        writer.execute("begin")
+        writer.execute("update t set a = 10 where id = 1")
+        writer.execute("insert into t values (3, 3)")
+        session.execute("drop table t")
+        session.execute("undrop table t")
+        writer.execute("commit")
+    assert session.execute("select id, a from t order by id").rows == [(1, 10), (2, 2), (3, 3)]
+    assert inspect(node).anomalies == []
 
 
 def test_another_node_brings_it_back(node: Node, place: Place, session: Session):
