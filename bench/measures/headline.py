@@ -38,7 +38,6 @@ from bench.peers.postgresql import PostgresTemplate, serve_template
 
 WINDOW_SECONDS_MIN = 2.0
 CHANGE_SECONDS_MAX = 300.0
-OPEN_SECONDS_MAX = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +81,9 @@ def start(name: str, module: str, interpreter: Path, stack: ExitStack) -> Client
 def run_seachange(context: Context, stack: ExitStack) -> Pair:
     folder = str(context.folder("seachange"))
     changer, traffic = (start("seachange", "on_seachange", Path(sys.executable), stack) for _ in range(2))
-    with changer.limited(OPEN_SECONDS_MAX), traffic.limited(OPEN_SECONDS_MAX):
-        changer.request("open", folder=folder)
-        changer.request("load", source=str(write_source(context.scratch, context.scale.rows)))
-        traffic.request("open", folder=folder)
+    changer.request("open", folder=folder)
+    changer.request("load", source=str(write_source(context.scratch, context.scale.rows)))
+    traffic.request("open", folder=folder)
     return Pair(traffic, changer)
 
 
@@ -103,16 +101,14 @@ def postgresql(way: str, ways: dict[str, Way], template: PostgresTemplate) -> Sy
 def run_ducklake(context: Context, stack: ExitStack) -> Pair:
     source = write_source(context.scratch, context.scale.rows)
     client = start("ducklake", "on_ducklake", interpreter_of("ducklake"), stack)
-    with client.limited(OPEN_SECONDS_MAX):
-        client.request("open", folder=str(context.folder("ducklake")), source=str(source))
+    client.request("open", folder=str(context.folder("ducklake")), source=str(source))
     return Pair(client, client)
 
 
 def run_deltalake(context: Context, stack: ExitStack) -> Pair:
     folder, source = str(context.folder("deltalake")), write_source(context.scratch, context.scale.rows)
     changer, traffic = (start("deltalake", "on_deltalake", interpreter_of("deltalake"), stack) for _ in range(2))
-    with changer.limited(OPEN_SECONDS_MAX):
-        changer.request("create", folder=folder, source=str(source))
+    changer.request("create", folder=folder, source=str(source))
     for client in (changer, traffic):
         client.request("open", folder=folder)
     return Pair(traffic, changer)
@@ -192,20 +188,17 @@ def compare(system: System, pair: Pair, context: Context) -> list[Reading | Abse
 def window(traffic: Client, rate: float, seconds: float) -> Window:
     traffic.request("start", rate=rate)
     time.sleep(seconds)
-    with traffic.limited(CHANGE_SECONDS_MAX):
-        return window_of(traffic.request("stop"))
+    return window_of(traffic.request("stop", CHANGE_SECONDS_MAX))
 
 
 def measure(system: System, pair: Pair, change: Change, before: Window, rate: float) -> Reading:
     begun = time.monotonic()
     pair.traffic.request("start", rate=rate)
     try:
-        with pair.changer.limited(CHANGE_SECONDS_MAX):
-            made = pair.changer.request("change", change=change.name)
+        made = pair.changer.request("change", CHANGE_SECONDS_MAX, change=change.name)
         time.sleep(max(0.0, begun + WINDOW_SECONDS_MIN - time.monotonic()))
     finally:
-        with pair.traffic.limited(CHANGE_SECONDS_MAX):
-            answer = pair.traffic.request("stop")
+        answer = pair.traffic.request("stop", CHANGE_SECONDS_MAX)
     during = window_of(answer)
     validated = pair.changer.request("probe", change=change.name)["validated"] if change.is_constraint else None
     facts = {

@@ -37,8 +37,9 @@ def caption(taken: Sequence[Taken]) -> list[str]:
     measure = next(each for each in taken if each.topic == "headline")
     scale = SCALES[measure.scale]
     return [
-        f"Time of the change, and what was kept of the throughput meanwhile: {scale.rows:,} rows, {scale.rate:g}",
-        f"transactions a second asked of everybody, {measure.machine['cores']} cores, {measure.day}.",
+        "The time of the change, what was kept of the throughput meanwhile, and the 99th percentile of its latency:",
+        f"{scale.rows:,} rows, {scale.rate:g} transactions a second asked of everybody,"
+        f" {measure.machine['cores']} cores, {measure.day}.",
     ]
 
 

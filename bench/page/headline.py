@@ -11,6 +11,7 @@ HEADER = ("system", "time", "throughput kept", "p99", "failed", "rows that were 
 VALIDATED = {None: "", True: "validated", False: "**not validated**"}
 # What the README has room for.
 SHORT_SYSTEMS = ("seachange", "postgresql_plain", "postgresql_careful", "ducklake", "deltalake")
+OTHERWISE = {"postgresql_careful": "postgresql_batched"}
 
 Lines = dict[tuple[str, str], Line]
 
@@ -75,18 +76,20 @@ def in_cell(text: str) -> str:
 def short_table(lines: Lines) -> list[str]:
     header = ("", *(SYSTEMS[name] for name in SHORT_SYSTEMS))
     return table(
-        header,
-        ((change.title, *(short(lines.get((change.name, name))) for name in SHORT_SYSTEMS)) for change in CHANGES),
+        header, ((change.title, *(short(lines, change, name) for name in SHORT_SYSTEMS)) for change in CHANGES)
     )
 
 
-def short(line: Line | None) -> str:
-    """The time, what was kept of the throughput, and what failed."""
+def short(lines: Lines, change: Change, system: str) -> str:
+    """The time, what was kept of the throughput, the p99, and what failed; by another way if there is none by this."""
+    line = lines.get((change.name, system))
     if line is None or line.subject is None:
+        if system in OTHERWISE:
+            return f"{short(lines, change, OTHERWISE[system])} (in batches)"
         return "fails" if line is not None and line.reason.startswith("failed") else "none"
-    failed = line.facts["failed"]
-    said = [seconds_shown(line.subject.median), f"{percent_kept(line.facts):.0f} %"]
-    return ", ".join([*said, *([f"{failed:,} failed"] if failed else [])])
+    facts = line.facts
+    said = [seconds_shown(line.subject.median), f"{percent_kept(facts):.0f} %", seconds_shown(facts["p99_ms"] / 1000)]
+    return ", ".join([*said, *([f"{facts['failed']:,} failed"] if facts["failed"] else [])])
 
 
 def faster_peers(lines: Lines) -> list[str]:

@@ -1,9 +1,9 @@
 """The measuring side of the conversation with a process that speaks `bench.peers.protocol`."""
 
 import json
+import select
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +12,8 @@ from typing import IO, Any
 from bench.peers.environment import ROOT, interpreter_of
 
 STOP_SECONDS_MAX = 30
+# Far more than anything takes: nobody waits for ever.
+ANSWER_SECONDS_MAX = 900.0
 
 
 class ProcessFailed(Exception):
@@ -25,33 +27,29 @@ class Client:
         self.name = name
         self._process = process
 
-    def request(self, op: str, **arguments: object) -> dict[str, Any]:
+    def request(self, op: str, seconds_max: float = ANSWER_SECONDS_MAX, /, **arguments: object) -> dict[str, Any]:
         self.send(op, **arguments)
-        return self.receive()
+        return self.receive(seconds_max)
 
     def send(self, op: str, **arguments: object) -> None:
         requests = self._pipe(self._process.stdin)
         requests.write(json.dumps({"op": op, **arguments}) + "\n")
         requests.flush()
 
-    def receive(self) -> dict[str, Any]:
-        line = self._pipe(self._process.stdout).readline()
+    def receive(self, seconds_max: float = ANSWER_SECONDS_MAX) -> dict[str, Any]:
+        """The answer to what was sent; a process that owes it for too long is killed, and has failed."""
+        answers = self._pipe(self._process.stdout)
+        # There is one line for each request, so nothing of this answer can have been read before.
+        if not select.select([answers], [], [], seconds_max)[0]:
+            self.kill()
+            raise ProcessFailed(f"{self.name} gave no answer within {seconds_max:g} s")
+        line = answers.readline()
         if not line:
             raise ProcessFailed(f"{self.name} ended with {self._process.wait()}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise ProcessFailed(f"{self.name}: {answer['error']}")
         return answer
-
-    @contextmanager
-    def limited(self, seconds: float) -> Iterator[None]:
-        """Kills the process if the block takes longer, so that whoever waits for its answer gets an error."""
-        timer = threading.Timer(seconds, self._process.kill)
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
 
     def kill(self) -> None:
         """Ends the process without its having a say in it."""

@@ -1,0 +1,81 @@
+"""What the README claims in words is what the kept results show in figures."""
+
+from collections.abc import Callable
+
+import pytest
+
+from bench.headline.changes import CHANGES
+from bench.page.figures import is_worse, percent_kept
+from bench.page.files import README
+from bench.page.headline import Lines, lines_of
+from bench.store import KEPT, Line, read_all
+
+TAKEN = read_all(KEPT)
+READINGS: dict[str, Line] = {line.name: line for taken in TAKEN for line in taken.lines}
+COMPARED: Lines = lines_of(TAKEN)
+
+
+def kept(change: str, system: str) -> float:
+    return percent_kept(COMPARED[change, system].facts)
+
+
+def nobody_waits_or_fails() -> bool:
+    ours = [COMPARED[change.name, "seachange"] for change in CHANGES]
+    return all(line.facts["failed"] == 0 and percent_kept(line.facts) > 90 for line in ours)
+
+
+def every_constraint_is_validated() -> bool:
+    ours = [COMPARED[change.name, "seachange"] for change in CHANGES if change.is_constraint]
+    return all(line.facts["validated"] for line in ours)
+
+
+def postgresql_locks_for_a_type() -> bool:
+    return kept("type", "postgresql_plain") < 50 < kept("type", "seachange")
+
+
+def postgresql_locks_for_an_index_unless_one_takes_care() -> bool:
+    return kept("index", "postgresql_plain") < 50 < kept("index", "postgresql_careful")
+
+
+def postgresql_is_often_faster() -> bool:
+    def seconds(change: str, system: str) -> float:
+        line = COMPARED[change, system]
+        return line.subject.median if line.subject is not None else float("inf")
+
+    plain = [seconds(each.name, "postgresql_plain") < seconds(each.name, "seachange") for each in CHANGES]
+    return sum(plain) >= 3
+
+
+def single_rows_cost_more() -> bool:
+    return all(is_worse(READINGS[f"evolution.{mix}.rate"]) for mix in ("read_heavy", "update_heavy", "mixed"))
+
+
+def lakes_have_neither_indexes_nor_keys() -> bool:
+    lakes = ("ducklake", "deltalake")
+    return all(COMPARED[change, lake].subject is None for change in ("index", "foreign_key") for lake in lakes)
+
+
+def writers_fail_on_ducklake() -> bool:
+    return any(line.facts.get("failed", 0) > 0 for (_, system), line in COMPARED.items() if system == "ducklake")
+
+
+CLAIMS: tuple[tuple[str, Callable[[], bool]], ...] = (
+    ("Changes of shape run online: no lock, no failed write", nobody_waits_or_fails),
+    ("no failed write but one that breaks a constraint", every_constraint_is_validated),
+    ("It locks the table while a type changes", postgresql_locks_for_a_type),
+    ("while an index is built", postgresql_locks_for_an_index_unless_one_takes_care),
+    ("often the faster one at the change itself", postgresql_is_often_faster),
+    ("Single-row statements cost more than PostgreSQL's", single_rows_cost_more),
+    ("they have no indexes, unique or foreign keys that hold", lakes_have_neither_indexes_nor_keys),
+    ("writers in flight fail on DuckLake", writers_fail_on_ducklake),
+)
+
+
+@pytest.mark.parametrize(("words", "holds"), CLAIMS, ids=[words for words, _ in CLAIMS])
+def test_the_readme_claims_what_was_measured(words: str, holds: Callable[[], bool]):
+    assert words in README.read_text()
+    assert holds()
+
+
+def test_the_comparison_was_taken_in_full():
+    assert {taken.scale for taken in TAKEN if taken.topic == "headline"} == {"full"}
