@@ -4,6 +4,8 @@ PYTHON ?= python3
 ARGS ?=
 # How many processes share the tests; 0: none but pytest itself, as a debugger needs it.
 PROCESSES ?= logical
+# Where databases of tests are: in memory if it can be had as a folder, since every commit of theirs is synced.
+SCRATCH := $(firstword $(wildcard /dev/shm) $(TMPDIR) /tmp)
 
 # Hundreds of processes that tests start would otherwise compile the package anew, half a second each.
 export PYTHONDONTWRITEBYTECODE =
@@ -38,7 +40,8 @@ serve: $(STAMP) ## serve a scratch database to psql and its kin (ARGS="--listen 
 	$(BIN)/seachange serve --data .scratch $(ARGS)
 
 test: $(STAMP) ## run the tests (ARGS="-k name", ARGS=--exhaustive)
-	$(BIN)/python -m pytest -n $(PROCESSES) --maxprocesses 8 --dist worksteal $(ARGS)
+	@folder=$$(mktemp -d $(SCRATCH)/seachange-tests.XXXXXX) && trap 'rm -rf "$$folder"' EXIT && set -x && \
+		$(BIN)/python -m pytest -n $(PROCESSES) --maxprocesses 8 --dist worksteal --basetemp "$$folder/run" $(ARGS)
 
 golden: $(STAMP) ## write the golden files anew; git diff shows what changed
 	$(BIN)/python -m pytest -q -m golden --rewrite $(ARGS)

@@ -14,7 +14,7 @@ from tests.cluster.load.run import SKEWED, run_load
 from tests.support.nodes import Place
 
 SEED = 20
-SECONDS = 12
+SECONDS = 6
 MANY = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 

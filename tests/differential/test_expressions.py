@@ -1,7 +1,8 @@
 """Functions and operators give what they give in PostgreSQL, for the same inputs; and seeded random expressions.
 
-Each line of testdata/expressions.txt and documented.txt is an expression, of aggregates.txt one over the table below, of
-queries.txt a query. What differs is listed in testdata/differences.txt with a reason; what is refused here is a difference too.
+Each line of testdata/expressions.txt and documented.txt is an expression, of aggregates.txt one over the table below,
+of queries.txt a query. What differs is listed in testdata/differences.txt with a reason; what is refused here is a
+difference too.
 """
 
 from collections.abc import Iterator

@@ -19,6 +19,7 @@ from tests.engine.database import open_quiet
 from tests.engine.test_seek_properties import SCHEMA, changes, compact, opened
 from tests.engine.test_seek_properties import change as apply
 from tests.sql.test_slt import FILES, run_file
+from tests.support.examples import examples
 
 
 @contextmanager
@@ -59,7 +60,7 @@ def attempt(session: Session, kind: str, what: Any) -> str:
         return problem.sqlstate
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(
     before=st.lists(changes(), min_size=1, max_size=5),
     transactions=st.lists(st.lists(steps, min_size=1, max_size=4), min_size=1, max_size=3),

@@ -7,6 +7,7 @@ import pytest
 from seachange.engine.session import Session
 from seachange.verify.consistency import check
 from tests.engine.test_seek_properties import bulk, compact, found, opened, population, scanned
+from tests.support.examples import examples
 
 INDEXES = (
     "create index t_lower on t (lower(b), a desc)",
@@ -90,7 +91,7 @@ def look(node, session, chance):
     return used
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(examples(2)))
 def test_what_is_found_is_what_is_there(seed):
     chance = Random(seed)
     with opened() as node:

@@ -29,6 +29,7 @@ from tests.engine.test_seek_properties import (
     opened,
     queries,
 )
+from tests.support.examples import examples
 
 writes = changes().filter(lambda step: step[0] in {"insert", "bulk", "update", "delete", "children"})
 null_tests = st.sampled_from("abcdefgh").map(lambda column: (f"{column} is null", list[Any]()))
@@ -85,7 +86,7 @@ def is_missed(before: list[tuple[str, Any]], query: Clause, disturbances: list[t
         return differs and not refused
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     before=st.lists(changes(), min_size=2, max_size=6),
     query=asked,
@@ -95,7 +96,7 @@ def test_no_conflict_is_missed(before, query, disturbances):
     assert not is_missed(before, query, disturbances)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(before=st.lists(changes(), min_size=1, max_size=5), wanted=conditions())
 def test_a_row_that_a_query_finds_meets_its_conditions(before, wanted):
     """What the read set asks of single rows, against what DuckDB finds."""

@@ -18,6 +18,7 @@ from seachange.model.descriptor import Column
 from seachange.model.ids import ColumnId
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from tests.engine.database import add_column, arrow, create, open_quiet
+from tests.support.examples import examples
 
 COLUMNS = (
     Column(ColumnId(1), "id", BIGINT, nullable=False),
@@ -136,7 +137,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     steps=st.lists(STEPS, min_size=1, max_size=10),
     own=st.lists(STEPS.filter(lambda step: step[0] not in {"open", "compact", "widen"}), max_size=2),

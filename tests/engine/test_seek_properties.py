@@ -19,6 +19,7 @@ from seachange.engine.node import Node
 from seachange.engine.session import Session
 from seachange.engine.transaction import Transaction
 from tests.engine.database import arrow, open_quiet
+from tests.support.examples import examples
 
 SCHEMA = (
     "create table t (id bigint primary key, a int, b text, c numeric(8, 2), d double precision, e date, f boolean,"
@@ -265,7 +266,7 @@ def beginning(node: Node) -> Session:
 
 
 @settings(
-    max_examples=20,
+    max_examples=examples(10),
     deadline=None,
     # A failure names its query; making the whole example small takes minutes.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

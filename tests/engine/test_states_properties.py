@@ -23,6 +23,7 @@ from seachange.model.states import State
 from seachange.verify.consistency import check
 from tests.engine.changing import attach, fence, new_index, publish, with_index
 from tests.engine.database import arrow, create, insert, open_quiet, rows, scan
+from tests.support.examples import examples
 
 KEYS = st.integers(0, 4)
 VALUES = st.sampled_from("abcd")
@@ -141,7 +142,7 @@ class Change:
 
 
 @given(st.lists(CAREERS, min_size=1, max_size=4), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_an_index_that_is_being_built(careers: Sequence[Career], inline: bool):
     with two_nodes() as (one, two):
         for node in (one, two):
@@ -176,7 +177,7 @@ def test_an_index_that_is_being_built(careers: Sequence[Career], inline: bool):
         unique_by=lambda s: s[1],
     )
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_nobody_is_refused_without_a_reason(steps: Sequence[tuple[int, int, str, str]]):
     """Two writers of different rows, who began before the change came, commit after it: both are made to fit."""
     with two_nodes() as (one, two):
@@ -204,7 +205,7 @@ def test_nobody_is_refused_without_a_reason(steps: Sequence[tuple[int, int, str,
 @given(
     st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["child", "parent", "commit", "advance"]), KEYS), max_size=20)
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_foreign_key_that_comes(steps: Sequence[tuple[int, str, int]]):
     """Children are added to parents that go, while nobody, some, and all know of the foreign key."""
     with two_nodes() as (one, two):

@@ -19,6 +19,7 @@ from seachange.pipeline.crew import LocalCrew, Sizes
 from seachange.storage.passing import passing_name
 from tests.pipeline.worlds import Row, World, assert_generation, make_table, virtual
 from tests.storage.samples import TYPES, VALUES
+from tests.support.examples import examples
 
 INTEGER = SqlType(Kind.INTEGER)
 KEY = Column(ColumnId(1), "id", BIGINT, nullable=False)
@@ -104,7 +105,7 @@ def build_world(folder: Any, other: Column, parts: Any) -> tuple[World, list[Row
 
 @given(worlds())
 @settings(
-    max_examples=30,
+    max_examples=examples(12),
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -32,8 +32,8 @@ from seachange.storage.warehouse import Warehouse
 SUPERSEDED_SHARE_MAX = 0.2
 # A small segment joins a merge when it is at most so many times as large as what is merged without it.
 MERGE_FACTOR = 2
-# What is left of older layouts is written anew when it is at most this share of the rows: from then on nothing has to be
-# translated when it is read. Before, most of it may yet be updated, which migrates it for nothing.
+# What is left of older layouts is written anew when it is at most this share of the rows: from then on nothing has to
+# be translated when it is read. Before, most of it may yet be updated, which migrates it for nothing.
 OLDER_SHARE_MAX = 0.1
 # One compaction rewrites at most so many rows of existing segments, so that it ends in bounded time.
 REWRITE_ROWS_MAX = 8 * SEGMENT_ROWS_MAX

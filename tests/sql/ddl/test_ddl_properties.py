@@ -3,13 +3,14 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seachange.errors import Error
 from seachange.sql.parse import parse_script
 from tests.sql.ddl.printer import show
 from tests.sql.ddl.strategies import FAMILIES
+from tests.support.examples import examples
 
 # What stands in for a word of a statement, or comes between two of them.
 WORDS = """
@@ -21,6 +22,7 @@ STRAY = st.sampled_from(WORDS.split())
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=examples(40))
 @given(data=st.data())
 def test_what_is_printed_is_read_back(family, data):
     statement = data.draw(FAMILIES[family])
@@ -28,6 +30,7 @@ def test_what_is_printed_is_read_back(family, data):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=examples(40))
 @given(data=st.data())
 def test_a_damaged_statement_is_an_error_of_ours_or_another_statement(family, data):
     words = show(data.draw(FAMILIES[family])).replace("(", " ( ").replace(")", " ) ").replace(",", " , ").split(" ")
