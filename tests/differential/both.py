@@ -20,6 +20,8 @@ from tests.support.postgres import LocalPostgres
 
 ROLE = "seachange"
 DATABASE = "seachange"
+# What the first role here may do.
+_POWERS = "SUPERUSER CREATEDB CREATEROLE REPLICATION BYPASSRLS"
 # Objects that somebody created have numbers from here on, in both.
 FIRST_OID = 16384
 _DOCUMENTS = (114, 3802)
@@ -79,7 +81,7 @@ def open_both(server: LocalPostgres, folder: Path) -> Iterator[Both]:
     with psycopg.connect(server.url, autocommit=True) as admin:
         admin.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
         admin.execute(f"DROP ROLE IF EXISTS {ROLE}")
-        admin.execute(f"CREATE ROLE {ROLE} SUPERUSER LOGIN PASSWORD 'x'")
+        admin.execute(f"CREATE ROLE {ROLE} {_POWERS} LOGIN PASSWORD 'x'")
         admin.execute(f"CREATE DATABASE {DATABASE} OWNER {ROLE}")
     url = re.sub(r"//[^@]*@", f"//{ROLE}:x@", server.database_url(DATABASE))
     ours = seachange.connect(data=str(folder))
@@ -87,6 +89,8 @@ def open_both(server: LocalPostgres, folder: Path) -> Iterator[Both]:
     try:
         with psycopg.connect(url, autocommit=True) as postgres:
             postgres.execute("SET TimeZone = 'UTC'")
+            # As it is here from the start.
+            postgres.execute(f"ALTER SCHEMA public OWNER TO {ROLE}; COMMENT ON SCHEMA public IS NULL")
             yield Both(postgres, ours)
     finally:
         ours.close()

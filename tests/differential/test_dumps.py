@@ -48,7 +48,6 @@ _DEFAULTS = "a default shows as it is kept: now() as CURRENT_TIMESTAMP, a consta
 _MICROSECONDS = "timestamp(6) is timestamp"
 _REAL = "a real is a number in binary to programs, with all digits that it has"
 DIFFERENT: dict[str, dict[str, str]] = {
-    "every_type": {"INSERT INTO every_type (id, a_bytea)": "another code of the error"},
     "handwritten": {
         'SELECT * FROM "inventory"."product"': _REAL,
         "SELECT table_schema, table_name, column_name, column_default": _DEFAULTS,

@@ -89,7 +89,7 @@ def test_numeric_has_its_scale():
         (VARCHAR, "abcd", "22001"),
         (SqlType(Kind.TEXT), "a\x00b", "22021"),
         (SqlType(Kind.TEXT), b"x", "42804"),
-        (SqlType(Kind.BYTEA), r"\xzz", "22P02"),
+        (SqlType(Kind.BYTEA), r"\xzz", "22023"),
         (SqlType(Kind.BYTEA), "a\\", "22P02"),
         (SqlType(Kind.DATE), "soon", "22007"),
         (SqlType(Kind.DATE), "2024-13-01", "22008"),

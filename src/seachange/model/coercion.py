@@ -271,7 +271,7 @@ def _parse_bytea(type_: SqlType, text: str) -> bytes:
         try:
             return bytes.fromhex(text[2:])
         except ValueError:
-            raise _invalid(type_, text) from None
+            raise errors.InvalidParameterValue(detail=f'invalid hexadecimal data: "{text}"') from None
     pieces, end = [], 0
     for match in _BYTEA_ESCAPE.finditer(text):
         if match.start() != end:

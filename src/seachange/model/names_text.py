@@ -1,4 +1,4 @@
-"""Texts with escapes, and names as they are written."""
+"""Texts with escapes, names as they are written, and expressions in parentheses."""
 
 from __future__ import annotations
 
@@ -61,3 +61,21 @@ def normalize(text: str, form: str) -> str:
     if form not in ("NFC", "NFD", "NFKC", "NFKD"):
         raise errors.InvalidParameterValue(detail=f"invalid normalization form: {form}")
     return unicodedata.normalize(form, text)  # type: ignore[arg-type]
+
+
+def drop_parentheses(text: str) -> str:
+    """
+    >>> drop_parentheses("(code > 5)"), drop_parentheses("(a) or (b)"), drop_parentheses("(a = ')')")
+    ('code > 5', '(a) or (b)', "a = ')'")
+    """
+    depth, quote = 0, ""
+    for at, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character in "()":
+            depth += 1 if character == "(" else -1
+        if not depth and at < len(text) - 1:
+            return text
+    return text[1:-1] if text.startswith("(") else text

@@ -93,6 +93,7 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("escaped_bytes", bytes_ops.escape, ("BLOB",), _TEXT),
     ("unistr", names_text.resolve_escapes, (_TEXT,), _TEXT),
     ("parse_ident", names_text.parse_name, (_TEXT,), _TEXTS),
+    ("bare", names_text.drop_parentheses, (_TEXT,), _TEXT),
     ("normalize", names_text.normalize, (_TEXT, _TEXT), _TEXT),
     ("erf", math.erf, ("DOUBLE",), "DOUBLE"),
     ("erfc", math.erfc, ("DOUBLE",), "DOUBLE"),

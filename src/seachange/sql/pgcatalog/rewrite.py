@@ -15,6 +15,7 @@ from sqlglot.errors import SqlglotError
 
 from seachange.sql.pgcatalog.builtin import CATALOG_OIDS, INFORMATION_SCHEMA, PG_CATALOG
 from seachange.sql.pgcatalog.names import REGISTERED_TYPES
+from seachange.storage.duck_functions import PREFIX
 
 # Types that are kept as text, as numbers; "char" is the type of one byte.
 _TEXTS: Final = frozenset({"name", "char", "cstring", "regproc", "regprocedure", "regoper", "regoperator", "aclitem"})
@@ -29,7 +30,17 @@ EXPAND_MACRO: Final = "expand_vector"
 # What passes a value on as it is.
 _PASSING: Final = (exp.Alias, exp.Paren, exp.Case, exp.If, exp.Coalesce)
 _SHOWING: Final = (exp.Cast, exp.DPipe, exp.Concat, exp.ArrayToString, exp.GroupConcat)
-_LOOKED_AT: Final = (exp.Cast, exp.Dot, exp.Operator, exp.Collate, exp.Bracket, exp.Table, exp.Any, exp.CurrentSchemas)
+_LOOKED_AT: Final = (
+    exp.Cast,
+    exp.Dot,
+    exp.Operator,
+    exp.Collate,
+    exp.Bracket,
+    exp.Table,
+    exp.Any,
+    exp.CurrentSchemas,
+    exp.DPipe,
+)
 
 
 def translate_catalog_forms(tree: exp.Expr) -> exp.Expr:
@@ -56,6 +67,8 @@ def translate_catalog_forms(tree: exp.Expr) -> exp.Expr:
                 _list_text(node)
             case exp.CurrentSchemas():
                 node.replace(_own_schemas(node))
+            case exp.DPipe():
+                _join_options(node)
             case exp.Cast():
                 _plain_cast(node)
             case _:
@@ -100,6 +113,14 @@ def _plain_call(dot: exp.Dot) -> None:
         plain = exp.func(name, *(a.copy() for a in call.expressions), dialect="postgres")
         # Its own class is one of those that are looked for, and was not there when they were.
         dot.replace(_own_schemas(plain) if isinstance(plain, exp.CurrentSchemas) else plain)
+
+
+def _join_options(node: exp.DPipe) -> None:
+    """Options of a relation that are NULL are none when others are put to them."""
+    options = node.this
+    if isinstance(options, exp.Column) and options.name.lower() == "reloptions":
+        none = exp.cast(exp.Array(expressions=[]), exp.DataType.build("TEXT[]", dialect="postgres"))
+        node.set("this", exp.Coalesce(this=options.copy(), expressions=[none]))
 
 
 def _own_schemas(node: exp.CurrentSchemas) -> exp.Expr:
@@ -311,9 +332,14 @@ def translate_catalog_calls(tree: exp.Expr) -> exp.Expr:
 
 
 def _expression(node: exp.Anonymous) -> exp.Expr:
-    """The catalogs keep expressions as the text that they are shown by."""
+    """The catalogs keep expressions as the text that they are shown by; a predicate that is shown prettily has no
+    parentheses around it."""
     text: exp.Expr = node.expressions[0].copy()
-    return text
+    pretty = node.expressions[2] if len(node.expressions) > 2 else None
+    is_predicate = isinstance(text, exp.Column) and text.name.lower() == "indpred"
+    if not is_predicate or not isinstance(pretty, exp.Boolean) or not pretty.this:
+        return text
+    return exp.Anonymous(this=f"{PREFIX}bare", expressions=[text])
 
 
 def _expand(node: exp.Anonymous) -> exp.Expr:
