@@ -25,7 +25,7 @@ INSERT INTO amounts VALUES
   (1000, 2000.5, 3.25, 7, 8, 1.5, 2.5, '2024-01-05'), (-12.125, 0.001, 99999999.99, 0, 9, 0, 1, NULL)
 """
 SEED = 20261115
-RANDOM = 400
+RANDOM = 300
 
 
 def read_lines(name: str) -> list[str]:

@@ -21,7 +21,9 @@ def get_field(document: str, key: str) -> str | None:
 def get_element(document: str, place: int) -> str | None:
     """`->` with a number: of an array, from its end if it is negative."""
     value = parse_json(document)
-    return _show(value[place] if isinstance(value, list) and -len(value) <= place < len(value) else _MISSING)
+    # A scalar counts as an array of one.
+    items = value if isinstance(value, list | dict) else [value]
+    return _show(items[place] if isinstance(items, list) and -len(items) <= place < len(items) else _MISSING)
 
 
 def get_path(document: str, path: Sequence[str | None]) -> str | None:
@@ -62,6 +64,14 @@ def _place(value: list[Any], step: str) -> int | None:
     except ValueError:
         return None
     return place if -len(value) <= place < len(value) else None
+
+
+def _check_place(step: str, position: int) -> int:
+    try:
+        return int(step)
+    except ValueError:
+        detail = f"{step} (path element at position {position})"
+        raise errors.InvalidTextRepresentation(type="integer", value=detail) from None
 
 
 def contains(document: str, other: str) -> bool:
@@ -147,8 +157,10 @@ def without_path(document: str, path: Sequence[str | None]) -> str:
     last = path[-1] if path else None
     if isinstance(holder, dict) and last is not None:
         holder.pop(last, None)
-    elif isinstance(holder, list) and last is not None and (place := _place(holder, last)) is not None:
-        del holder[place]
+    elif isinstance(holder, list) and last is not None:
+        _check_place(last, len(path))
+        if (place := _place(holder, last)) is not None:
+            del holder[place]
     return show_json(value)
 
 
@@ -211,6 +223,7 @@ def _set(document: str, path: Sequence[str | None], item: str, create: bool) -> 
     if isinstance(holder, dict) and (create or steps[-1] in holder):
         holder[steps[-1]] = parse_json(item)
     elif isinstance(holder, list):
+        _check_place(steps[-1], len(steps))
         place = _place(holder, steps[-1])
         if place is not None:
             holder[place] = parse_json(item)
@@ -241,10 +254,7 @@ def _insert(document: str, path: Sequence[str | None], item: str, behind: int) -
             raise errors.InvalidParameterValue(detail="cannot replace existing key")
         holder[last] = parse_json(item)
     elif isinstance(holder, list):
-        try:
-            place = int(last or "")
-        except ValueError:
-            raise errors.InvalidTextRepresentation(type="integer", value=last) from None
+        place = _check_place(last or "", len(path))
         holder.insert((max(place + len(holder), 0) if place < 0 else place) + behind, parse_json(item))
     return show_json(value)
 

@@ -158,8 +158,9 @@ def write_interval(canonical: str, pattern: str) -> str:
         if field is None:
             raise errors.FeatureNotSupported(feature=f"{found} in to_char of an interval", instead="")
         number, digits = field
-        parts.append("-" if number < 0 else "")
-        parts.append(str(abs(number)).zfill(1 if token["fill"] else digits))
+        # The sign of days stands in one of their places, that of others before them.
+        wide = 1 if token["fill"] else digits + (number < 0 and found != "DD")
+        parts.append(f"{number:0{wide}d}")
         if token["th"]:
             suffix = ordinal(abs(number))
             parts.append(suffix.upper() if token["th"].isupper() else suffix)

@@ -146,7 +146,12 @@ def _extract(node: exp.Expr) -> exp.Expr:
         this="json_extract_string" if scalar else "json_extract", expressions=[document.copy(), path.copy()]
     )
     alike = exp.In(this=type_.copy(), expressions=[exp.Literal.string(name) for name in _ALIKE])
-    made = exp.case().when(alike, native).when(exp.Not(this=exp.Is(this=type_, expression=exp.null())), whole)
+    made = exp.case().when(alike, native)
+    if isinstance(node.expression.expressions[-1], exp.JSONPathSubscript):
+        # A scalar counts as an array of one, which DuckDB does not know.
+        made = made.else_(whole)
+    else:
+        made = made.when(exp.Not(this=exp.Is(this=type_, expression=exp.null())), whole)
     made.meta[IS_JSON] = not scalar
     return exp.Paren(this=made) if scalar else _marked(exp.Paren(this=made))
 

@@ -23,6 +23,8 @@ from seachange.model.types import TEXT, Kind, SqlType
 from seachange.sql.arithmetic import prefixes
 from seachange.sql.grouping import Dependent, dependent_text, find_dependent
 from seachange.sql.guard import user_type
+from seachange.sql.mapped.lists import deciding_column
+from seachange.sql.mapped.trees import ITEM_CALL
 from seachange.sql.port import TransactionPort
 from seachange.sql.scope import is_cte_reference
 from seachange.storage.duck_functions import PREFIX
@@ -66,7 +68,15 @@ class Calculated:
     aliases: frozenset[str]
 
 
-TypeHole = UserCast | Compared | Calculated | Dependent
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Before the parentheses around what is put to a list: nothing if it is one itself, which a column tells."""
+
+    column: exp.Column | None
+    tables: tuple[tuple[str, tuple[str | None, str]], ...]
+
+
+TypeHole = UserCast | Compared | Calculated | Dependent | Item
 FindTable = Callable[[str | None, str], object]
 
 
@@ -82,6 +92,11 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
         for node in tree.find_all(exp.Table)
         if not isinstance(node.this, exp.Func) and not is_cte_reference(node)
     ]
+    for call in list(tree.find_all(exp.Anonymous)):
+        if call.name == ITEM_CALL:
+            item = call.expressions[0]
+            mark = _mark(holes, Item(deciding_column(item), tuple(sources)))
+            call.replace(exp.Anonymous(this=mark, expressions=[item.copy()]))
     for column, dependent in find_dependent(tree) if sources else ():
         column.replace(exp.Anonymous(this=_mark(holes, dependent), expressions=[column.copy()]))
     if sources:
@@ -167,18 +182,26 @@ def _text(hole: TypeHole, port: TransactionPort, find: FindTable) -> str:
             return _cast_type(hole, port)
         case Compared():
             return _compared(hole, port, find)
+        case Item():
+            type_ = _column_type(hole.tables, hole.column, find) if hole.column is not None else None
+            return "" if type_ is None or type_.element is not None else "list_value"
         case Dependent():
             return dependent_text(hole, lambda schema, name: _find(schema, name, find))
         case Calculated():
-            return prefixes(hole.node, lambda column: _column_type(hole, column, find))[hole.place]
+            return prefixes(hole.node, lambda column: _known_type(hole, column, find))[hole.place]
 
 
-def _column_type(hole: Calculated, column: exp.Column, find: FindTable) -> SqlType | None:
+def _known_type(hole: Calculated, column: exp.Column, find: FindTable) -> SqlType | None:
+    is_alias = not column.table and column.name in hole.aliases
+    return None if is_alias else _column_type(hole.tables, column, find)
+
+
+def _column_type(
+    named: Sequence[tuple[str, tuple[str | None, str]]], column: exp.Column, find: FindTable
+) -> SqlType | None:
     """None unless it is certain which column is meant."""
-    if not column.table and column.name in hole.aliases:
-        return None
-    own = [table for alias, table in hole.tables if alias == column.table]
-    among = own or ([table for _, table in hole.tables] if not column.table else [])
+    own = [table for alias, table in named if alias == column.table]
+    among = own or ([table for _, table in named] if not column.table else [])
     tables = [table for each in among if (table := _find(*each, find)) is not None]
     found = {made.type for table in tables if (made := table.column_by_name.get(column.name)) is not None}
     return found.pop() if len(found) == 1 else None

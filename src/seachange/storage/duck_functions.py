@@ -123,10 +123,14 @@ _IN_DEGREES: Final[dict[str, str]] = {
     "atan2d": "(y, x) AS round(degrees(atan2(y, x)), 13)",
 }
 
-# Whether two periods have a moment in common: each has its start, and not its end, unless it is nothing else.
-_OVERLAP: Final = """(s, e, t, f) AS CASE WHEN s IS NULL OR e IS NULL OR t IS NULL OR f IS NULL THEN NULL ELSE
-    least(s, e) = least(t, f) OR (least(s, e) > least(t, f) AND least(s, e) < greatest(t, f))
-    OR (least(s, e) < least(t, f) AND least(t, f) < greatest(s, e)) END"""
+# Whether two periods have a moment in common: each has its start, and not its end, unless it is nothing else. One bound
+# may be unknown.
+_OVERLAP: Final = """(s, e, t, f) AS CASE
+    WHEN least(s, e) > least(t, f) THEN CASE WHEN t IS NULL OR f IS NULL THEN NULL
+        WHEN least(s, e) < greatest(t, f) THEN true WHEN s IS NULL OR e IS NULL THEN NULL ELSE false END
+    WHEN least(s, e) < least(t, f) THEN CASE WHEN s IS NULL OR e IS NULL THEN NULL
+        WHEN least(t, f) < greatest(s, e) THEN true WHEN t IS NULL OR f IS NULL THEN NULL ELSE false END
+    WHEN s IS NOT NULL AND e IS NOT NULL AND t IS NOT NULL AND f IS NOT NULL THEN true END"""
 
 
 def _match_each(operator: str, quantifier: str) -> str:
@@ -232,6 +236,8 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         "(x TIMESTAMP WITH TIME ZONE) AS CAST(CAST(x AS TIMESTAMP) AS TIME), (x) AS CAST(x AS TIME)",
         (),
     ),
+    PREFIX + "joined": ("(a, b) AS CASE WHEN a IS NOT NULL OR b IS NOT NULL THEN list_concat(a, b) END", ()),
+    PREFIX + "removed": ("(l, v) AS list_filter(l, lambda item: item IS DISTINCT FROM v)", ()),
     PREFIX + "filled": ("(v, n) AS list_transform(generate_series(1, n), lambda i: v)", ()),
 }
 _BY_NAME: Final = {PREFIX + name: (run, given, result) for name, run, given, result in _FUNCTIONS}

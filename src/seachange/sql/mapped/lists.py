@@ -7,29 +7,88 @@ from typing import Final
 from sqlglot import exp
 
 from seachange import errors
-from seachange.sql.mapped.trees import Rewrite, arguments, call, number, whole_value
+from seachange.sql.guard import function_name
+from seachange.sql.mapped.trees import ITEM_CALL, Rewrite, arguments, call, number, whole_value
 from seachange.storage.duck_functions import PREFIX
+
+# Functions that give lists, by the names that sqlglot gives them; all others, and operators, give none.
+_LISTS: Final = frozenset(
+    {
+        *("array", "array_agg", "array_append", "array_concat", "array_fill", "array_positions", "array_prepend"),
+        *("array_remove", "array_replace", "regexp_match", "regexp_split", "regexp_split_to_array", "string_to_array"),
+        *("trim_array", "list_append", "list_prepend", "list_slice", "regexp_split_to_array"),
+        *(PREFIX + name for name in ("filled", "joined", "positions", "removed", "replaced", "subscripts", "turned")),
+    }
+)
 
 
 def append_item(node: exp.DPipe) -> exp.Expr | None:
-    """A list with an item before or behind it, where the text tells that one side is a list and the other none."""
+    """A list with an item before or behind it, where the text tells that one side is a list; of a column the catalog
+    tells what it is."""
     left, right = _is_list(node.this), _is_list(node.expression)
     if left and right:
         # DuckDB's operator gives NULL where one of them is.
-        return call("list_concat", node.this, node.expression)
-    if left and right is False:
-        return call("list_append", node.this, node.expression)
-    if right and left is False:
-        return call("list_prepend", node.this, node.expression)
+        return call(PREFIX + "joined", node.this, node.expression)
+    if left:
+        if right is None and deciding_column(node.expression) is not None:
+            return call(PREFIX + "joined", node.this, call(ITEM_CALL, node.expression))
+        return call("list_append", node.this, node.expression) if right is False else None
+    if right:
+        if left is None and deciding_column(node.this) is not None:
+            return call(PREFIX + "joined", call(ITEM_CALL, node.this), node.expression)
+        return call("list_prepend", node.this, node.expression) if left is False else None
     return None
+
+
+def deciding_column(node: exp.Expr) -> exp.Column | None:
+    """A column that is a list if the expression gives one."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Column):
+        return inner
+    return next((found for part in _choices(inner) if (found := deciding_column(part)) is not None), None)
+
+
+def _choices(node: exp.Expr) -> list[exp.Expr]:
+    """What an expression gives one of."""
+    if isinstance(node, exp.Case):
+        parts = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
+    elif isinstance(node, exp.Coalesce | exp.Nullif | exp.Greatest | exp.Least):
+        parts = [node.this, node.args.get("expression"), *node.expressions]
+    else:
+        parts = []
+    return [part for part in parts if part is not None and not isinstance(part, exp.Null)]
 
 
 def _is_list(node: exp.Expr) -> bool | None:
     """None if it cannot be told."""
     inner = node.unnest()
-    if isinstance(inner, exp.Array) or (isinstance(inner, exp.Cast) and inner.to.is_type(exp.DType.ARRAY)):
-        return True
-    return False if isinstance(inner, exp.Literal | exp.Boolean) and not getattr(inner, "is_string", False) else None
+    match inner:
+        case exp.Array():
+            return True
+        case exp.Cast():
+            return bool(inner.to.is_type(exp.DType.ARRAY))
+        case exp.Bracket():
+            return any(isinstance(index, exp.Slice) for index in inner.expressions)
+        case exp.DPipe():
+            return _is_list(inner.this) or _is_list(inner.expression) or None
+        case exp.Literal():
+            return None if inner.is_string else False
+        case exp.Dot() | exp.Column():
+            return None
+        case exp.Boolean() | exp.Unary() | exp.Binary():
+            return False
+        case _ if choices := _choices(inner):
+            told = {_is_list(part) for part in choices} - {None}
+            return told.pop() if len(told) == 1 else None
+        case exp.Func():
+            return function_name(inner) in _LISTS
+        case _:
+            return None
+
+
+def _array_remove(node: exp.Func) -> exp.Expr:
+    """DuckDB's leaves NULLs out, and everything if NULL is to go."""
+    return call(PREFIX + "removed", node.this, node.expression)
 
 
 def _array_length(node: exp.Func) -> exp.Expr:
@@ -39,7 +98,7 @@ def _array_length(node: exp.Func) -> exp.Expr:
 
 
 def _array_cat(node: exp.Func) -> exp.Expr:
-    return call("list_concat", node.this, *node.expressions)
+    return call(PREFIX + "joined", node.this, *node.expressions)
 
 
 def _array_lower(node: exp.Func) -> exp.Expr:
@@ -91,6 +150,7 @@ REWRITES: Final[dict[str, Rewrite]] = {
     "array_lower": _array_lower,
     "array_ndims": _array_ndims,
     "array_positions": _array_positions,
+    "array_remove": _array_remove,
     "array_replace": _array_replace,
     "array_size": _array_length,
     "trim_array": _trim_array,

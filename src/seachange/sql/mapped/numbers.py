@@ -115,7 +115,9 @@ def _width_bucket(node: exp.Func) -> exp.Expr:
     along = exp.Mul(this=exp.paren(exp.Sub(this=value, expression=low.copy())), expression=count)
     bucket = exp.Add(this=call("floor", exp.Div(this=exp.paren(along), expression=reach)), expression=number(1))
     held = call("least", call("greatest", bucket, number(0)), exp.Add(this=count.copy(), expression=number(1)))
-    return exp.cast(held, exp.DType.INT)
+    # The smallest of several is one that is no NULL.
+    known = exp.Not(this=exp.Is(this=bucket.copy(), expression=exp.null()))
+    return exp.cast(exp.case().when(known, held), exp.DType.INT)
 
 
 def _degrees(node: exp.Func) -> exp.Expr:

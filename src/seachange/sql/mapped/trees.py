@@ -11,6 +11,8 @@ Rewrite = Callable[[exp.Func], exp.Expr]
 
 # The meta entry of a node that gives a document.
 IS_JSON: Final = "json"
+# What a column is put to a list by, as one item or as several: it becomes a hole for what only the catalog tells.
+ITEM_CALL: Final = "list_item"
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
