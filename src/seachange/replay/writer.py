@@ -4,7 +4,8 @@ A transaction is at REPEATABLE READ, looks at the tables of its snapshot and the
 them, while migrations go on: it is planned with one version of a table and committed at this or a later one.
 
 **Invariant:** a writer changes, deletes and refers to rows that it has inserted itself, so that no two writers ever
-want the same row: whatever fails, fails because of a migration.
+want the same row, and deletes none to which it has let others refer, unless they go or let go with it: whatever fails,
+fails because of a migration.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from seachange.engine.session import Session
 from seachange.engine.transaction import Transaction
 from seachange.errors import Error
+from seachange.model.constraint import Action
 from seachange.model.descriptor import Column, Table
 from seachange.model.enums import quote_text
 from seachange.model.ids import TableId
@@ -41,10 +43,12 @@ _PARENTS_MAX = 4
 
 @dataclass(slots=True)
 class OwnRows:
-    """The primary keys of rows that a writer has inserted, as texts; those of a key that is no longer are forgotten."""
+    """The primary keys of rows that a writer has inserted, as texts; those of a key that is no longer are forgotten.
+    `referred` are those to which it has let other rows refer."""
 
     columns: tuple[Column, ...]
     keys: list[Key] = field(default_factory=list)
+    referred: set[Key] = field(default_factory=set)
 
 
 class Writer:
@@ -99,6 +103,7 @@ class _Attempt:
         self._left = left
         self._inserted: list[tuple[Table, Key]] = []
         self._deleted: list[tuple[Table, Key]] = []
+        self._referred: list[tuple[Table, Key]] = []
         self.actions: list[str] = []
         self.statement = "BEGIN"
 
@@ -122,6 +127,8 @@ class _Attempt:
         for table, key in self._deleted:
             if key in self._rows(table).keys:
                 self._rows(table).keys.remove(key)
+        for table, key in self._referred:
+            self._rows(table).referred.add(key)
 
     def _act(self, table: Table) -> None:
         roll = self._dice.below(100)
@@ -155,7 +162,7 @@ class _Attempt:
         if key is None:
             self.insert(table)
             return
-        kept = {*key, *self._referred(table)}
+        kept = {*key, *self._referred_columns(table)}
         try:
             row = self._maker(table).update(kept)
         except NoParent:
@@ -166,7 +173,7 @@ class _Attempt:
             self.actions.append("update")
 
     def delete(self, table: Table) -> None:
-        key = self._pick_own(table)
+        key = self._pick_own(table, self._held(table))
         if key is None or self._is_awaited(table):
             self.insert(table)
             return
@@ -198,8 +205,18 @@ class _Attempt:
         mine = [key for other, key in self._inserted if other.id == table.id]
         return [key for key in (*self._rows(table).keys, *mine) if key not in gone]
 
-    def _pick_own(self, table: Table) -> Mapping[str, str] | None:
-        keys = self._keys(table)
+    def _held(self, table: Table) -> Collection[Key]:
+        """The rows that others hold fast by referring to them."""
+        holding = any(
+            key.parent == table.id and key.on_delete in (Action.NO_ACTION, Action.RESTRICT)
+            for child in self._shape.tables
+            for key in child.foreign_keys
+        )
+        mine = {key for other, key in self._referred if other.id == table.id}
+        return self._rows(table).referred | mine if holding else ()
+
+    def _pick_own(self, table: Table, but: Collection[Key] = ()) -> Mapping[str, str] | None:
+        keys = [key for key in self._keys(table) if key not in but]
         if not keys or not _key_columns(table):
             return None
         names = [column.name for column in _key_columns(table)]
@@ -218,6 +235,7 @@ class _Attempt:
             # It has gone with another row, or with all of them.
             self._deleted.append((table, tuple(key.values())))
             return None
+        self._referred.append((table, tuple(key.values())))
         return tuple(Made(None, quote_text(str(value))) for value in found[0]) if None not in found[0] else None
 
     def _references(self, table: Table) -> tuple[set[Parent], set[Parent]]:
@@ -234,7 +252,7 @@ class _Attempt:
             later |= {p for p in coming if p.table == label(table) and child.column_by_name.keys() >= set(p.columns)}
         return now, later - now
 
-    def _referred(self, table: Table) -> set[str]:
+    def _referred_columns(self, table: Table) -> set[str]:
         now, later = self._references(table)
         return {name for parent in now | later for name in parent.keys}
 
