@@ -4,6 +4,7 @@ import argparse
 import shutil
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -64,6 +65,7 @@ def scratch_folder() -> Iterator[Path]:
 def run(measure: Measure, scale: Scale) -> list[Result]:
     """A measure that fails is a line of the table, and the others still run."""
     print(f"measuring {measure.name} ...", file=sys.stderr, flush=True)
+    begun = time.monotonic()
     try:
         with scratch_folder() as folder:
             return run_measure(measure, Context(scale, folder))
@@ -72,6 +74,8 @@ def run(measure: Measure, scale: Scale) -> list[Result]:
     except Exception as error:  # noqa: BLE001 - the outer edge of the harness
         traceback.print_exc()
         return [Result(measure.name, Verdict.CRASHED, reason=f"{type(error).__name__}: {error}")]
+    finally:
+        print(f"measured {measure.name} in {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -27,7 +27,7 @@ class Tables:
         # Codes come in no order; each is there once.
         cursor.execute(
             f"insert into source select i, i * 7919 % 1000003 * {self.rows} + i, i % {parents} + 1, 'note ' || i "
-            f"from generate_series(1, {self.rows}) g(i)"
+            f"from generate_series(1::bigint, {self.rows}) g(i)"
         )
 
     def fill(self, name: str, code: str, parent: str) -> float:

@@ -7,6 +7,7 @@ the others go on.
 
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -135,8 +136,9 @@ def systems(context: Context) -> Iterator[list[System | Absence]]:
         try:
             template = stack.enter_context(serve_template(context.scratch, context.scale.rows, PREPARED))
             found += [postgresql(way, texts, template) for way, texts in ways.items()]
-        except Unavailable as error:
-            found += [Absence(f"postgresql_{way}", str(error)) for way in ways]
+        except Exception as error:  # noqa: BLE001 - without PostgreSQL the others are measured all the same
+            traceback.print_exc()
+            found += [Absence(f"postgresql_{way}", in_one_line(error)) for way in ways]
         found.append(System("ducklake", DUCKLAKE, run_ducklake))
         found.append(System("deltalake", DELTALAKE, run_deltalake))
         yield found
@@ -145,14 +147,24 @@ def systems(context: Context) -> Iterator[list[System | Absence]]:
 def headline(context: Context) -> Iterable[Reading | Absence]:
     with systems(context) as found:
         for system in found:
-            if isinstance(system, Absence):
-                yield from absences(system.name, system.reason)
-                continue
-            try:
-                with ExitStack() as stack:
-                    yield from compare(system, system.run(context, stack), context)
-            except (Unavailable, ProcessFailed) as error:
-                yield from absences(system.name, str(error))
+            yield from lines_of(system, context)
+
+
+def lines_of(system: System | Absence, context: Context) -> list[Reading | Absence]:
+    """A line for each change, whatever becomes of the system."""
+    if isinstance(system, Absence):
+        return [*absences(system.name, system.reason)]
+    try:
+        with ExitStack() as stack:
+            return compare(system, system.run(context, stack), context)
+    except Exception as error:  # noqa: BLE001 - one system that fails shall not keep the others from being measured
+        traceback.print_exc()
+        return [*absences(system.name, in_one_line(error))]
+
+
+def in_one_line(error: Exception) -> str:
+    said = " ".join(str(error).split())
+    return said if isinstance(error, Unavailable) else f"{type(error).__name__}: {said}"
 
 
 def absences(system: str, reason: str) -> list[Absence]:

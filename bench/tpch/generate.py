@@ -89,7 +89,7 @@ QUERIES = {
             of('sizes', i, 8) || ' ' || of('finishes', i, 9) || ' ' || of('metals', i, 10) as p_type,
             (1 + draw(i, 11, 50))::integer as p_size, of('boxes', i, 12) || ' ' || of('containers', i, 13)
                 as p_container,
-            price(i) as p_retailprice, of('words', i, 14) || ' ' || of('words', i, 15) as p_comment
+            price(i) as p_retailprice, left(of('words', i, 14) || ' ' || of('words', i, 15), 23) as p_comment
         from range(1, {parts} + 1) as r(i)
     """,
     "partsupp": """

@@ -1,10 +1,16 @@
 """The comparison: every system has an answer for every change, and traffic is counted as it happened."""
 
+from contextlib import ExitStack
+from pathlib import Path
+
 import pytest
 
+from bench.harness import Absence, Context, Unavailable
 from bench.headline.changes import BATCHED_BEFORE, CAREFUL, CHANGES, DELTALAKE, DUCKLAKE, PLAIN, batches
 from bench.headline.traffic import PATTERN, Traffic
-from bench.measures.headline import window_of
+from bench.measures.headline import Pair, System, lines_of, window_of
+from bench.peers.client import ProcessFailed
+from bench.scale import SMALL
 
 
 @pytest.mark.parametrize("ways", [PLAIN, CAREFUL, DUCKLAKE, DELTALAKE])
@@ -60,3 +66,20 @@ def test_a_window_in_which_all_waited_has_its_length_as_p99():
     assert (window.rate, window.p99_ms) == (0.0, 8000.0)
     window = window_of({"seconds": [0.001] * 99 + [0.5], "elapsed": 10.0, "errors": {"x": 2}})
     assert (window.done, window.rate, window.p99_ms, window.failed) == (100, 10.0, 1.0, 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Unavailable("no such package"), "no such package"),
+        (ProcessFailed("it ended\nwith 9"), "ProcessFailed: it ended with 9"),
+        (OSError("disk"), "OSError: disk"),
+    ],
+)
+def test_a_system_that_cannot_be_had_is_a_line_for_each_change(error: Exception, reason: str, tmp_path: Path):
+    def run(_: Context, __: ExitStack) -> Pair:
+        raise error
+
+    lines = lines_of(System("ducklake", DUCKLAKE, run), Context(SMALL, tmp_path))
+    assert [line.name for line in lines] == [f"headline.{change.name}.ducklake" for change in CHANGES]
+    assert {line.reason for line in lines if isinstance(line, Absence)} == {reason}
