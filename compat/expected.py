@@ -4,18 +4,12 @@ from __future__ import annotations
 
 _NOT_NULL = "SET NOT NULL of a table with rows, in a transaction block, is refused"
 _SCALE = "a numeric without a scale loses the zeros at its end"
-_ORIGIN = "the tables that columns of a result come from are not told"
 
 # By client and feature.
 KNOWN_FAILURES: dict[tuple[str, str], str] = {
-    ("psql", r"\d table"): "a default of now() is shown as CURRENT_TIMESTAMP",
-    ("psql", r"\df of built-in functions"): "pg_proc does not list built-in functions",
-    ("psycopg 3", "prepared statements"): "pg_prepared_statements is empty",
     ("asyncpg", "enum types"): "there are no arrays of enum types",
     ("node-postgres", "values"): _SCALE,
     ("JDBC", "values"): _SCALE,
-    ("JDBC", "ResultSetMetaData"): _ORIGIN,
-    ("JDBC", "updatable results"): _ORIGIN,
     ("Alembic", "upgrade"): _NOT_NULL,
     ("Alembic", "autogenerate finds differences"): _NOT_NULL,
     ("Alembic", "batch_alter_table, constraints, comments"): _NOT_NULL,

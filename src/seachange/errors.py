@@ -619,9 +619,14 @@ class OutOfMemory(OperationalError):
     sqlstate = "53200"
     message = "out of memory: {detail}"
     hint_text = (
-        "Ask for fewer rows at a time, or raise what was met: seachange.memory_limit, seachange.temp_space_limit or "
-        "seachange.process_growth_limit."
+        "Ask for fewer rows at a time, or raise what was met: seachange.memory_limit or seachange.process_growth_limit."
     )
+
+
+class OutOfTemporarySpace(OperationalError):
+    sqlstate = "53100"
+    message = "out of temporary space: {detail}"
+    hint_text = "Ask for fewer rows at a time, or raise seachange.temp_space_limit."
 
 
 class CatalogUnavailable(OperationalError):

@@ -169,6 +169,48 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path):
     assert done.stdout == "42\n"
 
 
+def test_psql_lists_functions_and_what_a_session_has_prepared(served):
+    listed = run_psql(served.url, "-c", r"\df pg_catalog.lower").stdout.splitlines()
+    assert listed == ["pg_catalog|lower|text|text|func"]
+    script = (
+        "prepare p (int, text) as select $1, $2; select name, parameter_types, from_sql from pg_prepared_statements"
+    )
+    assert run_psql(served.url, "-c", script).stdout.splitlines() == ["PREPARE", "p|{integer,text}|t"]
+
+
+def test_columns_of_a_result_say_where_they_come_from(served):
+    with psycopg.connect(served.url, autocommit=True) as connection:
+        connection.execute("create table origin (id int primary key, at timestamptz default now(), word text)")
+        ((number,),) = connection.execute("select 'origin'::regclass::oid::int")
+        for query, expected in {
+            "select word as w, id + 1, id from origin where id = 1": [3, 0, 1],
+            "select * from origin": [1, 2, 3],
+            "select b.word, a.* from origin a join origin b on a.id = b.id order by 1": [3, 1, 2, 3],
+            "insert into origin values (1) returning id, upper(word)": [1, 0],
+            "select count(*) from origin": [0],
+        }.items():
+            found = connection.execute(query).pgresult
+            assert found is not None
+            origins = [(found.ftable(i), found.ftablecol(i)) for i in range(found.nfields)]
+            assert origins == [(number if place else 0, place) for place in expected]
+
+
+def test_now_is_called_now(served):
+    with psycopg.connect(served.url, autocommit=True) as connection:
+        connection.execute(
+            "create table moments (id int primary key, a timestamptz default now(), b date default current_date)"
+        )
+        connection.execute("alter table moments add column c timestamptz default current_timestamp")
+        connection.execute("insert into moments (id) values (1)")
+        assert connection.execute("select a = c, a is not null from moments").fetchone() == (True, True)
+        shown = connection.execute(
+            "select pg_get_expr(adbin, adrelid) from pg_attrdef where adrelid = 'moments'::regclass order by adnum"
+        )
+        assert shown.fetchall() == [("now()",), ("CURRENT_DATE",), ("CURRENT_TIMESTAMP",)]
+        described = connection.execute("select now(), current_timestamp, now() - now()").description
+        assert [column.name for column in described or ()] == ["now", "current_timestamp", "?column?"]
+
+
 def test_nobody_is_trusted_from_afar(tmp_path):
     command = [sys.executable, "-m", "seachange.cli.main", "serve", "--data", str(tmp_path), "--trust", "--listen"]
     done = subprocess.run([*command, "0.0.0.0:0"], capture_output=True, text=True, timeout=60)

@@ -7,6 +7,7 @@ import pytest
 
 from seachange import errors
 from seachange.sql.duck import DuckQuery, DuckSession
+from seachange.sql.duck_errors import translate_error
 
 
 @pytest.fixture
@@ -52,6 +53,8 @@ def query(sql, **parameters):
         ("selec", "42601"),
         ("select (select 1 union all select 2)", "21000"),
         ("select * from read_parquet('nope.parquet')", "XX001"),
+        # Its message ends in the middle of a character.
+        ("select '" + "\u00c9" * 60 + "'::json", "22P02"),
     ],
 )
 def test_codes(duck, sql, code):
@@ -75,3 +78,18 @@ def test_an_error_in_the_middle_of_a_stream(duck):
     with pytest.raises(OSError, match="Conversion Error"), duck.batches(query(sql), 1000) as reader:
         reader.read_all()
     assert duck.rows(query("select $x", x=5)).rows == [(5,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("failed to allocate data of size 3.7 MiB (20.0 MiB/22.8 MiB used)", "53200"),
+        (
+            "failed to offload data block of size 256.0 KiB (1.9 MiB/2.0 MiB used).\n"
+            "This limit was set by the 'max_temp_directory_size' setting.",
+            "53100",
+        ),
+    ],
+)
+def test_memory_and_temporary_space_are_told_apart(text, code):
+    assert translate_error(duckdb.OutOfMemoryException(f"Out of Memory Error: {text}")).sqlstate == code

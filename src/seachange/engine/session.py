@@ -73,13 +73,13 @@ class Session:
         # Who this session is to others' locks, and how it hears that a statement is to end.
         self.client = node.new_client(self.notices)
         self._admission = Admission(node, user, database, self.client, self.settings)
-        self._facts = SessionFacts(user, database, self.client.actor, self.settings, self.check_setting)
+        self.prepared = NamedStatements()
+        self._facts = SessionFacts(user, database, self.client.actor, self.settings, self.check_setting, self.prepared)
         self._is_guarded = False
         self._sink: RowSink | None = None
         self.is_settled = False
         self._launched: JobId | None = None
         self._savepoints = Savepoints()
-        self.prepared = NamedStatements()
         self.cursors = OpenCursors()
         self.read_only = False
 

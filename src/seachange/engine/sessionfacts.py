@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from seachange.engine.statements import NamedStatements
 from seachange.model.access import DEFAULT_ROLE
 from seachange.model.objects import DEFAULT_DATABASE
 from seachange.sql.settings import SessionSettings
@@ -22,6 +23,7 @@ class SessionFacts:
     values: SessionSettings = field(default_factory=SessionSettings)
     # Whether the client may set a setting so.
     check: Callable[[str, str | None], None] = _check_nothing
+    statements: NamedStatements = field(default_factory=NamedStatements)
 
     @property
     def session_user(self) -> str:
@@ -40,3 +42,6 @@ class SessionFacts:
 
     def settings(self) -> Sequence[tuple[str, str, str]]:
         return self.values.show()
+
+    def prepared(self) -> Sequence[tuple[str, str, Sequence[str], bool]]:
+        return self.statements.show()

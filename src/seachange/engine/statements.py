@@ -25,8 +25,11 @@ def prepare_one(text: str, commands: Sequence[str] = _COMMANDS) -> Prepared:
 
 @dataclass(frozen=True, slots=True)
 class NamedStatement:
+    """`is_told`: PREPARE has made it."""
+
     prepared: Prepared
     types: tuple[SqlType, ...]
+    is_told: bool = False
 
     def convert(self, values: Sequence[Any]) -> list[Any]:
         """The arguments in the types that were declared for them."""
@@ -43,13 +46,17 @@ class NamedStatements:
     def add(self, name: str, text: str, types: tuple[SqlType, ...]) -> None:
         if name in self._by_name:
             raise errors.DuplicateStatement(name=name)
-        self._by_name[name] = NamedStatement(prepare_one(text), types)
+        self._by_name[name] = NamedStatement(prepare_one(text), types, is_told=True)
 
     def put(self, name: str, statement: NamedStatement) -> None:
         """One that a client has prepared by other means than text; of any kind."""
         if name in self._by_name:
             raise errors.DuplicateStatement(name=name)
         self._by_name[name] = statement
+
+    def show(self) -> list[tuple[str, str, list[str], bool]]:
+        """As pg_prepared_statements lists them."""
+        return [(name, s.prepared.text, list(map(str, s.types)), s.is_told) for name, s in self._by_name.items()]
 
     def has(self, name: str) -> bool:
         return name in self._by_name

@@ -322,13 +322,15 @@ def report(kind: bytes, fields: Iterable[tuple[str, str]]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a row description; `width` is -1 where it varies."""
+    """A column of a row description; `width` is -1 where it varies, `table` and `attribute` are 0 of an expression."""
 
     name: str
     oid: int
     width: int
     modifier: int
     format: int
+    table: int = 0
+    attribute: int = 0
 
 
 _FIELD = struct.Struct(">IhIhih")
@@ -337,7 +339,8 @@ _FIELD = struct.Struct(">IhIhih")
 def row_description(fields: Sequence[Field]) -> bytes:
     parts = [_INT16.pack(len(fields))]
     for field in fields:
-        parts += (_text(field.name), _FIELD.pack(0, 0, field.oid, field.width, field.modifier, field.format))
+        told = (field.table, field.attribute, field.oid, field.width, field.modifier, field.format)
+        parts += (_text(field.name), _FIELD.pack(*told))
     return message(b"T", b"".join(parts))
 
 

@@ -15,11 +15,12 @@ _ROWS_FRAMED_MIN = 32
 
 
 def describe_rows(columns: Sequence[ResultColumn], formats: Sequence[int]) -> bytes:
-    fields = [
-        Field(column.name, column.oid, width(column), modifier(column.type), form)
-        for column, form in zip(columns, spread_formats(formats, len(columns)), strict=True)
-    ]
-    return row_description(fields)
+    return row_description(list(map(_field, columns, spread_formats(formats, len(columns)))))
+
+
+def _field(column: ResultColumn, form: int) -> Field:
+    table, attribute = (column.origin.table, column.origin.attribute) if column.origin is not None else (0, 0)
+    return Field(column.name, column.oid, width(column), modifier(column.type), form, table, attribute)
 
 
 def encode_rows(columns: Sequence[ResultColumn], formats: Sequence[int], rows: Sequence[Row]) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from seachange.model.defaults import is_constant
 from seachange.model.descriptor import Column
 from seachange.model.ids import DescriptorId
-from seachange.sql.moments import CLOCK, MOMENTS, STATEMENT, TRANSACTION
+from seachange.sql.moments import CLOCK, MOMENTS, NOW, STATEMENT, TRANSACTION
 
 _DUCKDB = DuckDB()
 _DRAW = "nextval"
@@ -31,6 +31,9 @@ class Source(StrEnum):
     UUID = "uuid"
     RANDOM = "random"
     SEQUENCE = _DRAW
+
+
+_SAME = {NOW: Source.NOW.value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +118,8 @@ def _word(token: Token) -> str:
 
 
 def _only_source(tokens: list[Token]) -> Source | None:
-    """`(NEXTVAL(7))`, `(UUID())`, `(CURRENT_TIMESTAMP)`."""
+    """`(NEXTVAL(7))`, `(UUID())`, `(CURRENT_TIMESTAMP)`, `(NOW())`."""
     words = [_word(token) for token in tokens if token.token_type not in (TokenType.L_PAREN, TokenType.R_PAREN)]
-    plain = [source for source in Source if words[:1] == [source.value]]
+    plain = [source for source in Source if [_SAME.get(word, word) for word in words[:1]] == [source.value]]
     takes = 2 if plain == [Source.SEQUENCE] else 1
     return plain[0] if plain and len(words) == takes else None

@@ -176,6 +176,9 @@ class DuckSession:
             if isinstance(error, OverflowError):
                 # Python's dates end at the year 9999.
                 raise errors.DatetimeFieldOverflow(type="date", value=str(error)) from error
+            if isinstance(error, UnicodeDecodeError):
+                # DuckDB's message, which ends a value that it shows in the middle of a character.
+                raise translate_error(OSError(error.object.decode(errors="replace"))) from error
             if isinstance(error, duckdb.Error):
                 if self._caller is not None and self._caller.failure is not None:
                     raise self._caller.failure from None

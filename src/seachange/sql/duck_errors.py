@@ -35,6 +35,7 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("", r"InvalidDatetimeFormat: ", errors.InvalidDatetimeFormat),
     ("", r"extract specifier .* not recognized", errors.InvalidParameterValue),
     ("", FACTOR_PHRASE, errors.NumericValueOutOfRange),
+    ("OutOfMemoryException", r"max_temp_directory_size|offload data block", errors.OutOfTemporarySpace),
     ("OutOfMemoryException", "", errors.OutOfMemory),
     ("", r"[Dd]ivision by zero", errors.DivisionByZero),
     ("ConversionException", r"(date|timestamp|time) field value out of range", errors.DatetimeFieldOverflow),

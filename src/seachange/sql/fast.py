@@ -9,14 +9,19 @@ from sqlglot import exp
 
 from seachange.model.descriptor import Column, Table
 from seachange.sql.keys import KeyReader, NotByKey, match_key, plain_column
+from seachange.sql.output_types import find_origin
 from seachange.sql.port import TransactionPort
-from seachange.sql.result import Result, table_column
+from seachange.sql.result import Result, ResultColumn, table_column
 from seachange.sql.seek import Demand, bind_demands, read_whole_condition
 from seachange.sql.system import is_told
 from seachange.sql.target import Target, folded, read_target
 
 _SELECT_ARGS = frozenset({"expressions", "from_", "where"})
 _TABLE_ARGS = frozenset({"this", "db", "alias"})
+
+
+def _result_columns(table: Table, columns: Sequence[tuple[Column, str]]) -> tuple[ResultColumn, ...]:
+    return tuple(table_column(name, column.type, find_origin(table, column)) for column, name in columns)
 
 
 class KeySelect:
@@ -26,7 +31,7 @@ class KeySelect:
         self.table = table
         self._key = key
         self._positions = [table.columns.index(column) for column, _ in columns]
-        self._columns = tuple(table_column(name, column.type) for column, name in columns)
+        self._columns = _result_columns(table, columns)
         self._nothing = Result("SELECT 0", self._columns, (), 0)
 
     def run(self, port: TransactionPort, values: Sequence[Any]) -> Result | None:
@@ -49,7 +54,7 @@ class IndexSelect:
         self.table = table
         self._demands = demands
         self._stored = [column for column, _ in columns]
-        self._columns = tuple(table_column(name, column.type) for column, name in columns)
+        self._columns = _result_columns(table, columns)
 
     def run(self, port: TransactionPort, values: Sequence[Any]) -> Result | None:
         """None if the general plan has to look."""

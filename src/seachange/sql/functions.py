@@ -35,7 +35,7 @@ _TEXT: Final = """
 _TIMES: Final = """
     age clock_timestamp current_date current_time current_timestamp date date_add date_bin date_part date_sub
     date_trunc datediff day day_of_month day_of_week day_of_year dayofweek_iso epoch epoch_ms epoch_us hour
-    isfinite justify_days justify_hours justify_interval last_day localtime localtimestamp make_date
+    isfinite justify_days justify_hours justify_interval last_day localtime localtimestamp make_date now
     make_interval make_time make_timestamp make_timestamptz minute month quarter second statement_timestamp
     date_from_parts time_from_parts timestamp_from_parts timestamp_trunc time_to_str to_char str_to_date
     str_to_time to_date to_timestamp transaction_timestamp ts_or_ds_to_date unix_to_time week week_of_year year

@@ -14,6 +14,7 @@ from sqlglot import exp
 TRANSACTION: Final = "transaction_us"
 STATEMENT: Final = "statement_us"
 CLOCK: Final = "clock_us"
+NOW: Final = "now"
 
 
 def _moment(parameter: str) -> str:
@@ -25,6 +26,7 @@ _LOCAL: Final = f"CAST({_NOW} AS TIMESTAMP)"
 
 # By the names that functions and keywords have in DuckDB's text, what they stand for.
 MOMENTS: Final[dict[str, str]] = {
+    NOW: _NOW,
     "current_timestamp": _NOW,
     "transaction_timestamp": _NOW,
     "statement_timestamp": _moment(STATEMENT),
@@ -41,6 +43,18 @@ _NODES: Final[dict[type[exp.Expr], str]] = {
     exp.Localtime: "localtime",
     exp.CurrentTime: "current_time",
 }
+
+
+def is_now(node: exp.Expr) -> bool:
+    """Whether it was written as a call of now(), of which sqlglot makes CURRENT_TIMESTAMP."""
+    written = node.meta.get("end", -1) - node.meta.get("start", 0) + 1
+    return isinstance(node, exp.CurrentTimestamp) and node.this is None and written == len(NOW)
+
+
+def spell_now(tree: exp.Expr) -> None:
+    """Below its root: now() stays what it was written as."""
+    for node in [found for found in tree.find_all(exp.CurrentTimestamp) if is_now(found)]:
+        node.replace(exp.Anonymous(this=NOW))
 
 
 def name_moments(tree: exp.Expr) -> set[str]:

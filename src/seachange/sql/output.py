@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from seachange.sql.guard import function_name
+from seachange.sql.moments import NOW, is_now
 
 UNNAMED = "?column?"
 # Functions that sqlglot calls otherwise than the user did.
@@ -88,7 +89,7 @@ def _name(node: exp.Expr) -> str | None:
         return _name(node.this)
     if isinstance(node, _OPERATORS) or not isinstance(node, exp.Func):
         return UNNAMED
-    name = function_name(node)
+    name = NOW if is_now(node) else function_name(node)
     return _SPELLINGS.get(name, name)
 
 

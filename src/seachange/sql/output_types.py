@@ -1,4 +1,4 @@
-"""The types of a result's columns, where those are columns of tables: DuckDB has one type for several of ours.
+"""The columns of tables that a result's columns are: DuckDB has one type for several of ours, and clients ask.
 
 **Invariant:** a column that is found here is the only one that the name can mean.
 """
@@ -10,9 +10,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from seachange.model.descriptor import Table
+from seachange.model.descriptor import Column, Table
 from seachange.model.types import SqlType, from_duckdb
+from seachange.sql.pgcatalog.facts import object_oid
+from seachange.sql.result import Origin
 from seachange.sql.scope import is_cte_reference
+
+TableColumn = tuple[Table, Column]
 
 # The meta entry of a table with the number of its source.
 SOURCE = "output_source"
@@ -62,25 +66,35 @@ def _output(node: exp.Expr, names: Sequence[str]) -> Output | None:
     return Output(source, None if isinstance(column.this, exp.Star) else column.name)
 
 
-def output_types(outputs: Outputs, tables: Mapping[int, Table], duck_types: Sequence[str]) -> list[SqlType | None]:
-    """By DuckDB's types, and those of the columns where the two agree."""
-    found = [from_duckdb(type_) for type_ in duck_types]
-    named: list[SqlType | None] = []
+def output_columns(outputs: Outputs, tables: Mapping[int, Table], count: int) -> list[TableColumn | None]:
+    """One for each of so many columns of a result, None where it is not certain."""
+    named: list[TableColumn | None] = []
     for output in outputs:
-        named += _types(output, tables)
-    if len(named) != len(found):
-        return found
+        named += _columns(output, tables)
+    return named if len(named) == count else [None] * count
+
+
+def output_types(columns: Sequence[TableColumn | None], duck_types: Sequence[str]) -> list[SqlType | None]:
+    """By DuckDB's types, and those of the columns where the two agree."""
     return [
-        column if column is not None and column.duckdb == type_ else other
-        for column, type_, other in zip(named, duck_types, found, strict=True)
+        found[1].type if found is not None and found[1].type.duckdb == type_ else from_duckdb(type_)
+        for found, type_ in zip(columns, duck_types, strict=True)
     ]
 
 
-def _types(output: Output | None, tables: Mapping[int, Table]) -> list[SqlType | None]:
+def find_origin(table: Table, column: Column) -> Origin | None:
+    """None for a column that clients do not see."""
+    for number, each in enumerate(table.visible_columns, 1):
+        if each.id == column.id:
+            return Origin(object_oid(table.id), number)
+    return None
+
+
+def _columns(output: Output | None, tables: Mapping[int, Table]) -> list[TableColumn | None]:
     if output is None:
         return [None]
     among = [tables[number] for number in sorted(tables) if output.source in (-1, number)]
     if output.name is None:
-        return [column.type for table in among for column in table.visible_columns]
-    having = [column.type for table in among if (column := table.column_by_name.get(output.name)) is not None]
+        return [(table, column) for table in among for column in table.visible_columns]
+    having = [(table, column) for table in among if (column := table.column_by_name.get(output.name)) is not None]
     return [having[0] if len(having) == 1 else None]

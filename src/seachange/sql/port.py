@@ -59,6 +59,9 @@ class SessionView(Protocol):
     def settings(self) -> Sequence[tuple[str, str, str]]:
         """Names, values and descriptions."""
 
+    def prepared(self) -> Sequence[tuple[str, str, Sequence[str], bool]]:
+        """Of each prepared statement the name, text and types of parameters, and whether PREPARE has made it."""
+
 
 class TransactionPort(Protocol):
     @property

@@ -19,10 +19,10 @@ from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.duck_values import to_duckdb
 from seachange.sql.links import follow_links
 from seachange.sql.output import apply_names
-from seachange.sql.output_types import output_types
+from seachange.sql.output_types import TableColumn, find_origin, output_columns, output_types
 from seachange.sql.padded import without_padding
 from seachange.sql.pgcatalog.context import catalog_of
-from seachange.sql.pgcatalog.scan import SETTINGS, find_relation, scan_settings
+from seachange.sql.pgcatalog.scan import SETTINGS, STATEMENTS, find_relation, scan_settings, scan_statements
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, ResultColumn, RowSink, duck_column, row_shower
 from seachange.sql.returned import read_given
@@ -112,6 +112,8 @@ def scan_tables(
 def _scan_catalog(name: tuple[str, str], port: TransactionPort, number: int) -> Scan:
     if name == SETTINGS:
         return scan_settings(port.session.settings(), number)
+    if name == STATEMENTS:
+        return scan_statements(port.session.prepared(), number)
     return catalog_of(port).scan(name, number)
 
 
@@ -173,13 +175,24 @@ def describe_query(
 def _columns(
     template: Template, port: TransactionPort, names: Sequence[str], duck_types: Sequence[str]
 ) -> tuple[ResultColumn, ...]:
-    types = column_types(template, port, duck_types)
-    return tuple(duck_column(*each) for each in zip(result_names(template, names), duck_types, types, strict=True))
+    found = _table_columns(template, port, len(duck_types))
+    if found is None:
+        return tuple(duck_column(*each) for each in zip(result_names(template, names), duck_types, strict=True))
+    types = output_types(found, duck_types)
+    origins = [find_origin(*each) if each is not None else None for each in found]
+    named = result_names(template, names)
+    return tuple(duck_column(*each) for each in zip(named, duck_types, types, origins, strict=True))
 
 
 def column_types(template: Template, port: TransactionPort, duck_types: Sequence[str]) -> Sequence[SqlType | None]:
+    found = _table_columns(template, port, len(duck_types))
+    return [None] * len(duck_types) if found is None else output_types(found, duck_types)
+
+
+def _table_columns(template: Template, port: TransactionPort, count: int) -> Sequence[TableColumn | None] | None:
+    """None where nothing can be said."""
     if template.outputs is None:
-        return [None] * len(duck_types)
+        return None
     tables: dict[int, Table] = {}
     for reference in template.tables:
         if reference.source >= 0:
@@ -187,9 +200,9 @@ def column_types(template: Template, port: TransactionPort, duck_types: Sequence
                 None if is_told(reference.schema, reference.name) else port.relation(reference.schema, reference.name)
             )
             if not isinstance(table, Table):
-                return [None] * len(duck_types)
+                return None
             tables[reference.source] = table
-    return output_types(template.outputs, tables, duck_types)
+    return output_columns(template.outputs, tables, count)
 
 
 def result_names(template: Template, found: Sequence[str]) -> list[str]:

@@ -13,9 +13,17 @@ Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """PostgreSQL's number of a table, and that of a column among those that clients see, from 1."""
+
+    table: int
+    attribute: int
+
+
+@dataclass(frozen=True, slots=True)
 class ResultColumn:
     """`oid` is PostgreSQL's number of the type; `precision` and `scale` are those of a numeric, else 0. `is_shown`:
-    clients get other values than rows hold."""
+    clients get other values than rows hold. `origin` is the column of a table that it is, if it is one."""
 
     name: str
     oid: int
@@ -23,6 +31,7 @@ class ResultColumn:
     scale: int = 0
     type: SqlType | None = None
     is_shown: bool = False
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +79,16 @@ def row_shower(columns: Sequence[ResultColumn], zone: str) -> Callable[[Sequence
     ]
 
 
-def duck_column(name: str, duck_type: str, type_: SqlType | None = None) -> ResultColumn:
-    """`type_` is that of the column that it is, if it is one."""
+def duck_column(name: str, duck_type: str, type_: SqlType | None = None, origin: Origin | None = None) -> ResultColumn:
+    """`type_` and `origin` are those of the column that it is, if it is one."""
     found = type_ or from_duckdb(duck_type)
     if found is None:
         return ResultColumn(name, _BIT[1] if duck_type == _BIT[0] else NAMES[Kind.TEXT].oid)
-    return table_column(name, found)
+    return table_column(name, found, origin)
 
 
-def table_column(name: str, type_: SqlType) -> ResultColumn:
-    return ResultColumn(name, type_.oid, type_.precision, type_.scale, type_, is_shown(type_))
+def table_column(name: str, type_: SqlType, origin: Origin | None = None) -> ResultColumn:
+    return ResultColumn(name, type_.oid, type_.precision, type_.scale, type_, is_shown(type_), origin)
 
 
 def column_type(type_name: str) -> SqlType:

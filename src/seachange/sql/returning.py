@@ -18,6 +18,7 @@ from seachange.model.descriptor import Table
 from seachange.sql.duck import DuckSession
 from seachange.sql.keys import plain_column
 from seachange.sql.output import output_names
+from seachange.sql.output_types import find_origin
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
 from seachange.sql.result import Result, ResultColumn, Row, duck_column, table_column
@@ -74,7 +75,11 @@ class Returning:
         plain = plain_column(inner, self._target)
         column = self._table.column_by_name.get(plain) if plain is not None else None
         if column is not None:
-            return _Item("row", self._table.columns.index(column), table_column(name, column.type))
+            return _Item(
+                "row",
+                self._table.columns.index(column),
+                table_column(name, column.type, find_origin(self._table, column)),
+            )
         if self._found and not self._uses_assigned(inner):
             self.known.append(inner.copy())
             return _Item("known", len(self.known) - 1, ResultColumn(name, 0))

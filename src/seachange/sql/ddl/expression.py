@@ -21,6 +21,7 @@ from seachange.sql.ddl.names import read_relation
 from seachange.sql.ddl.volatility import ORDER, most_volatile
 from seachange.sql.functions import TABLE_FUNCTIONS
 from seachange.sql.guard import function_name, text_of, user_type
+from seachange.sql.moments import spell_now
 from seachange.sql.target import folded
 from seachange.sql.template import compile_template
 from seachange.sql.tokens import Reader, split_script
@@ -61,6 +62,7 @@ def compile_expression(text: str, use: Use, target: ColumnType | None = None) ->
     try:
         # The root is replaced like any other node, since there is always one above it.
         select = exp.Select(expressions=[_without_cast(_parse(text, use), target)])
+        spell_now(select)
         # Looked for in the tree: an escape may stand for such a character.
         if any(_CONTROL.search(text_of(node)) for node in select.walk()):
             raise errors.SyntaxProblem(detail=f"control characters are not allowed in {use.name}")

@@ -14,7 +14,7 @@ from seachange.sql.guard import function_name
 
 _STABLE: Final = """
     age current_catalog current_database current_date current_schema current_time current_timestamp current_user
-    current_version localtime localtimestamp session_user statement_timestamp transaction_timestamp
+    current_version localtime localtimestamp now session_user statement_timestamp transaction_timestamp
 """
 _VOLATILE: Final = """
     clock_timestamp currval gen_random_uuid lastval nextval rand setval uuid

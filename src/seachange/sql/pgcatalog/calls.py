@@ -34,6 +34,7 @@ from seachange.sql.pgcatalog.deparse import (
 )
 from seachange.sql.pgcatalog.facts import object_oid, quote_name, type_name
 from seachange.sql.pgcatalog.inquiries import INQUIRIES
+from seachange.sql.pgcatalog.procedures import function_arguments, function_result
 from seachange.sql.pgcatalog.regs import (
     Context,
     find_class,
@@ -89,6 +90,14 @@ def _viewdef(context: Context, view: str, pretty: bool | None) -> str | None:
     if oid is None:
         raise errors.UndefinedTable(name=view)
     return view_definition(relation) if isinstance(relation, View) else None
+
+
+def _function_result(context: Context, oid: int) -> str | None:
+    return function_result(context.facts, oid)
+
+
+def _function_arguments(context: Context, oid: int) -> str | None:
+    return function_arguments(context.facts, oid)
 
 
 def _format_type(context: Context, oid: int, modifier: int | None) -> str:
@@ -348,9 +357,9 @@ CALLS: Final[dict[str, Call]] = {
     "pg_get_ruledef": _call("BIGINT BOOLEAN", "VARCHAR", _nothing, 1),
     "pg_get_partkeydef": _call("BIGINT", "VARCHAR", _nothing),
     "pg_get_functiondef": _call("BIGINT", "VARCHAR", _nothing),
-    "pg_get_function_result": _call("BIGINT", "VARCHAR", _nothing),
-    "pg_get_function_arguments": _call("BIGINT", "VARCHAR", _nothing),
-    "pg_get_function_identity_arguments": _call("BIGINT", "VARCHAR", _nothing),
+    "pg_get_function_result": _call("BIGINT", "VARCHAR", _function_result),
+    "pg_get_function_arguments": _call("BIGINT", "VARCHAR", _function_arguments),
+    "pg_get_function_identity_arguments": _call("BIGINT", "VARCHAR", _function_arguments),
     "pg_get_statisticsobjdef_columns": _call("BIGINT", "VARCHAR", _nothing),
     "pg_partition_ancestors": _call("VARCHAR", "UINTEGER", _nothing),
     "quote_ident": _call("VARCHAR", "VARCHAR", _quote_ident),

@@ -19,6 +19,7 @@ from seachange.model.expression import Expression
 from seachange.model.objects import EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.types import Kind
+from seachange.sql.moments import spell_now
 from seachange.sql.pgcatalog.facts import Facts, Relation, object_oid, quote_name, type_name
 from seachange.sql.result_types import drop_declared
 from seachange.storage.duck_functions import PREFIX
@@ -107,6 +108,7 @@ def expression_text(table: Table, expression: Expression | str, pretty: bool = F
 def _print(tree: exp.Expr, pretty: bool = False) -> str:
     holder = exp.Paren(this=tree.copy())
     _spell_out(holder)
+    spell_now(holder)
     for comparison in list(holder.find_all(*_COMPARISONS)):
         _type_constants(comparison)
     if pretty:

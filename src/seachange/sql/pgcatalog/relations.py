@@ -51,6 +51,7 @@ from seachange.sql.pgcatalog.facts import (
     type_modifier,
 )
 from seachange.sql.pgcatalog.keywords import pg_get_keywords
+from seachange.sql.pgcatalog.procedures import pg_proc
 from seachange.sql.pgcatalog.shared import SHARED_ROWS
 
 Rows = Iterator[dict[str, Any]]
@@ -499,6 +500,7 @@ ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
     "pg_language": pg_language,
     "pg_namespace": pg_namespace,
     "pg_opclass": pg_opclass,
+    "pg_proc": pg_proc,
     "pg_rewrite": pg_rewrite,
     "pg_sequence": pg_sequence,
     "pg_sequences": pg_sequences,

@@ -45,6 +45,7 @@ _TEXT: Final = (pa.string(), None)
 _TEXTS: Final = (pa.list_(pa.string()), None)
 _KEPT_MAX: Final = 8
 SETTINGS: Final[Name] = (PG_CATALOG, "pg_settings")
+STATEMENTS: Final[Name] = (PG_CATALOG, "pg_prepared_statements")
 
 
 @lru_cache(maxsize=1)
@@ -91,8 +92,21 @@ def scan_settings(settings: Sequence[tuple[str, str, str]], number: int) -> Scan
         }
         for name, value, text in settings
     ]
-    relation = f"catalog_pg_settings_{number}"
-    return Scan(f"SELECT * FROM {relation}", {}, {relation: _table(SETTINGS, rows)}, "system catalog")  # noqa: S608
+    return _scan_own(SETTINGS, rows, number)
+
+
+def scan_statements(statements: Sequence[tuple[str, str, Sequence[str], bool]], number: int) -> Scan:
+    """The same holds for what the session has prepared."""
+    rows = [
+        {"name": name, "statement": text, "parameter_types": list(types), "from_sql": from_sql}
+        for name, text, types, from_sql in statements
+    ]
+    return _scan_own(STATEMENTS, rows, number)
+
+
+def _scan_own(name: Name, rows: list[dict[str, Any]], number: int) -> Scan:
+    relation = f"catalog_{name[1]}_{number}"
+    return Scan(f"SELECT * FROM {relation}", {}, {relation: _table(name, rows)}, "system catalog")  # noqa: S608
 
 
 def _table(name: Name, rows: list[dict[str, Any]]) -> pa.Table:
