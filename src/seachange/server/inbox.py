@@ -25,7 +25,10 @@ class Inbox:
         self._resume = resume
         self._frames: deque[Frame] = deque()
         self._bytes = 0
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        # For who waits within a COPY.
+        self._changed = threading.Condition(self._lock)
+        self._is_awaited = False
         self._is_busy = False
         self._is_ended = False
         self._is_cut = False
@@ -34,7 +37,7 @@ class Inbox:
 
     def put(self, frames: Iterable[Frame]) -> bool:
         """Whether somebody has to be set to work."""
-        with self._changed:
+        with self._lock:
             for frame in frames:
                 self._frames.append(frame)
                 self._bytes += len(frame.body)
@@ -42,7 +45,7 @@ class Inbox:
 
     def occupy(self, rounds: int | None = None) -> bool:
         """Takes the place of the one at work, if it is free, and was since so many `rounds` were over."""
-        with self._changed:
+        with self._lock:
             if self._is_busy or rounds not in (None, self.rounds):
                 return False
             self._is_busy = True
@@ -50,7 +53,7 @@ class Inbox:
 
     def end(self) -> bool:
         """The client has gone: nothing of what it sent is begun any more."""
-        with self._changed:
+        with self._lock:
             self._frames.clear()
             self._frames.append(TERMINATE)
             self._bytes = 0
@@ -58,7 +61,8 @@ class Inbox:
             return self._begin()
 
     def _begin(self) -> bool:
-        self._changed.notify_all()
+        if self._is_awaited:
+            self._changed.notify_all()
         if self._is_busy or not self._is_ready():
             return False
         self._is_busy = True
@@ -79,7 +83,7 @@ class Inbox:
 
     def take(self) -> Frame | None:
         """None: there is nothing to do, and the caller is no longer at work."""
-        with self._changed:
+        with self._lock:
             if not self._is_ready():
                 self._is_busy = False
                 self.rounds += 1
@@ -88,8 +92,10 @@ class Inbox:
 
     def wait(self) -> Frame:
         """The next message, whenever it comes."""
-        with self._changed:
+        with self._lock:
+            self._is_awaited = True
             self._changed.wait_for(lambda: self._frames or self._is_cut)
+            self._is_awaited = False
             if self._is_cut:
                 raise errors.QueryCanceled(reason="user request")
             if self._is_ended:
@@ -107,23 +113,23 @@ class Inbox:
 
     def give_back(self, frame: Frame) -> None:
         """The last one that was taken, by who is at work and stays so: another takes its place."""
-        with self._changed:
+        with self._lock:
             self._frames.appendleft(frame)
             self._bytes += len(frame.body)
 
     def ahead(self, count: int) -> tuple[Frame, ...]:
         """The next ones, as far as they are there."""
-        with self._changed:
+        with self._lock:
             return tuple(self._frames[i] for i in range(min(count, len(self._frames))))
 
     def interrupt(self) -> None:
         """Ends a wait for messages, as a request to cancel does."""
-        with self._changed:
+        with self._lock:
             self._is_cut = True
             self._changed.notify_all()
 
     def mend(self) -> None:
-        with self._changed:
+        with self._lock:
             self._is_cut = False
 
     @property

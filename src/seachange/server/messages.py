@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from seachange import errors
 
@@ -32,8 +32,7 @@ _LENGTHS_KEPT = 256
 _LENGTHS = tuple(map(_INT32.pack, range(_LENGTHS_KEPT)))
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """A message as it came: `kind` is its letter, empty for the packets before the log-in."""
 
     kind: bytes
@@ -45,30 +44,38 @@ class FrameReader:
 
     def __init__(self) -> None:
         self._data = bytearray()
+        # Where the next message begins: what is before it goes when all that is whole was taken.
+        self._at = 0
         self.is_started = False
         self.bytes_max = LOGIN_BYTES_MAX
 
     @property
     def pending_bytes(self) -> int:
-        return len(self._data)
+        return len(self._data) - self._at
 
     def feed(self, data: bytes) -> None:
         self._data += data
 
     def next(self) -> Frame | None:
-        head = 5 if self.is_started else 4
-        if len(self._data) < head:
+        data, at = self._data, self._at
+        body = at + (HEAD_BYTES if self.is_started else HEAD_BYTES - 1)
+        if len(data) < body:
+            self._drop()
             return None
-        (length,) = _INT32.unpack_from(self._data, head - 4)
+        (length,) = _INT32.unpack_from(data, body - 4)
         limit = self.bytes_max if self.is_started else STARTUP_BYTES_MAX
         if not 4 <= length <= limit:
             raise errors.ProtocolViolation(detail=f"a message of {length} bytes, where 4 to {limit} are possible")
-        end = head - 4 + length
-        if len(self._data) < end:
+        end = body - 4 + length
+        if len(data) < end:
+            self._drop()
             return None
-        frame = Frame(bytes(self._data[: head - 4]), bytes(self._data[head:end]))
-        del self._data[:end]
-        return frame
+        self._at = end
+        return Frame(bytes(data[at : body - 4]), bytes(data[body:end]))
+
+    def _drop(self) -> None:
+        del self._data[: self._at]
+        self._at = 0
 
 
 class Body:
@@ -162,8 +169,7 @@ def read_cancel(rest: bytes) -> Cancel:
     return Cancel(process, reader.rest())
 
 
-@dataclass(frozen=True, slots=True)
-class Parse:
+class Parse(NamedTuple):
     name: str
     text: str
     oids: tuple[int, ...]
@@ -177,8 +183,7 @@ def read_parse(body: bytes) -> Parse:
     return Parse(name, text, oids)
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(NamedTuple):
     portal: str
     statement: str
     formats: tuple[int, ...]
@@ -209,8 +214,7 @@ def spread_formats(formats: Sequence[int], count: int) -> tuple[int, ...]:
     return tuple(formats)
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """What Describe and Close are about: a statement (S) or a portal (P)."""
 
     kind: str
@@ -226,8 +230,7 @@ def read_named(body: bytes) -> Named:
     return Named(kind.decode(), name)
 
 
-@dataclass(frozen=True, slots=True)
-class Execute:
+class Execute(NamedTuple):
     portal: str
     rows_max: int
 

@@ -29,7 +29,8 @@ class Outbox:
         self._transport = transport
         self._socket = socket
         self._gathered = bytearray()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._underway_bytes = 0
         self._is_writable = True
         self._is_cut = False
@@ -41,7 +42,7 @@ class Outbox:
         self._gathered += data
         if len(self._gathered) >= _GATHERED_BYTES_MAX and not is_hasty():
             self.flush()
-            with self._changed:
+            with self._lock:
                 self._changed.wait_for(self._has_room)
                 if self._is_cut and not self.is_gone:
                     raise errors.QueryCanceled(reason="user request")
@@ -54,7 +55,7 @@ class Outbox:
         self._gathered.clear()
         if not data or self.is_gone:
             return
-        with self._changed:
+        with self._lock:
             if len(data) <= _SHORT_BYTES_MAX:
                 data = data[self._write_now(data) :]
             self._underway_bytes += len(data)
@@ -88,14 +89,14 @@ class Outbox:
 
     def mend(self) -> None:
         """Another statement begins: who interrupted the last one did not mean this."""
-        with self._changed:
+        with self._lock:
             self._is_cut = False
 
     # For other threads.
 
     def interrupt(self) -> None:
         """Ends the wait for a slow reader, as a request to cancel does."""
-        with self._changed:
+        with self._lock:
             self._is_cut = True
             self._changed.notify_all()
 
@@ -104,17 +105,17 @@ class Outbox:
     def _write(self, data: bytes) -> None:
         if not self._transport.is_closing():
             self._transport.write(data)
-        with self._changed:
+        with self._lock:
             self._underway_bytes -= len(data)
             self._changed.notify_all()
 
     def set_writable(self, is_writable: bool) -> None:
-        with self._changed:
+        with self._lock:
             self._is_writable = is_writable
             self._changed.notify_all()
 
     def lose(self) -> None:
         """The connection is gone: nobody waits for it any more."""
-        with self._changed:
+        with self._lock:
             self.is_gone = True
             self._changed.notify_all()

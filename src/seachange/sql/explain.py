@@ -110,5 +110,10 @@ def _plan_lines(
     query = bind_query(template, port, values)
     verb = "EXPLAIN ANALYZE" if analyze else "EXPLAIN"
     answer = duck.rows(replace(query, sql=f"{verb} {query.sql}"))
-    text = _FILE.sub("(a segment)", "\n".join(row[1] for row in answer.rows))
+    text = _FILE.sub(_no_file, "\n".join(row[1] for row in answer.rows))
     return text.strip("\n").split("\n")
+
+
+def _no_file(match: re.Match[str]) -> str:
+    """As wide as what it stands for, or the frames that DuckDB draws would have holes."""
+    return "(a segment)".ljust(len(match.group()))
