@@ -128,6 +128,7 @@ _TYPES: Final = """
 2276 any 4 t p P f 0 0 any_in i p 0 0 "any"
 2277 anyarray -1 f p P f 0 0 anyarray_in d x 0 10000 anyarray
 2278 void 4 t p P f 0 0 void_in i p 0 0 void
+2279 trigger 4 t p P f 0 0 trigger_in i p 0 0 trigger
 2283 anyelement 4 t p P f 0 0 anyelement_in i p 0 0 anyelement
 2950 uuid 16 f b U f 0 2951 uuid_in c p 0 10065 uuid
 3500 anyenum 4 t p P f 0 0 anyenum_in i p 0 10069 anyenum
