@@ -7,7 +7,7 @@ import pytest
 
 from seachange.runtime.process import resident_bytes
 from tests.support.serving import HOST, serving
-from tests.support.wire import query, startup
+from tests.support.wire import SYNC, Wire, bind, execute, parse, query, startup
 
 ROWS = 400_000
 WIDE = f"select i, repeat('x', 250) from generate_series(1, {ROWS}) as s(i)"
@@ -107,3 +107,40 @@ def test_a_reader_that_goes_leaves_nothing_running(served, connection):
     del rows
     assert connection.execute("select 2").fetchone() == (2,)
     # The statement ends, or the server would not stop within its grace: the fixture does that.
+
+
+def test_rows_that_are_fetched_later_lie_in_a_file(served, connection):
+    connection.execute("select 1 from generate_series(1, 20000)").fetchall()
+    before = resident_bytes()
+    with connection.transaction(), connection.cursor(name="c", scrollable=True) as cursor:
+        cursor.itersize = 5000
+        cursor.execute(WIDE)
+        assert [row[0] for row in cursor.fetchmany(3000)] == list(range(1, 3001))
+        assert resident_bytes() - before < GROWTH_BYTES_MAX
+        cursor.scroll(ROWS - 10, mode="absolute")
+        assert [row[0] for row in cursor.fetchall()] == list(range(ROWS - 9, ROWS + 1))
+        back = connection.execute('fetch backward 5000 from "c"').fetchall()
+        assert [row[0] for row in back] == list(range(ROWS, ROWS - 5000, -1))
+        connection.execute('move absolute 0 in "c"')
+        everything = connection.cursor().stream('fetch all from "c"')
+        assert sum(row[0] for row in everything) == ROWS * (ROWS + 1) // 2
+        assert resident_bytes() - before < GROWTH_BYTES_MAX
+
+
+def test_a_portal_that_gives_some_rows_at_a_time(served):
+    with Wire(served.port) as wire:
+        text = "select i from generate_series(1, 10000) as s(i)"
+        wire.send(query("begin") + parse(text) + bind() + execute(rows_max=4000) + execute(rows_max=4000) + execute())
+        wire.send(SYNC)
+        wire.until(b"Z")
+        kinds = [kind for kind, _ in wire.until(b"Z")]
+        assert [kinds.count(kind) for kind in (b"D", b"s", b"C")] == [10_000, 2, 1]
+
+
+def test_temporary_space_is_bounded(tmp_path):
+    (tmp_path / "seachange.toml").write_text('[seachange]\ntemp_space_limit = "2MB"\n')
+    with serving(tmp_path) as served, psycopg.connect(served.url) as connection:
+        with pytest.raises(psycopg.errors.DiskFull), connection.cursor(name="c") as cursor:
+            cursor.execute(WIDE)
+        connection.rollback()
+        assert connection.execute("select 2").fetchone() == (2,)

@@ -217,7 +217,7 @@ def _run_cursor(session: SessionState, statement: CursorStatement, values: Seque
             if not hold:
                 _check_block(session, "DECLARE CURSOR")
             session.cursors.check_free(name)
-            result = session.execute_prepared(prepare_one(query, ("SELECT",)), values)
+            result = session.execute_kept(prepare_one(query, ("SELECT",)), values)
             session.cursors.open(name, OpenCursor(result, scroll, hold))
             if session.status is Status.IDLE:
                 # A transaction of its own, which is over.

@@ -6,11 +6,12 @@ A portal of the protocol that has a name is one, too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seachange import errors
 from seachange.model.statements import CursorWay
-from seachange.sql.result import Result, Row
+from seachange.sql.result import Result, ResultColumn, Row
+from seachange.storage.kept_rows import Spool
 
 
 @dataclass(slots=True)
@@ -74,6 +75,24 @@ class OpenCursor:
     def _check_scrolls(self) -> None:
         if not self.scrolls:
             raise errors.CursorScansForward()
+
+
+class KeptRows:
+    """Who takes the rows of a query that are fetched later."""
+
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self.is_begun = False
+
+    def begin(self, columns: tuple[ResultColumn, ...]) -> None:
+        self.is_begun = True
+
+    def take(self, rows: Sequence[Row]) -> None:
+        self._spool.add(rows)
+
+    def fill(self, result: Result) -> Result:
+        """The result with its rows, wherever they are."""
+        return replace(result, rows=self._spool.rows()) if self.is_begun else result
 
 
 class OpenCursors:

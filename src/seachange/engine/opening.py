@@ -12,7 +12,7 @@ from pathlib import Path
 from seachange import errors
 from seachange.catalog.open import open_catalog
 from seachange.engine.node import Node
-from seachange.engine.nodeparts import NodeParts
+from seachange.engine.nodeparts import TEMPORARY, NodeParts
 from seachange.engine.queueing import begin_queued
 from seachange.engine.settings_file import read_settings
 from seachange.engine.temporary_left import drop_left
@@ -50,7 +50,7 @@ def open_node(
         files=files,
         warehouse=Warehouse(files),
         duck=Duck(
-            data / "tmp",
+            data / TEMPORARY,
             parse_size(settings.get("seachange.memory_limit")),
             parse_size(settings.get("seachange.temp_space_limit")),
         ),

@@ -16,10 +16,11 @@ from seachange import errors
 from seachange.changer.job import Job, Queued
 from seachange.engine.admission import Admission
 from seachange.engine.control import is_control, run_control
-from seachange.engine.cursors import OpenCursors
+from seachange.engine.cursors import KeptRows, OpenCursors
 from seachange.engine.job_session import JobStatement, enqueue, is_asynchronous, job_result
 from seachange.engine.labels import labelled
 from seachange.engine.node import Node
+from seachange.engine.nodeparts import TEMPORARY
 from seachange.engine.rerun import run_current
 from seachange.engine.savepoints import Point, Savepoints
 from seachange.engine.sessionfacts import SessionFacts
@@ -47,6 +48,7 @@ from seachange.sql.execute import Prepared, prepare, run_statement
 from seachange.sql.parse import TreeStatement
 from seachange.sql.result import Result, RowSink, show_in_zone
 from seachange.sql.settings import SessionSettings, parse_as_of, parse_duration_ms, parse_size
+from seachange.storage.kept_rows import Spool
 from seachange.storage.plan import quote
 
 # How often a statement that stands for itself is run again when it meets a conflict.
@@ -199,6 +201,12 @@ class Session:
             return self._execute_one(prepared, values)
         finally:
             self._sink = outer
+
+    def execute_kept(self, prepared: Prepared, values: Sequence[Any]) -> Result:
+        """For who fetches the rows later: many of them are kept in a file."""
+        bytes_max = parse_size(self.settings.get("seachange.temp_space_limit"))
+        kept = KeptRows(Spool(self.node.parts.data / TEMPORARY, bytes_max))
+        return kept.fill(self.execute_prepared(prepared, values, kept))
 
     def _execute_one(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         return self._guarded(lambda: self._dispatch(prepared, values), prepared.command)

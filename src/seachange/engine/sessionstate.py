@@ -37,6 +37,9 @@ class SessionState(Protocol):
     def execute_prepared(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         """Runs a query or DML statement in the open transaction, or in one of its own."""
 
+    def execute_kept(self, prepared: Prepared, values: Sequence[Any]) -> Result:
+        """The same for a query whose rows are fetched later."""
+
     def begin(self, isolation: Isolation | None = None, read_only: bool | None = None) -> None: ...
 
     def commit(self) -> bool: ...

@@ -378,13 +378,17 @@ class Connection:
         if self.session.status is Status.IDLE and follower != b"S" and not _stands_alone(prepared):
             self.session.begin()
             self._is_implicit = True
-        result = self._run(lambda: self.session.execute_prepared(prepared, portal.values, delivery))
-        portal.cursor = OpenCursor(result)
+        portal.cursor = OpenCursor(self._run(lambda: self._run_prepared(prepared, portal.values, delivery)))
         portal.statement.check_columns(portal.cursor.result.columns)
         if self.session.status is Status.IDLE:
             self._is_implicit = False
         elif name and portal.cursor.result.columns is not None:
             self.session.cursors.open(name, portal.cursor)
+
+    def _run_prepared(self, prepared: Prepared, values: Sequence[Any], delivery: Delivery | None) -> Result:
+        if delivery is None:
+            return self.session.execute_kept(prepared, values)
+        return self.session.execute_prepared(prepared, values, delivery)
 
     def _send_portal(self, portal: Portal, rows_max: int) -> None:
         cursor = portal.cursor
