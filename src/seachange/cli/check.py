@@ -4,6 +4,7 @@ every constraint, by two methods, and every file. Prints each anomaly; the exit 
 from __future__ import annotations
 
 import argparse
+import sys
 
 from seachange.cli.database import add_database_options, open_database, report_error
 from seachange.errors import Error
@@ -36,6 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(anomaly)
     for coverage in report.coverage:
         if not coverage.is_whole:
-            print(coverage)
+            # A remark: whoever reads the output wants to know what is wrong.
+            print(coverage, file=sys.stderr)
     print(f"{len(report.anomalies)} anomalies" if report.anomalies else "consistent")
     return 1 if report.anomalies else 0
