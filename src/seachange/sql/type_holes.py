@@ -70,10 +70,12 @@ class Calculated:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Before the parentheses around what is put to a list: nothing if it is one itself, which a column tells."""
+    """Before the parentheses around what is put to a list: nothing if it is one itself, which a column tells; nor if
+    what is `beside` it turns out to be none."""
 
     column: exp.Column | None
     tables: tuple[tuple[str, tuple[str | None, str]], ...]
+    beside: exp.Column | None = None
 
 
 TypeHole = UserCast | Compared | Calculated | Dependent | Item
@@ -97,6 +99,12 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
             item = call.expressions[0]
             mark = _mark(holes, Item(deciding_column(item), tuple(sources)))
             call.replace(exp.Anonymous(this=mark, expressions=[item.copy()]))
+    for pipe in list(tree.find_all(exp.DPipe)) if calculations and sources else ():
+        left, right = pipe.this, pipe.expression
+        if isinstance(left, exp.Column) and isinstance(right, exp.Column):
+            for key, own, beside in (("this", left, right), ("expression", right, left)):
+                mark = _mark(holes, Item(own, tuple(sources), beside))
+                pipe.set(key, exp.Anonymous(this=mark, expressions=[own.copy()]))
     for column, dependent in find_dependent(tree) if sources else ():
         column.replace(exp.Anonymous(this=_mark(holes, dependent), expressions=[column.copy()]))
     if sources:
@@ -183,12 +191,18 @@ def _text(hole: TypeHole, port: TransactionPort, find: FindTable) -> str:
         case Compared():
             return _compared(hole, port, find)
         case Item():
-            type_ = _column_type(hole.tables, hole.column, find) if hole.column is not None else None
-            return "" if type_ is None or type_.element is not None else "list_value"
+            return _item(hole, find)
         case Dependent():
             return dependent_text(hole, lambda schema, name: _find(schema, name, find))
         case Calculated():
             return prefixes(hole.node, lambda column: _known_type(hole, column, find))[hole.place]
+
+
+def _item(hole: Item, find: FindTable) -> str:
+    type_ = _column_type(hole.tables, hole.column, find) if hole.column is not None else None
+    beside = _column_type(hole.tables, hole.beside, find) if hole.beside is not None else None
+    is_put = hole.beside is None or (beside is not None and beside.element is not None)
+    return "list_value" if is_put and type_ is not None and type_.element is None else ""
 
 
 def _known_type(hole: Calculated, column: exp.Column, find: FindTable) -> SqlType | None:

@@ -21,6 +21,8 @@ from seachange.planner.builders.lookup import find_object
 from seachange.planner.builders.rebuild import add_index
 from seachange.planner.names import choose_name
 
+# What the names of functions begin with that DuckDB is given.
+_OUR_FUNCTIONS = "seachange_"
 _CALLS = re.compile(r"[A-Z_0-9]+(?=\()")
 _IMPLIED = "the key of index {name} is unique already"
 
@@ -82,7 +84,7 @@ def _label(item: str | ExpressionDefinition) -> str:
     """As PostgreSQL names an index after a key: the column, the function that is called, or just an expression."""
     if isinstance(item, str):
         return item
-    call = item.pieces[0].strip("( ").lower()
+    call = item.pieces[0].strip("( ").lower().removeprefix(_OUR_FUNCTIONS)
     return call if call.isidentifier() else "expr"
 
 

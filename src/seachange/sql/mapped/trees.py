@@ -14,6 +14,24 @@ IS_JSON: Final = "json"
 # What a column is put to a list by, as one item or as several: it becomes a hole for what only the catalog tells.
 ITEM_CALL: Final = "list_item"
 
+# What functions of ours that stand for one of PostgreSQL, with the same arguments, are called there.
+FUNCTION_NAMES: Final = {
+    "format": "format",
+    "hex": "to_hex",
+    "initcap": "initcap",
+    "joined": "array_cat",
+    "json_length": "jsonb_array_length",
+    "json_set": "jsonb_set",
+    "json_strip_nulls": "jsonb_strip_nulls",
+    "json_typeof": "jsonb_typeof",
+    "normalize": "normalize",
+    "overlaps": "overlaps",
+    "read_number": "to_number",
+    "removed": "array_remove",
+    "replaced": "array_replace",
+    "to_char": "to_char",
+}
+
 
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
     return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])

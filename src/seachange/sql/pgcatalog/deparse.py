@@ -19,6 +19,7 @@ from seachange.model.expression import Expression
 from seachange.model.objects import EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.types import Kind
+from seachange.sql.mapped.trees import FUNCTION_NAMES
 from seachange.sql.moments import spell_now
 from seachange.sql.pgcatalog.facts import Facts, Relation, object_oid, quote_name, type_name
 from seachange.sql.result_types import drop_declared
@@ -129,6 +130,7 @@ def _spell_out(holder: exp.Expr) -> None:
     drop_declared(holder)
     for call in reversed([c for c in holder.find_all(exp.Anonymous) if c.name.lower() == _TEXT_CAST]):
         call.replace(exp.cast(call.expressions[0].copy(), exp.DType.TEXT))
+    _name_functions(holder)
     for between in list(holder.find_all(exp.Between)):
         low = exp.GTE(this=between.this.copy(), expression=between.args["low"].copy())
         high = exp.LTE(this=between.this.copy(), expression=between.args["high"].copy())
@@ -138,6 +140,25 @@ def _spell_out(holder: exp.Expr) -> None:
             listed = exp.Array(expressions=[e.copy() for e in within.expressions])
             any_ = exp.Anonymous(this="ANY", expressions=[listed])
             within.replace(exp.EQ(this=within.this.copy(), expression=any_))
+
+
+def _name_functions(holder: exp.Expr) -> None:
+    for call in reversed([c for c in holder.find_all(exp.Anonymous) if c.name.lower().startswith(PREFIX)]):
+        name = FUNCTION_NAMES.get(call.name.lower().removeprefix(PREFIX))
+        if name is not None:
+            arguments = [_document(a) if name.startswith("jsonb") else a.copy() for a in call.expressions]
+            call.replace(exp.Anonymous(this=name, expressions=arguments))
+    for literal in list(holder.find_all(exp.Literal)):
+        # What makes a point any character.
+        if literal.is_string and literal.name.startswith("(?s)"):
+            literal.replace(exp.Literal.string(literal.name.removeprefix("(?s)")))
+
+
+def _document(node: exp.Expr) -> exp.Expr:
+    """Documents are handed over as their texts."""
+    while isinstance(node, exp.Cast) and node.to.is_type(exp.DType.TEXT, exp.DType.JSON):
+        node = node.this
+    return node.copy()
 
 
 def _type_constants(node: exp.Expr) -> None:

@@ -20,6 +20,18 @@ INSERT INTO inventory.product (sku, name, price) VALUES ('NUT-2', 'Nut', 1);
 INSERT INTO inventory.stock (warehouse, sku, quantity, reserved) VALUES ('A1', 'MILL', 1, 2);
 INSERT INTO inventory.stock (warehouse, sku, available) VALUES ('A1', 'MILL', 2);
 SET search_path = inventory, public;
+CREATE TABLE inventory.checked (
+    code text PRIMARY KEY CHECK (code ~ '^a.+b$'),
+    n integer CHECK (to_char(n, 'FM000') <> '007'),
+    doc jsonb CHECK (jsonb_typeof(doc) = 'object'),
+    tags text[]
+);
+CREATE INDEX ON inventory.checked (initcap(code));
+INSERT INTO inventory.checked VALUES ('axb', 1, '{"k": 1.50}', '{x,y}');
+INSERT INTO inventory.checked VALUES ('ab', 1);
+INSERT INTO inventory.checked VALUES ('axxb', 7);
+INSERT INTO inventory.checked VALUES ('axxb', 8, '[]');
+INSERT INTO inventory.checked VALUES (E'a\nb', 8, '{}', '{}');
 -- queries
 SELECT * FROM low_stock ORDER BY sku;
 SELECT w.city, count(s.sku), coalesce(sum(s.available), 0) FROM warehouse w LEFT JOIN stock s ON s.warehouse = w.code GROUP BY w.city ORDER BY 1;
@@ -34,3 +46,6 @@ DELETE FROM product WHERE sku = 'MILL';
 SELECT p.name, s.quantity FROM product p LEFT JOIN stock s USING (sku) ORDER BY 1, 2;
 SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'inventory' AND is_nullable = 'NO' ORDER BY 1, 2;
 SELECT price::text, weight::text, -price, price / 3 > 0, round(price * 1.255, 2) FROM product ORDER BY sku;
+SELECT code, tags || code, code || tags, tags || tags, code || code FROM inventory.checked;
+SELECT c.code, c.n, count(e.key), to_jsonb(c.tags) FROM inventory.checked c LEFT JOIN LATERAL jsonb_each(c.doc) e ON true GROUP BY c.code;
+UPDATE inventory.checked SET doc = jsonb_set(doc, '{k}', to_jsonb(n)), tags = array_remove(tags, 'x') WHERE code = 'axb' RETURNING doc, tags;
