@@ -97,7 +97,7 @@ _UNITS: dict[str, tuple[int, int, int]] = {
 _TERM = re.compile(
     r"\s*(?:(?P<sign>[+-])?(?P<hours>\d+):(?P<minutes>\d+)(?::(?P<seconds>\d+(?:\.\d*)?))?"
     r"|(?P<months>[+-]?\d+-\d+)(?![\d-])"
-    r"|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))\s*(?P<unit>[a-zA-Z]*))(?=[\s+-]|$|\d)"
+    r"|(?P<number>(?:[+-]\s*)?(?:\d+\.?\d*|\.\d+))\s*(?P<unit>[a-zA-Z]*))(?=[\s+-]|$|\d)"
 )
 _CLOCK = re.compile(r"\s*[+-]?\d+:")
 _ISO = re.compile(r"P(?P<date>(?:-?[\d.]+[YMWD])*)(?:T(?P<time>(?:-?[\d.]+[HMS])+))?", re.IGNORECASE)
@@ -135,7 +135,7 @@ def _terms(body: str, text: str) -> list[list[Decimal]]:
             raise errors.InvalidDatetimeFormat(type=INTERVAL, value=text)
         # A number before a time of the clock counts days.
         counts_days = match["number"] is not None and not match["unit"] and _CLOCK.match(body, match.end())
-        terms.append(_scaled(Decimal(match["number"]), _UNITS["day"]) if counts_days else _term(match, text))
+        terms.append(_scaled(_number(match), _UNITS["day"]) if counts_days else _term(match, text))
         position = match.end()
         while position < len(body) and body[position].isspace():
             position += 1
@@ -157,7 +157,12 @@ def _term(match: re.Match[str], text: str) -> list[Decimal]:
     unit = _UNITS.get(match["unit"].lower())
     if unit is None:
         raise errors.InvalidDatetimeFormat(type=INTERVAL, value=text)
-    return _scaled(Decimal(match["number"]), unit)
+    return _scaled(_number(match), unit)
+
+
+def _number(match: re.Match[str]) -> Decimal:
+    """A sign may stand apart."""
+    return Decimal("".join(match["number"].split()))
 
 
 def _scaled(number: Decimal, unit: tuple[int, int, int]) -> list[Decimal]:
