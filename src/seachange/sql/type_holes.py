@@ -94,17 +94,7 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
         for node in tree.find_all(exp.Table)
         if not isinstance(node.this, exp.Func) and not is_cte_reference(node)
     ]
-    for call in list(tree.find_all(exp.Anonymous)):
-        if call.name == ITEM_CALL:
-            item = call.expressions[0]
-            mark = _mark(holes, Item(deciding_column(item), tuple(sources)))
-            call.replace(exp.Anonymous(this=mark, expressions=[item.copy()]))
-    for pipe in list(tree.find_all(exp.DPipe)) if calculations and sources else ():
-        left, right = pipe.this, pipe.expression
-        if isinstance(left, exp.Column) and isinstance(right, exp.Column):
-            for key, own, beside in (("this", left, right), ("expression", right, left)):
-                mark = _mark(holes, Item(own, tuple(sources), beside))
-                pipe.set(key, exp.Anonymous(this=mark, expressions=[own.copy()]))
+    _cut_items(tree, holes, tuple(sources), calculations)
     for column, dependent in find_dependent(tree) if sources else ():
         column.replace(exp.Anonymous(this=_mark(holes, dependent), expressions=[column.copy()]))
     if sources:
@@ -116,6 +106,22 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
     if calculations:
         _cut_calculations(tree, holes, tuple(sources))
     return tuple(holes)
+
+
+def _cut_items(
+    tree: exp.Expr, holes: list[TypeHole], sources: tuple[tuple[str, tuple[str | None, str]], ...], columns: bool
+) -> None:
+    """What is put to lists; of two columns either may be one."""
+    for call in [call for call in tree.find_all(exp.Anonymous) if call.name == ITEM_CALL]:
+        item = call.expressions[0]
+        mark = _mark(holes, Item(deciding_column(item), sources))
+        call.replace(exp.Anonymous(this=mark, expressions=[item.copy()]))
+    for pipe in list(tree.find_all(exp.DPipe)) if columns and sources else ():
+        left, right = pipe.this, pipe.expression
+        if isinstance(left, exp.Column) and isinstance(right, exp.Column):
+            for key, item, beside in (("this", left, right), ("expression", right, left)):
+                mark = _mark(holes, Item(item, sources, beside))
+                pipe.set(key, exp.Anonymous(this=mark, expressions=[item.copy()]))
 
 
 def _cut_calculations(
