@@ -267,8 +267,8 @@ def _learn(connection: duckdb.DuckDBPyConnection, name: str) -> None:
 
 
 def _define(connection: duckdb.DuckDBPyConnection, name: str, definition: str) -> None:
-    # Two sessions that define it at the same time get in each other's way: one of them has done it.
-    with suppress(duckdb.CatalogException, duckdb.TransactionException):
+    # Of two sessions that define it at the same time one would be refused before it could see what the other defines.
+    with _LOCK, suppress(duckdb.CatalogException, duckdb.TransactionException):
         connection.execute(f"CREATE MACRO IF NOT EXISTS {name} {definition}").fetchall()
 
 
