@@ -13,5 +13,4 @@ KNOWN_FAILURES: dict[tuple[str, str], str] = {
     ("Alembic", "upgrade"): _NOT_NULL,
     ("Alembic", "autogenerate finds differences"): _NOT_NULL,
     ("Alembic", "batch_alter_table, constraints, comments"): _NOT_NULL,
-    ("Django", "ORM"): "GROUP BY of a primary key does not cover the other columns of its table",
 }

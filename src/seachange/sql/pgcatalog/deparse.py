@@ -131,6 +131,10 @@ def _spell_out(holder: exp.Expr) -> None:
     for call in reversed([c for c in holder.find_all(exp.Anonymous) if c.name.lower() == _TEXT_CAST]):
         call.replace(exp.cast(call.expressions[0].copy(), exp.DType.TEXT))
     _name_functions(holder)
+    for negation in [n for n in holder.find_all(exp.Not) if isinstance(n.this, exp.Is)]:
+        # sqlglot takes IS NOT for a negation of IS.
+        tested, state = negation.this.this, negation.this.expression.sql("postgres")
+        negation.replace(exp.Is(this=tested.copy(), expression=exp.Var(this=f"NOT {state}")))
     for between in list(holder.find_all(exp.Between)):
         low = exp.GTE(this=between.this.copy(), expression=between.args["low"].copy())
         high = exp.LTE(this=between.this.copy(), expression=between.args["high"].copy())
