@@ -9,6 +9,7 @@ import pytest
 from seachange.runtime.haste import Holding, WouldWait, in_haste, may_wait
 from seachange.server.crew import Crew
 from tests.support.serving import serving
+from tests.support.wire import SYNC, Wire, bind, describe, execute, message, parse, query
 
 BY_KEY = "select n, word from k where id = %s"
 
@@ -59,6 +60,28 @@ def test_rows_from_files_and_of_great_length(served):
         for key in (9, 1, 9, 2, 9):
             (_, word) = connection.execute(BY_KEY, (key,)).fetchone()
             assert len(word) == (3_000_000 if key == 9 else 6)
+
+
+def test_known_answers_are_those_that_were_given_before(served):
+    run = bind(statement="s") + describe() + execute() + SYNC
+    with Wire(served.port) as wire:
+        wire.send(parse("select 1 as one, 'x'", "s") + SYNC)
+        wire.until(b"Z")
+        answers = [wire.round(run) for _ in range(4)]
+        assert all(answer == answers[0] for answer in answers)
+        assert [kind for kind, _ in answers[0]] == [b"2", b"T", b"D", b"C", b"Z"]
+        # Only for the same statement, and where nothing else is to be told.
+        wire.round(query("begin"))
+        assert wire.round(run)[-1] == (b"Z", b"T")
+        wire.round(query("commit"))
+        assert wire.code(bind([b"1"], statement="s") + describe() + execute() + SYNC) is not None
+        assert wire.code(message(b"B", b"\0s\0") + describe() + execute() + SYNC) == "08P01"
+        assert wire.round(run) == answers[0]
+        wire.round(query("deallocate s"))
+        assert wire.code(run) == "26000"
+        wire.send(parse("select 2 as two", "s") + SYNC)
+        wire.until(b"Z")
+        assert [wire.round(run)[2] for _ in range(3)] == [(b"D", b"\0\1\0\0\0\0012")] * 3
 
 
 def test_in_haste_nothing_waits():

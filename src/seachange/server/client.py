@@ -132,13 +132,24 @@ class Client(asyncio.Protocol):
                 self._start(frame)
             else:
                 self._answer(self._login.answer(frame))
-        if taken and self._inbox.put(taken):
+        if taken and (answer := self._find_known(taken)) is not None:
+            with in_haste():
+                self._outbox.send(answer)
+                self._outbox.flush()
+        elif taken and self._inbox.put(taken):
             if self._connection is not None and self._connection.answers_at_once(taken):
                 self._answer_at_once()
             else:
                 self._house.run(self._work)
         if self._inbox.is_full:
             self._transport.pause_reading()
+
+    def _find_known(self, frames: list[m.Frame]) -> bytes | None:
+        """The answer to all that there is, if nobody is at work, nor is to hear that the client was not silent."""
+        connection = self._connection
+        if connection is None or self._inbox.is_busy or self._inbox.count or self._is_awaited:
+            return None
+        return None if self._house.is_stopping else connection.find_known(frames)
 
     def _answer_at_once(self) -> None:
         """To hand it to a thread would take longer than to answer, unless something is to be waited for."""

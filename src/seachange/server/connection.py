@@ -29,6 +29,7 @@ from seachange.server import messages as m
 from seachange.server.copying import CopySink, CopySource, copied_query
 from seachange.server.delivery import BinaryCopy, Delivery
 from seachange.server.inbox import Inbox
+from seachange.server.known import FRAMES_MAX, ONE_EXECUTION, KnownAnswers, kinds_of
 from seachange.server.outbox import Outbox
 from seachange.server.portals import Portal, Portals, Statement, Statements
 from seachange.server.reports import error_report, notice_report
@@ -40,9 +41,6 @@ from seachange.sql.execute import Prepared, prepare
 from seachange.sql.result import Result, ResultColumn
 
 _LOG = logging.getLogger(__name__)
-# Bind, perhaps Describe, Execute and Sync: one statement that stands for itself.
-_ONE_EXECUTION = frozenset({b"BES", b"BDES"})
-_FRAMES_MAX = max(map(len, _ONE_EXECUTION))
 # So many statements are not tried at once after one that could not be.
 _PATIENT_COUNT = 32
 _STATUS = {Status.IDLE: b"I", Status.OPEN: b"T", Status.FAILED: b"E"}
@@ -69,6 +67,7 @@ class Connection:
         self._inbox = inbox
         self._out = outbox
         self._statements = Statements(session.prepared, statements_max)
+        self._known = KnownAnswers(self._statements)
         self._portals = Portals(statements_max)
         self._told: dict[str, str] = {}
         self._skips = False
@@ -107,16 +106,23 @@ class Connection:
         if self._is_running:
             self.session.interrupt()
 
+    def find_known(self, frames: Sequence[m.Frame]) -> bytes | None:
+        """The answer to these, if it is known and nothing else is to be told; asked while nobody is at work."""
+        if len(frames) > FRAMES_MAX or self.session.status is not Status.IDLE or self._skips or self.session.notices:
+            return None
+        return self._known.find(tuple(frames))
+
     def answers_at_once(self, frames: Sequence[m.Frame]) -> bool:
         """Whether these, all that there are, ask for nothing but one result that is likely to be at hand: to fetch it
         takes no longer than to hand the messages to a thread."""
-        if len(frames) > _FRAMES_MAX or b"".join([frame.kind for frame in frames]) not in _ONE_EXECUTION:
+        if len(frames) > FRAMES_MAX or kinds_of(frames) not in ONE_EXECUTION:
             return False
         if self.session.status is not Status.IDLE or self._skips or self._inbox.count != len(frames):
             return False
         if not self._statements.is_brief(m.peek_bound(frames[0].body)):
             return False
         self._patience = max(self._patience - 1, 0)
+        self._known.learn(tuple(frames))
         return not self._patience
 
     def work(self) -> bool:

@@ -74,6 +74,11 @@ class Inbox:
         return bool(self._frames) and (len(self._frames) > 1 or self._frames[0].kind != _EXECUTE)
 
     @property
+    def is_busy(self) -> bool:
+        """Only the loop sets somebody to work: for it, False is for certain."""
+        return self._is_busy
+
+    @property
     def count(self) -> int:
         return len(self._frames)
 

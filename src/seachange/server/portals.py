@@ -78,6 +78,13 @@ class Statements:
             statement = self._by_name[name] = Statement(named)
         return statement
 
+    def peek(self, name: str) -> Statement | None:
+        """One that the client has prepared and not closed since, by whatever means."""
+        statement = self._by_name.get(name)
+        if statement is None or (name and not self._named.has(name)):
+            return None
+        return statement
+
     def is_brief(self, name: str) -> bool:
         """Whether a statement is there whose result is likely to be at hand."""
         statement = self._by_name.get(name)
