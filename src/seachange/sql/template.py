@@ -184,6 +184,14 @@ def _plain_strings(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
+def _fill_empty_lists(tree: exp.Expr) -> exp.Expr:
+    """EXISTS (SELECT FROM t): DuckDB wants something in the list."""
+    for node in tree.find_all(exp.Exists):
+        if isinstance(node.this, exp.Select) and not node.this.expressions:
+            node.this.set("expressions", [exp.Literal.number(1)])
+    return tree
+
+
 def _sum_integers(tree: exp.Expr) -> exp.Expr:
     """A macro knows the type that `sum` has in PostgreSQL. What FILTER or OVER belongs to cannot be a macro."""
     for node in list(tree.find_all(exp.Sum)):
@@ -196,6 +204,7 @@ def _sum_integers(tree: exp.Expr) -> exp.Expr:
 _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     _unqualify,
     _plain_strings,
+    _fill_empty_lists,
     expand_table_calls,
     name_function_columns,
     translate_catalog_calls,

@@ -23,7 +23,7 @@ def _json_array_length(node: exp.Func) -> exp.Expr:
 
 def _document(value: exp.Expr, kind: str) -> exp.Expr:
     """The text of a document of a value. What is seen to be one is taken as it is: a json has no type of its own."""
-    given = value.unnest()
+    given = value if isinstance(value, exp.Subquery) else value.unnest()
     if isinstance(given, exp.Cast) and given.to.is_type(exp.DType.JSON, exp.DType.JSONB):
         return exp.cast(given.copy(), exp.DType.TEXT)
     if isinstance(given, exp.Literal) and given.is_string:
