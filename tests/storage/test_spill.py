@@ -7,8 +7,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from seachange.storage import spill
 from seachange.storage.duck import Duck
-from seachange.storage.spill import KeptInstance, SortLimits, sorting_connection
+from seachange.storage.spill import KeptInstance, SortLimits, passing_folder, sorting_connection
 
 
 def test_no_progress_bar_is_drawn(tmp_path: Path):
@@ -62,3 +63,19 @@ def test_a_kept_instance_outlives_its_place(kept: KeptInstance, tmp_path: Path):
             )
             assert connection.execute("select count(*) from (from large order by h, g)").fetchall() == [(4_000_000,)]
         shutil.rmtree(tmp_path / "spill")
+
+
+def test_a_sort_that_ends_meanwhile_disturbs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Its folder was seen, and is gone when it is looked into."""
+    ending = tmp_path / "sort-ending"
+    ending.mkdir()
+    opened = spill._open_lock
+
+    def end_first(path: Path) -> int:
+        if path.parent == ending:
+            ending.rmdir()
+        return opened(path)
+
+    monkeypatch.setattr(spill, "_open_lock", end_first)
+    with passing_folder(tmp_path) as folder:
+        assert folder.exists()

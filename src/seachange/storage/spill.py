@@ -136,7 +136,11 @@ def passing_folder(parent: Path) -> Iterator[Path]:
 
 def _remove_left_behind(parent: Path) -> None:
     for folder in parent.glob("sort-*"):
-        lock = _open_lock(folder / _LOCK_NAME)
+        try:
+            lock = _open_lock(folder / _LOCK_NAME)
+        except FileNotFoundError:
+            # Its sort has just ended.
+            continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)
