@@ -80,7 +80,8 @@ class _FrameInsert:
 
     def run(self, frame: DataFrame, width: int, load: BulkInsert) -> int:
         parts, epoch = self._txn.parts, self._txn.epoch.epoch
-        sweep_spool(parts.data, {node.epoch for node in parts.catalog.nodes() if node.live and node.epoch != epoch})
+        nodes = parts.catalog.nodes
+        sweep_spool(parts.data, lambda: {node.epoch for node in nodes() if node.live and node.epoch != epoch})
         token = parts.entropy.token(8)
         with spool_folder(parts.data, epoch, token) as folder:
             names = [source_name(place) for place in range(width)]

@@ -7,7 +7,7 @@ has left behind, or a task of Spark's that did not hear in time that it was to e
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,9 +34,12 @@ def spool_folder(data: Path, epoch: Epoch, token: bytes) -> Iterator[Path]:
         _used.discard(folder)
 
 
-def sweep_spool(data: Path, others: Collection[Epoch]) -> None:
-    """Removes what is used neither here nor by others that are alive."""
-    for folder in (data / _FOLDER).glob("*-*"):
+def sweep_spool(data: Path, others: Callable[[], Collection[Epoch]]) -> None:
+    """Removes what is used neither here nor by others that are alive. Those are asked for after the folders: who comes
+    in between has a folder that is not seen."""
+    found = list((data / _FOLDER).glob("*-*"))
+    living = others() if found else ()
+    for folder in found:
         epoch = folder.name.partition("-")[0]
-        if epoch.isdigit() and int(epoch) not in others and folder not in _used:
+        if epoch.isdigit() and int(epoch) not in living and folder not in _used:
             shutil.rmtree(folder, ignore_errors=True)
