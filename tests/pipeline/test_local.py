@@ -1,5 +1,6 @@
 """The local pipeline over real databases, on both catalogs: another node goes on, and whoever is told stops."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from seachange.model.states import State
 from seachange.model.work import Built, UnitDone
 from seachange.pipeline.crew import Sizes
 from seachange.pipeline.local import LocalPipeline
+from seachange.runtime.faults import FAULTS
 from seachange.storage.passing import passing_name
 from tests.engine.database import bulk, create, insert, rows
 from tests.support.nodes import Place
@@ -119,6 +121,34 @@ def test_work_that_is_interrupted_leaves_no_file(node: Node) -> None:
     assert len(kept) == 1
     written = {passing_name(id_) for unit in kept for id_ in unit.files}
     assert set(node.parts.files.names()) - before == written
+
+
+def test_work_that_is_ended_by_whoever_looks_at_it_leaves_no_intent(node: Node) -> None:
+    """As a job is that was canceled on another node: what a task has written is garbage at once, not with the epoch."""
+
+    class Canceled(Exception):
+        pass
+
+    about_to_be_done, looked_at = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        about_to_be_done.set()
+        assert looked_at.wait(60)
+
+    def look(rows: int) -> None:
+        if about_to_be_done.is_set():
+            looked_at.set()
+            raise Canceled
+
+    op, at = prepare(node)
+    before = set(node.parts.files.names())
+    FAULTS.arm("segment.written", wait)
+    with pytest.raises(Canceled):
+        pipeline(node).backfill(op, at, (), lambda unit: None, look)
+    FAULTS.disarm()
+    assert set(node.parts.files.names()) - before
+    node.collect_garbage(0)
+    assert not set(node.parts.files.names()) - before
 
 
 def test_what_is_read_is_held(node: Node) -> None:

@@ -8,7 +8,7 @@ the job's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -195,9 +195,10 @@ class LocalPipeline:
         )
         try:
             yield workshop, reserved
-        except errors.Error:
-            if reserved:
-                self.catalog.abandon_segments(self.epoch, sorted(reserved))
+        except Exception:
+            # Whatever ends it: a job is canceled, paused or taken by another through what is told of its progress.
+            with suppress(errors.Error):
+                give_up(tuple(reserved))
             raise
 
 
