@@ -1,11 +1,14 @@
 """The node's housekeeping folds by itself what has grown, and only that."""
 
 import errno
+import threading
 
+import duckdb
 import pytest
 
 from seachange import errors
-from seachange.engine.keeper import FOLD_AGE_SEQS, FOLD_ROWS_MIN, has_grown
+from seachange.engine.epoch import EpochState
+from seachange.engine.keeper import FOLD_AGE_SEQS, FOLD_ROWS_MIN, Keeper, has_grown
 from seachange.engine.node import Node
 from seachange.model.ids import Seq
 from seachange.runtime.faults import FAULTS
@@ -59,3 +62,45 @@ def test_a_compaction_that_fails_leaves_nothing_behind(node: Node):
     assert node.parts.files.names() == []
     assert node.compact(table) == 1
     assert len(rows(node)) == 100
+
+
+@pytest.mark.parametrize("problem", [errors.DiskFull(file="a segment"), duckdb.OutOfMemoryException("too wide")])
+def test_an_index_that_cannot_be_folded_keeps_nothing_else_from_it(
+    node: Node, problem: Exception, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("seachange.engine.keeper.FOLD_ROWS_MIN", 10)
+    create(node)
+    create(node, name="u")
+    for name in ("t", "u"):
+        insert(node, *[(n, "x", n) for n in range(10)], table=name)
+    met = len(rows(node)), len(rows(node, "u"))
+
+    def fail() -> None:
+        raise problem
+
+    FAULTS.arm("compaction.planned", fail)
+    with pytest.raises(type(problem)):
+        node.keeper.compact_grown(node.epoch)
+    FAULTS.disarm()
+    assert node.keeper.compactions == 1
+    assert (len(rows(node)), len(rows(node, "u"))) == met
+
+
+def test_housekeeping_outlives_whatever_it_meets(node: Node, monkeypatch: pytest.MonkeyPatch):
+    collected = threading.Event()
+
+    def fail(epoch: EpochState) -> None:
+        raise duckdb.OutOfMemoryException("too wide")
+
+    keeper = Keeper(node.parts, node.keeper.retention)
+    monkeypatch.setattr("seachange.engine.keeper._ROUND_SECONDS", 0.001)
+    monkeypatch.setattr("seachange.engine.keeper._ROUNDS_PER_GC", 2)
+    monkeypatch.setattr(keeper, "compact_grown", fail)
+    monkeypatch.setattr(keeper, "collect", lambda epoch: collected.set())
+    keeper.start(lambda: node.epoch)
+    try:
+        assert collected.wait(60)
+    finally:
+        keeper.stop()
+    told = [event.text for event in node.parts.catalog.events() if "too wide" in event.text]
+    assert told == ["housekeeping of a node failed: OutOfMemoryException: too wide"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from seachange import errors
 from seachange.engine.committer import Submission
@@ -67,8 +68,9 @@ def _fold_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: Ind
 
     try:
         folded = fold(current, index, image.parts(upto), parts.warehouse, reserve, parts.data / "tmp", full)
-    except errors.Error:
-        parts.catalog.abandon_segments(epoch.epoch, reserved)
+    except Exception:
+        with suppress(errors.Error):
+            parts.catalog.abandon_segments(epoch.epoch, reserved)
         raise
     if folded.members == image.generation.members:
         return False
@@ -108,6 +110,8 @@ class Keeper:
         self.retention = retention
         self.paused = False
         self.compactions = 0
+        # What was last told of that failed.
+        self._noted = ""
 
     def start(self, current: CurrentEpoch) -> None:
         self._thread = threading.Thread(target=self._run, args=(current,), name="seachange-keeper", daemon=True)
@@ -122,23 +126,43 @@ class Keeper:
         rounds = 0
         while not self._stop.wait(_ROUND_SECONDS):
             rounds += 1
-            try:
-                if not self.paused:
-                    self.compact_grown(current())
-                if rounds % _ROUNDS_PER_GC == 0:
-                    self.collect(current())
-            except errors.Error:
-                # Retried in a later round: housekeeping that fails costs space, never an answer.
-                continue
+            if not self.paused:
+                self._attempt(lambda: self.compact_grown(current()))
+            if rounds % _ROUNDS_PER_GC == 0:
+                self._attempt(lambda: self.collect(current()))
+
+    def _attempt(self, work: Callable[[], object]) -> None:
+        """It is retried in a later round: housekeeping that fails costs space, never an answer."""
+        try:
+            work()
+        except errors.Error:
+            return
+        except Exception as problem:  # noqa: BLE001 - without this thread nothing would be folded or collected any more
+            self._note(problem)
+
+    def _note(self, problem: Exception) -> None:
+        text = f"housekeeping of a node failed: {type(problem).__name__}: {problem}"
+        # What is met in every round is told once.
+        if self._noted != text:
+            with suppress(errors.Error):
+                self._parts.catalog.tell(text)
+                self._noted = text
 
     def compact_grown(self, epoch: EpochState) -> None:
+        """All that have grown; what one of them ran into is raised when the others are done."""
+        problems: list[Exception] = []
         for table in tuple(epoch.schemas.newest.by_id.values()):
             for index in table.indexes:
                 image = epoch.images.current(index.id, epoch.applied)
                 if self._stop.is_set():
                     return
                 if image is not None and has_grown(image, epoch.applied):
-                    self.compactions += compact_index(self._parts, epoch, table, index, full=False)
+                    try:
+                        self.compactions += compact_index(self._parts, epoch, table, index, full=False)
+                    except Exception as problem:  # noqa: BLE001 - it is raised in the end
+                        problems.append(problem)
+        if problems:
+            raise problems[0]
 
     def collect(self, epoch: EpochState) -> int:
         return collect_garbage(self._parts.catalog, epoch.epoch, self._parts.warehouse, self.retention.us)
