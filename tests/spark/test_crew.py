@@ -1,8 +1,10 @@
 """Tasks on a real Spark: whatever happens to an attempt, each task is done once and its files are known."""
 
 import os
+import pickle
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from pyspark import cloudpickle
 
 from seachange import errors
 from seachange.pipeline.manners import Manners
+from seachange.pipeline.spark.executor import Outcome, Trace, run_assignment
 from seachange.pipeline.spark.host import HOST, Application
 from seachange.pipeline.spark_options import SparkOptions
 from seachange.runtime.filesystem import LocalFileSystem
@@ -88,6 +91,38 @@ def test_results_come_as_tasks_end(bench: Bench, tmp_path: Path) -> None:
     assert seen == [1]
     assert time.monotonic() - began < 30
     wait_until(lambda: not any(map(_lives, bench.attempts())), "the task that hangs to be killed")
+
+
+class SideBySide:
+    """An application that makes attempts side by side: of those at a task it is the first that ends first."""
+
+    own, users, slots, is_alive, log = True, 0, 1, True, Path()
+
+    def __init__(self, speculates: bool) -> None:
+        self.speculates = speculates
+
+    def warm_up(self) -> None: ...
+
+    def group(self) -> AbstractContextManager[str]:
+        return nullcontext("group")
+
+    def call(self, payload: bytes, group: str, title: str) -> Outcome:
+        _, body = pickle.loads(payload)
+        return run_assignment(pickle.loads(body), Trace(0, 7, "here"))
+
+    def cancel(self, group: str) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+@pytest.mark.parametrize("speculates", [True, False])
+def test_names_of_an_attempt_that_may_be_at_work_are_not_garbage(tmp_path: Path, speculates: bool) -> None:
+    """A file that is written after its name was collected would stay for ever."""
+    bench = Bench(tmp_path, SideBySide(speculates))
+    results = bench.run(Troubled(bench.marks, "raise", failing=0, segments=2))
+    first, second = bench.reserved[:2], bench.reserved[2:]
+    assert results[0] == first[:1]
+    assert (bench.given_up, bench.left) == ((first[1:], second) if speculates else (first[1:] + second, []))
 
 
 def test_an_interrupt_reaches_tasks_that_run(bench: Bench) -> None:

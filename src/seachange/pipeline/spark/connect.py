@@ -65,6 +65,11 @@ class ConnectApplication:
         return int(told) if told.isdigit() and int(told) else _SLOTS
 
     @property
+    def speculates(self) -> bool:
+        with self._reaching():
+            return self._told("spark.speculation").lower() == "true"
+
+    @property
     def is_alive(self) -> bool:
         return not self._is_lost and not self._session.is_stopped
 

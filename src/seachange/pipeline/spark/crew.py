@@ -86,7 +86,7 @@ class SparkCrew:
             self.application.group() as group,
             ThreadPoolExecutor(sent_max, "spark-task") as pool,
         ):
-            shift = _Shift(self, sent_max, pool, group, tasks, done, rows, signs)
+            shift = _Shift(self, sent_max, pool, group, tasks, done, rows, signs, self.application.speculates)
             try:
                 shift.work()
             except BaseException:
@@ -108,6 +108,8 @@ class _Shift:
     rows: Sequence[int]
     # Where tasks tell how far they are.
     signs: Path
+    # Whether attempts at a task are made side by side.
+    speculates: bool
     sent: dict[Future[Outcome], _Sent] = field(default_factory=dict)
     traces: list[Trace] = field(default_factory=list)
 
@@ -163,11 +165,13 @@ class _Shift:
                 self._send_again(outcome, sent)
 
     def _settle_ids(self, outcome: Outcome, sent: _Sent) -> None:
-        """What this attempt did not use nobody will; those before it may still be at work."""
+        """What this attempt did not use nobody will; others may still be at work: those before it, and where attempts
+        are made side by side, those after it."""
         used = set(outcome.used) if isinstance(outcome, Finished) else set()
-        attempt = outcome.trace.attempt
-        self.crew.workshop.leave([id_ for ids in sent.ids[:attempt] for id_ in ids])
-        self.crew.workshop.give_up([id_ for ids in sent.ids[attempt:] for id_ in ids if id_ not in used])
+        own = range(outcome.trace.attempt, outcome.trace.attempt + 1 if self.speculates else len(sent.ids))
+        others = [ids for attempt, ids in enumerate(sent.ids) if attempt not in own]
+        self.crew.workshop.leave([id_ for ids in others for id_ in ids])
+        self.crew.workshop.give_up([id_ for attempt in own for id_ in sent.ids[attempt] if id_ not in used])
 
     def _send_again(self, outcome: Again, sent: _Sent) -> None:
         if outcome.too_few:

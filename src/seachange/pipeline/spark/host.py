@@ -61,6 +61,12 @@ class Application:
             return max(int(self._context.defaultParallelism), 1)
 
     @property
+    def speculates(self) -> bool:
+        """Whether a task may be begun again though an attempt at it is at work."""
+        with self._reaching():
+            return str(self._context.getConf().get("spark.speculation", "")).lower() == "true"
+
+    @property
     def is_alive(self) -> bool:
         try:
             return self._context._jsc is not None and not self._context._jsc.sc().isStopped()
@@ -134,6 +140,9 @@ class AnyApplication(Protocol):
 
     @property
     def slots(self) -> int: ...
+
+    @property
+    def speculates(self) -> bool: ...
 
     @property
     def is_alive(self) -> bool: ...
