@@ -178,3 +178,14 @@ def test_keys_of_every_type(session, type_, value, text):
     for given in (value, text):
         assert list(run_without_duck(session, "select id from k where id = $1", [given]).rows) == [(value,)]
     assert list(session.execute("select id from k where id = $1 and v = 1", [value]).rows) == [(value,)]
+
+
+def test_numbers_keep_all_of_their_digits(session):
+    """Decimals of Python round to 28 when they are negated, added or multiplied."""
+    wide = "1234567890123456789012345678.1234567891"
+    session.execute("create table wide (id int primary key, m numeric(38,10))")
+    run_without_duck(session, f"insert into wide values (1, -{wide}), (2, 0), (3, 0), (4, -0.0)")
+    run_without_duck(session, f"update wide set m = m + {wide} where id = 2")
+    run_without_duck(session, f"update wide set m = m - {wide} where id = 3")
+    found = session.execute("select m from wide order by id").rows
+    assert [str(m) for (m,) in found] == [f"-{wide}", wide, f"-{wide}", "0E-10"]

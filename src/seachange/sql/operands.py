@@ -46,7 +46,7 @@ def read_operand(node: exp.Expr) -> Operand | None:
         case exp.ByteString():
             return Given(str(node.this))
         case exp.Neg(this=exp.Literal(is_string=False)):
-            return Given(-_number(node.this.name))
+            return Given(_negated(_number(node.this.name)))
         case exp.Parameter(this=exp.Literal(is_string=False)):
             return Argument(int(node.this.name))
         case exp.Paren():
@@ -57,6 +57,11 @@ def read_operand(node: exp.Expr) -> Operand | None:
 
 def _number(text: str) -> int | Decimal:
     return int(text) if text.isdigit() else Decimal(text)
+
+
+def _negated(number: int | Decimal) -> int | Decimal:
+    """All its digits: Python's own minus keeps 28. There is one zero."""
+    return number.copy_negate() if isinstance(number, Decimal) and number else -number
 
 
 def _is_default(node: exp.Expr) -> bool:

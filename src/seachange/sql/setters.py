@@ -135,5 +135,6 @@ def _add(value: Any, amount: Any, sign: int) -> Any:
     if isinstance(amount, float):
         return float(value) + sign * amount
     if isinstance(value, Decimal) or isinstance(amount, Decimal):
-        return _WIDE.add(Decimal(value), sign * Decimal(amount))
+        # Python's own product keeps 28 digits.
+        return (_WIDE.add if sign > 0 else _WIDE.subtract)(Decimal(value), Decimal(amount))
     return value + sign * amount
