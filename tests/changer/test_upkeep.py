@@ -16,6 +16,7 @@ from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 from seachange.engine.upkeep import _create
 from seachange.model.jobs import JobId, JobStatus
+from seachange.pipeline import compaction
 from seachange.runtime.faults import FAULTS
 from seachange.verify.consistency import inspect
 from tests.changer.changing import ask
@@ -151,6 +152,31 @@ def test_who_was_overtaken_begins_again(messy: Node) -> None:
     events = [e for (e,) in ask(messy, f"select event from seachange.events where job_id = {job_id}")]
     assert "begins again: the index has been folded" in events
     judge(messy, before)
+
+
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
+def test_who_was_overtaken_while_it_was_left_begins_again(messy: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a node folds by itself meanwhile is not what was asked for."""
+    before = ask(messy, ROWS)
+    table = messy.epoch.schemas.newest.within().by_name["public", "item"]
+    job_id = begin(messy, True, ("seachange.pipeline_unit_rows", "200"))
+
+    def stop(job: Job) -> None:
+        if job.units:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        run(messy, job_id, stop)
+    ask(messy, "insert into item values (5000, 'later', 1, 1)")
+    # It leaves what is large, as all of this would be.
+    with monkeypatch.context() as little:
+        little.setattr(compaction, "MERGE_FACTOR", 0)
+        little.setattr(compaction, "SUPERSEDED_SHARE_MAX", 1)
+        assert messy.compact(table, full=False)
+    assert len({layout for _, layout, _ in layouts(messy)}) > 1
+    assert run(messy, job_id).status is JobStatus.SUCCEEDED
+    assert {found[1:] for found in layouts(messy)} == {(table.layout.id, True)}
+    judge(messy, sorted([*before, (5000, "later", 1, 1)]))
 
 
 def test_it_waits_for_another_fold_of_the_index(messy: Node) -> None:

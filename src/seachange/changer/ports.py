@@ -85,7 +85,8 @@ class Pipeline(Protocol):
         planned: Callable[[int], None],
     ) -> Rewritten | None:
         """A generation with the same rows as of `at`; None if the one that there is is as good, or the index is gone.
-        `planned` is told of how many rows are written anew before any is."""
+        `Overtaken` if that is a later one than `at`. `planned` is told of how many rows are written anew before any
+        is."""
 
     def collect(self, look: Callable[[int], None]) -> int:
         """Deletes the files that nothing can reach any more, and gives their number."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from seachange import errors
 from seachange.changer.job import Job
+from seachange.changer.ports import Overtaken
 from seachange.engine.epoch import EpochState
 from seachange.engine.interrupts import Interrupts
 from seachange.engine.local_pipeline import local_pipeline
@@ -171,6 +172,9 @@ class JobPipeline:
     ) -> Rewritten | None:
         self.local.manners.check_space()
         with self.local.hold(at):
+            # Perhaps while nobody was at work: a paused job, or one whose runner died. It is not what was asked for.
+            if self.local.is_folded_since(op, at):
+                raise Overtaken(f"index {op.index_id} was folded since {at}")
             fold = self.local.choose_fold(op, at)
             if fold is None:
                 return None

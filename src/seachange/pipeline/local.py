@@ -93,6 +93,11 @@ class LocalPipeline:
             return None
         return choose_fold(sources.load(table, index), newest, op.full)
 
+    def is_folded_since(self, op: RewriteIndex, at: Seq) -> bool:
+        """Whether another has given the index a generation with what came after the sequence."""
+        newest = self.catalog.newest_generation(op.index_id)
+        return newest is not None and newest.base > at
+
     def rewrite(
         self, fold: Fold, at: Seq, done: Sequence[UnitDone], report: Report, look: Look = nobody_looks
     ) -> Rewritten:
