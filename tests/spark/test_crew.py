@@ -98,8 +98,9 @@ class SideBySide:
 
     own, users, slots, is_alive, log = True, 0, 1, True, Path()
 
-    def __init__(self, speculates: bool) -> None:
+    def __init__(self, speculates: bool, attempt: int = 0) -> None:
         self.speculates = speculates
+        self.attempt = attempt
 
     def warm_up(self) -> None: ...
 
@@ -108,7 +109,7 @@ class SideBySide:
 
     def call(self, payload: bytes, group: str, title: str) -> Outcome:
         _, body = pickle.loads(payload)
-        return run_assignment(pickle.loads(body), Trace(0, 7, "here"))
+        return run_assignment(pickle.loads(body), Trace(self.attempt, 7, "here"))
 
     def cancel(self, group: str) -> None: ...
 
@@ -123,6 +124,14 @@ def test_names_of_an_attempt_that_may_be_at_work_are_not_garbage(tmp_path: Path,
     first, second = bench.reserved[:2], bench.reserved[2:]
     assert results[0] == first[:1]
     assert (bench.given_up, bench.left) == ((first[1:], second) if speculates else (first[1:] + second, []))
+
+
+@pytest.mark.parametrize("speculates", [True, False])
+def test_an_attempt_without_names_leaves_those_of_others(tmp_path: Path, speculates: bool) -> None:
+    bench = Bench(tmp_path, SideBySide(speculates, attempt=2))
+    with pytest.raises(errors.SparkFailed, match="too often"):
+        bench.run(Troubled(bench.marks, "raise"))
+    assert (bench.given_up, bench.left) == ([], bench.reserved)
 
 
 def test_an_interrupt_reaches_tasks_that_run(bench: Bench) -> None:

@@ -168,10 +168,10 @@ class _Shift:
         """What this attempt did not use nobody will; others may still be at work: those before it, and where attempts
         are made side by side, those after it."""
         used = set(outcome.used) if isinstance(outcome, Finished) else set()
-        own = range(outcome.trace.attempt, outcome.trace.attempt + 1 if self.speculates else len(sent.ids))
-        others = [ids for attempt, ids in enumerate(sent.ids) if attempt not in own]
-        self.crew.workshop.leave([id_ for ids in others for id_ in ids])
-        self.crew.workshop.give_up([id_ for attempt in own for id_ in sent.ids[attempt] if id_ not in used])
+        first = outcome.trace.attempt
+        end = first + 1 if self.speculates else len(sent.ids)
+        self.crew.workshop.leave([id_ for ids in (*sent.ids[:first], *sent.ids[end:]) for id_ in ids])
+        self.crew.workshop.give_up([id_ for ids in sent.ids[first:end] for id_ in ids if id_ not in used])
 
     def _send_again(self, outcome: Again, sent: _Sent) -> None:
         if outcome.too_few:
