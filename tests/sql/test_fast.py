@@ -189,3 +189,12 @@ def test_numbers_keep_all_of_their_digits(session):
     run_without_duck(session, f"update wide set m = m - {wide} where id = 3")
     found = session.execute("select m from wide order by id").rows
     assert [str(m) for (m,) in found] == [f"-{wide}", wide, f"-{wide}", "0E-10"]
+
+
+def test_wide_numbers_are_shown_whole(session):
+    wide = "1234567890123456789012345678.1234567891"
+    session.execute("create table wide (id int primary key, m numeric(38,10))")
+    session.execute(f"insert into wide values (1, -{wide})")
+    pattern = f"FM{'9' * 28}.{'9' * 10}"
+    asked = f"select to_char(m, '{pattern}'), to_json(m)::text, json_build_array(m)::text from wide"
+    assert session.execute(asked).rows == [(f"-{wide}", f"-{wide}", f"[-{wide}]")]

@@ -9,13 +9,15 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, Final
 
 from seachange import errors
 from seachange.model.duck_text import SHOWN_TYPES, show_scalar
 from seachange.model.json_text import parse_json, show_json
 
+# Numbers have up to 38 digits; those of Python keep 28.
+_WIDE: Final = Context(prec=100)
 _DECODER: Final = json.JSONDecoder(parse_float=Decimal, parse_int=Decimal, parse_constant=str)
 # A number within a document that lies in a row has gone through a double: one with more digits may be another.
 _DIGITS_MAX: Final = 15
@@ -108,7 +110,7 @@ def _scalar(value: Any, type_: str) -> Any:
 def _number(value: Decimal, type_: str) -> Decimal:
     declared = _DECIMAL.fullmatch(type_)
     if declared is not None and type_ not in SHOWN_TYPES:
-        return value.quantize(Decimal(1).scaleb(-int(declared[2])))
+        return value.quantize(Decimal(1).scaleb(-int(declared[2])), context=_WIDE)
     return Decimal(show_scalar(f"{value:f}", type_)) if type_ in SHOWN_TYPES else value
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Final
 
 from seachange import errors
@@ -21,6 +21,8 @@ _TOKEN: Final = re.compile(
     r'"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<word>FM|EEEE|MI|PL|SG|PR|TH|th|RN|[90.,DGSLV])|(?P<other>.)',
     re.DOTALL | re.IGNORECASE,
 )
+# Numbers have up to 38 digits; those of Python keep 28.
+_WIDE: Final = Context(prec=100)
 _SIGNS: Final = frozenset({"S", "MI", "PL", "SG", "PR"})
 _ROMAN_WIDTH: Final = 15
 
@@ -78,12 +80,12 @@ def write_number(number: str, pattern: str) -> str:
         shown = f"{value:.{parsed.fraction}e}"
         mantissa, _, exponent = shown.partition("e")
         return ("" if value < 0 else " ") + f"{mantissa}e{int(exponent):+03d}"
-    return _write(value.scaleb(parsed.shift), parsed)
+    return _write(value.scaleb(parsed.shift, _WIDE), parsed)
 
 
 def _write(value: Decimal, pattern: _Pattern) -> str:
-    rounded = value.quantize(Decimal(1).scaleb(-pattern.fraction), rounding=ROUND_HALF_UP)
-    whole, _, fraction = f"{abs(rounded):f}".partition(".")
+    rounded = value.quantize(Decimal(1).scaleb(-pattern.fraction), ROUND_HALF_UP, _WIDE)
+    whole, _, fraction = f"{rounded.copy_abs():f}".partition(".")
     digits = "" if whole == "0" and (pattern.fraction or pattern.has(".")) else whole
     if len(digits) > pattern.whole:
         digits, fraction = "#" * pattern.whole, "#" * pattern.fraction
@@ -224,10 +226,10 @@ def read_number(text: str, pattern: str) -> Decimal:
         elif piece.word not in _SIGNS:
             at += _passed(text[at:], piece)
     try:
-        value = Decimal("".join(found) or "?").scaleb(-parsed.shift)
+        value = Decimal("".join(found) or "?").scaleb(-parsed.shift, _WIDE)
     except InvalidOperation:
         raise errors.InvalidTextRepresentation(type="numeric", value=text) from None
-    return -value if negative else value
+    return _WIDE.minus(value) if negative else value
 
 
 def _passed(rest: str, piece: _Piece) -> int:
