@@ -61,7 +61,7 @@ def _column(column: Column) -> str:
     if column.default is not None:
         parts.append(f"default {re.sub(r'.*nextval.*', 'nextval', column.default)}")
     if column.frozen is not None:
-        is_moment = column.default is not None and "CURRENT_TIMESTAMP" in column.default
+        is_moment = column.default is not None and "NOW()" in column.default
         parts.append(f"reads as {'one moment' if is_moment else column.frozen}")
     if column.generated is not None:
         parts.append("virtual" if column.virtual else "generated")
