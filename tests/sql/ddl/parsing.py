@@ -14,7 +14,7 @@ TIMESTAMPTZ = SqlType(Kind.TIMESTAMPTZ)
 T = RelationName(None, "t")
 U = RelationName(None, "u")
 ST = RelationName("s", "t")
-NOW = ExpressionDefinition(("(CURRENT_TIMESTAMP)",), volatility=Volatility.STABLE)
+NOW = ExpressionDefinition(("(NOW())",), volatility=Volatility.STABLE)
 
 __all__ = ["BIGINT", "INTEGER", "NOW", "SMALLINT", "ST", "TEXT", "TIMESTAMPTZ", "T", "U"]
 

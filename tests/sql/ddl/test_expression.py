@@ -22,7 +22,7 @@ from tests.sql.ddl.parsing import name
         ("current_date - a", ExpressionDefinition(("(CURRENT_DATE - ", ")"), ("a",), Volatility.STABLE)),
         ("now() + random() * interval '1 day'",
          ExpressionDefinition(
-             ("(CURRENT_TIMESTAMP + RANDOM() * CAST('0 months 1 days 0 microseconds' AS INTERVAL))",),
+             ("(NOW() + RANDOM() * CAST('0 months 1 days 0 microseconds' AS INTERVAL))",),
              (),
              Volatility.VOLATILE,
          )),
