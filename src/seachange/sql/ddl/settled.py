@@ -28,9 +28,11 @@ from seachange.model.types import Kind, SqlType
 from seachange.model.values import format_canonical
 from seachange.sql.ddl.volatility import VOLATILITIES
 from seachange.sql.default_text import replace_words
+from seachange.sql.moments import NOW
 from seachange.sql.port import TransactionPort
 
 _TYPES: Final[dict[str, SqlType]] = {
+    NOW: SqlType(Kind.TIMESTAMPTZ),
     "current_timestamp": SqlType(Kind.TIMESTAMPTZ),
     "transaction_timestamp": SqlType(Kind.TIMESTAMPTZ),
     "statement_timestamp": SqlType(Kind.TIMESTAMPTZ),
