@@ -121,6 +121,15 @@ CASES = (
         setup=("create unique index i on t (a)", "create index j on t (b) include (id)"),
     ),
     Case(
+        "widen the primary key that a column is generated from",
+        "alter table t alter id type bigint",
+        """- column id integer not null
+           + column id bigint not null""",
+        columns=f"{COLUMNS}, g bigint generated always as (id + 1) stored",
+        setup=("create index j on t (g)",),
+        none=("select id from t where g is distinct from id + 1",),
+    ),
+    Case(
         "convert and index at once",
         "alter table t alter b type int using substr(b, 2)::int, add constraint u unique (b)",
         _BECOMES + "\n+ unique index u (b) constraint",

@@ -57,7 +57,8 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
         conversion = _as_stored(draft, new, conversion)
     _refuse_added(draft, table_id, conversion)
     is_cast = action.using is None or (action.using.pieces in _AS_TEXT and action.using.columns == (action.name,))
-    distinct = is_cast and old.type.kind in _DISTINCT_AS_TEXT and new == TEXT
+    is_wider = action.using is None and widens(old.type, new)
+    distinct = is_wider or (is_cast and old.type.kind in _DISTINCT_AS_TEXT and new == TEXT)
     new_id = replace_column(draft, table_id, column_id, new, conversion, distinct)
     for dependent in generated:
         _recompute(draft, dependent, column_id, new_id)
@@ -138,8 +139,11 @@ def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: 
     doing = f"changing the type of column {name}"
     refuse_if_read(draft, table_id, doing, column_id)
     _refuse_other_form(draft, table_id, column_id, doing, new)
-    _check_references(draft, table_id, column_id, new, keeps=action.using is None and widens(old, new))
-    for generated in _generated_from(draft, table_id, column_id):
+    followers = _generated_from(draft, table_id, column_id)
+    # Where others are computed anew, the column is written anew beside itself, and is another one for foreign keys.
+    keeps = action.using is None and widens(old, new) and not followers
+    _check_references(draft, table_id, column_id, new, keeps)
+    for generated in followers:
         type_ = draft.column_type(table_id, generated.column_id).type
         _check_references(draft, table_id, generated.column_id, type_, keeps=False)
 
