@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from tests.support.postgres import LocalPostgres
 
@@ -30,7 +32,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("exploring" if config.getoption("--exhaustive") else "repeatable")
+    if config.getoption("--exhaustive"):
+        settings.load_profile("exploring")
+        return
+    settings.load_profile("repeatable")
+    # Hypothesis also draws constants of all modules that are loaded, which are others in every process of a run.
+    none = Constants()
+    setattr(providers, "_get_local_constants", lambda: none)  # noqa: B010 - there is no setting for it
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -144,13 +144,19 @@ class AnnouncingLock:
     def wait_for_line(self) -> None:
         self._line.wait(30)
 
-    def __enter__(self) -> None:
+    def acquire(self, blocking: bool = True) -> bool:
         if not self._line.broken:
             self._line.wait(30)
-        self._lock.acquire()
+        return bool(self._lock.acquire(blocking))
+
+    def release(self) -> None:
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        self.release()
 
 
 def test_whoever_waits_for_a_look_that_fails_looks_again(hooked, other: Node):

@@ -32,6 +32,7 @@ DOCUMENTS = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=6,
 )
+WHOLE = st.integers(-(10**20) + 1, 10**20 - 1).map(Decimal)
 INTERVALS = st.builds(
     Interval, st.integers(-120_000, 120_000), st.integers(-(10**6), 10**6), st.integers(-(10**15), 10**15)
 )
@@ -52,7 +53,7 @@ SAMPLES: dict[SqlType, st.SearchStrategy[Any]] = {
     SqlType(Kind.DOUBLE): st.floats(),
     SqlType(Kind.NUMERIC, 12, 3): st.decimals(-(10**9) + 1, 10**9 - 1, places=3),
     SqlType(Kind.NUMERIC, 38, 0): st.decimals(-(10**38) + 1, 10**38 - 1, places=0),
-    SqlType(Kind.NUMERIC): st.integers(-(10**20) + 1, 10**20 - 1).map(Decimal) | st.just(Decimal("0.25")),
+    SqlType(Kind.NUMERIC): WHOLE | st.just(Decimal("0.25")),
     SqlType(Kind.TEXT): TEXTS | WORDS,
     SqlType(Kind.VARCHAR, length=12): TEXTS,
     SqlType(Kind.CHAR, length=12): TEXTS.map(lambda text: text.rstrip(" ").ljust(12)),
@@ -71,6 +72,8 @@ SAMPLES: dict[SqlType, st.SearchStrategy[Any]] = {
 }
 ELEMENTS = [t for t in SAMPLES if t.kind not in (Kind.CHAR, Kind.NAME, Kind.SMALLINT, Kind.OID)]
 SAMPLES |= {array_of(t): st.lists(st.none() | SAMPLES[t], max_size=4) for t in ELEMENTS}
+# In binary, items of a list of numbers come as numbers without a length, which have at most 20 digits before the point.
+SAMPLES[array_of(SqlType(Kind.NUMERIC, 38, 0))] = st.lists(WHOLE, max_size=4)
 TYPES = tuple(SAMPLES)
 NAMES = [f"c{i}" for i in range(len(TYPES))]
 ROWS = st.lists(st.tuples(*(st.none() | SAMPLES[t] for t in TYPES)), min_size=3, max_size=5)

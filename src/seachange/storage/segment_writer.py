@@ -137,21 +137,25 @@ class SegmentWriter:
         group_rows = self._shape.row_group_rows
         encodings = choose_encodings(table.slice(0, group_rows))
         options = {"ndv": min(group_rows, table.num_rows), "fpp": _FALSE_POSITIVES}
-        with pq.ParquetWriter(
-            path,
-            self._schema,
-            compression=encodings.compression,
-            column_encoding=encodings.encoding or None,
-            use_dictionary=list(encodings.dictionary) or False,
-            write_statistics=_orderly(table, group_rows) or False,
-            # DuckDB unpacks decimals of up to 18 digits twice as fast from integers as from bytes.
-            store_decimal_as_integer=True,
-            # Pages are cut by their rows alone, so that they begin at the same rows in all columns.
-            max_rows_per_page=PAGE_ROWS,
-            data_page_size=_PAGE_BYTES_MAX,
-            bloom_filter_options=dict.fromkeys(self._filtered, options) or None,
-            sorting_columns=[pq.SortingColumn(self._schema.get_field_index(c)) for c in self._key_names],
-        ) as writer:
+        # Of a path that it is given, Arrow lets go only when it is done: a full disk would stay so.
+        with (
+            pa.OSFile(path, "wb") as sink,
+            pq.ParquetWriter(
+                sink,
+                self._schema,
+                compression=encodings.compression,
+                column_encoding=encodings.encoding or None,
+                use_dictionary=list(encodings.dictionary) or False,
+                write_statistics=_orderly(table, group_rows) or False,
+                # DuckDB unpacks decimals of up to 18 digits twice as fast from integers as from bytes.
+                store_decimal_as_integer=True,
+                # Pages are cut by their rows alone, so that they begin at the same rows in all columns.
+                max_rows_per_page=PAGE_ROWS,
+                data_page_size=_PAGE_BYTES_MAX,
+                bloom_filter_options=dict.fromkeys(self._filtered, options) or None,
+                sorting_columns=[pq.SortingColumn(self._schema.get_field_index(c)) for c in self._key_names],
+            ) as writer,
+        ):
             writer.write_table(table, row_group_size=group_rows)
             writer.add_key_value_metadata(footer.encode())
 
