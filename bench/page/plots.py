@@ -71,7 +71,10 @@ def draw_ratios(taken: Sequence[Taken]) -> Figure | None:
         assert line.ratio is not None
         ratios = (line.ratio.median, *line.ratio.spread)
         times = [ratio if line.unit in MORE_IS_BETTER else 1 / ratio for ratio in ratios if ratio > 0]
-        colour = OURS if times and times[0] >= 1 else COLOURS["deltalake"]
+        if not times:
+            # No time is left to compare of what a fixed part was taken from.
+            continue
+        colour = OURS if times[0] >= 1 else COLOURS["deltalake"]
         axis.plot([min(times), max(times)], [place, place], color=colour, linewidth=2)
         axis.plot(times[:1], [place], "o", color=colour)
     axis.axvline(1, color="black", linewidth=0.8)
