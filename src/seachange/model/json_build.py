@@ -15,6 +15,7 @@ from typing import Any, Final
 from seachange import errors
 from seachange.model.duck_text import SHOWN_TYPES, show_scalar
 from seachange.model.json_text import parse_json, show_json
+from seachange.model.nesting import depths
 
 # Numbers have up to 38 digits; those of Python keep 28.
 _WIDE: Final = Context(prec=100)
@@ -59,15 +60,9 @@ def _field(text: str) -> tuple[str, DuckType]:
 
 def _split(text: str) -> list[str]:
     """At the commas that are in no parentheses or quotes."""
-    parts, start, depth, quote = [], 0, 0, ""
-    for at, character in enumerate(text):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "\"'":
-            quote = character
-        elif character in "()":
-            depth += 1 if character == "(" else -1
-        elif character == "," and not depth:
+    parts, start = [], 0
+    for at, character, depth in depths(text):
+        if character == "," and not depth:
             parts.append(text[start:at])
             start = at + 1
     return [*parts, text[start:]] if text else []

@@ -7,6 +7,7 @@ import unicodedata
 from typing import Final
 
 from seachange import errors
+from seachange.model.nesting import depths
 
 _ESCAPE: Final = re.compile(
     r"\\(?:\\|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|\+([0-9A-Fa-f]{6})|([0-9A-Fa-f]{4})|(.?))", re.DOTALL
@@ -68,14 +69,7 @@ def drop_parentheses(text: str) -> str:
     >>> drop_parentheses("(code > 5)"), drop_parentheses("(a) or (b)"), drop_parentheses("(a = ')')")
     ('code > 5', '(a) or (b)', "a = ')'")
     """
-    depth, quote = 0, ""
-    for at, character in enumerate(text):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"":
-            quote = character
-        elif character in "()":
-            depth += 1 if character == "(" else -1
+    for at, _, depth in depths(text):
         if not depth and at < len(text) - 1:
             return text
     return text[1:-1] if text.startswith("(") else text
