@@ -8,7 +8,7 @@ from seachange import errors
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "errors.md"
-MARK = "<!-- generated from src/seachange/errors.py -->\n"
+MARK = "<!-- generated from src/seachange/errors -->\n"
 
 
 def concrete() -> list[type[errors.Error]]:

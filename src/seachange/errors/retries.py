@@ -1,0 +1,44 @@
+"""Retry: the same transaction may succeed when it is run again."""
+
+from __future__ import annotations
+
+from seachange.errors.families import OperationalError
+
+
+class SerializationFailure(OperationalError):
+    sqlstate = "40001"
+    message = "could not serialize access: {detail}"
+    hint_text = "Run the transaction again."
+
+
+class StaleNode(SerializationFailure):
+    message = "the epoch of node {node} has ended: it did not send a heartbeat within its expiry"
+    hint_text = "The session continues on a new epoch; run the transaction again."
+
+
+class RowChanged(SerializationFailure):
+    """Found before anything was written: at READ COMMITTED the statement is run again on the newest version."""
+
+    message = "could not serialize access due to a concurrent update (commit {seq})"
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(seq=seq)
+        self.seq = seq
+
+
+class DeadlockDetected(OperationalError):
+    sqlstate = "40P01"
+    message = "deadlock detected: the transactions wait for each other's keys"
+    hint_text = "Run the transaction again."
+
+
+class SnapshotTooOld(OperationalError):
+    sqlstate = "72000"
+    message = "snapshot {snapshot} is no longer available: {detail}"
+    hint_text = "Run the transaction again, or raise seachange.retention."
+
+
+class UnknownCommitOutcome(OperationalError):
+    sqlstate = "40003"
+    message = "the outcome of commit {commit_id} is not known: {detail}"
+    hint_text = "Ask again by the commit id when the catalog can be reached."

@@ -1,0 +1,239 @@
+"""The user's fault: what a statement says, or whom it names."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from seachange.errors.families import NotSupportedError, OperationalError, ProgrammingError
+
+
+class SyntaxProblem(ProgrammingError):
+    sqlstate = "42601"
+    message = "syntax error: {detail}"
+
+
+class FeatureNotSupported(NotSupportedError):
+    message = "{feature} is not supported"
+    hint_text = "{instead}"
+
+
+class UndefinedTable(ProgrammingError):
+    sqlstate = "42P01"
+    message = 'relation "{name}" does not exist'
+
+
+class WrongObjectType(ProgrammingError):
+    sqlstate = "42809"
+    message = '"{name}" is not a {kind}'
+
+
+class NotDeferrable(ProgrammingError):
+    sqlstate = "42809"
+    message = 'constraint "{constraint}" is not deferrable'
+    hint_text = "Foreign keys that are declared DEFERRABLE are."
+
+
+class DuplicateTable(ProgrammingError):
+    sqlstate = "42P07"
+    message = 'relation "{name}" already exists'
+
+
+class UndefinedColumn(ProgrammingError):
+    sqlstate = "42703"
+    message = 'column "{name}" of relation "{relation}" does not exist'
+
+
+class DuplicateColumn(ProgrammingError):
+    sqlstate = "42701"
+    message = 'column "{name}" specified more than once'
+
+
+class GeneratedAlways(ProgrammingError):
+    sqlstate = "428C9"
+    message = 'cannot {action} column "{column}": it is {kind}'
+    hint_text = "Give DEFAULT for it, or leave it out."
+
+
+class UndefinedObject(ProgrammingError):
+    sqlstate = "42704"
+    message = '{kind} "{name}" does not exist'
+
+
+class InvalidTableDefinition(ProgrammingError):
+    sqlstate = "42P16"
+    message = 'table "{name}": {detail}'
+
+
+class InvalidSchemaName(ProgrammingError):
+    sqlstate = "3F000"
+    message = 'schema "{name}" does not exist'
+
+
+class NoSchemaSelected(ProgrammingError):
+    sqlstate = "3F000"
+    message = "no schema has been selected to create in"
+    hint_text = "None of the schemas in search_path exists."
+
+
+class DuplicateSchema(ProgrammingError):
+    sqlstate = "42P06"
+    message = 'schema "{name}" already exists'
+
+
+class InvalidDatabaseName(ProgrammingError):
+    sqlstate = "3D000"
+    message = 'database "{name}" does not exist'
+
+
+class DuplicateDatabase(ProgrammingError):
+    sqlstate = "42P04"
+    message = 'database "{name}" already exists'
+
+
+class InvalidColumnChange(ProgrammingError):
+    sqlstate = "42601"
+    message = 'column "{name}" of relation "{relation}" {detail}'
+
+
+class ReservedName(ProgrammingError):
+    sqlstate = "42939"
+    message = 'unacceptable name "{name}": {detail}'
+
+
+class InvalidName(ProgrammingError):
+    sqlstate = "42602"
+    message = 'invalid name "{name}": {detail}'
+
+
+class DuplicateObject(ProgrammingError):
+    sqlstate = "42710"
+    message = '{kind} "{name}" already exists'
+
+
+class UnresolvedColumn(ProgrammingError):
+    sqlstate = "42703"
+    message = "{detail}"
+
+
+class UnresolvedTable(ProgrammingError):
+    sqlstate = "42P01"
+    message = "{detail}"
+
+
+class AmbiguousColumn(ProgrammingError):
+    sqlstate = "42702"
+    message = "{detail}"
+
+
+class UndefinedFunction(ProgrammingError):
+    sqlstate = "42883"
+    message = "{detail}"
+
+
+class AmbiguousFunction(ProgrammingError):
+    sqlstate = "42725"
+    message = "{detail}"
+
+
+class GroupingProblem(ProgrammingError):
+    sqlstate = "42803"
+    message = "{detail}"
+
+
+class WindowingProblem(ProgrammingError):
+    sqlstate = "42P20"
+    message = "{detail}"
+
+
+class InvalidConflictTarget(ProgrammingError):
+    sqlstate = "42P10"
+    message = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+
+
+class InvalidColumnReference(ProgrammingError):
+    sqlstate = "42P10"
+    message = "{detail}"
+
+
+class StatementTooComplex(ProgrammingError):
+    sqlstate = "54001"
+    message = "the statement is nested too deeply"
+
+
+class ProgramLimitExceeded(OperationalError):
+    sqlstate = "54000"
+    message = "{detail}"
+
+
+class StatementRefused(ProgrammingError):
+    sqlstate = "42000"
+    message = "{detail}"
+
+
+class DependentObjectsExist(ProgrammingError):
+    sqlstate = "2BP01"
+    message = "cannot drop {what} because other objects depend on it"
+    detail_text: ClassVar[str | None] = "{dependents}"
+    hint_text: ClassVar[str | None] = "Use DROP ... CASCADE to drop the dependent objects too."
+
+
+class RequiredObject(DependentObjectsExist):
+    message = "cannot drop {what} because {owner} requires it"
+    detail_text = None
+    hint_text = "You can drop {owner} instead."
+
+
+class ValueNeeded(DependentObjectsExist):
+    message = "cannot drop {what}: {dependent} depends on it"
+    detail_text = None
+    hint_text = None
+
+
+class RoleNeeded(DependentObjectsExist):
+    message = 'role "{name}" cannot be dropped because some objects depend on it'
+    hint_text = "REASSIGN OWNED and DROP OWNED take them away from it."
+
+
+class InvalidObjectDefinition(ProgrammingError):
+    sqlstate = "42P17"
+    message = "{detail}"
+
+
+class InvalidGrant(ProgrammingError):
+    sqlstate = "0LP01"
+    message = "privilege type {privilege} is not one of a {kind}"
+
+
+class InvalidGrantOption(ProgrammingError):
+    sqlstate = "0LP01"
+    message = "{detail}"
+
+
+class InvalidForeignKey(ProgrammingError):
+    sqlstate = "42830"
+    message = "{detail}"
+
+
+class DatatypeMismatch(ProgrammingError):
+    sqlstate = "42804"
+    message = "{detail}"
+
+
+class NotAssignable(DatatypeMismatch):
+    message = 'column "{column}" is of type {type} but expression is of type {given}'
+    hint_text = "You will need to rewrite or cast the expression."
+
+
+class InvalidAuthorization(OperationalError):
+    sqlstate = "28000"
+    message = "{detail}"
+
+
+class InsufficientPrivilege(ProgrammingError):
+    sqlstate = "42501"
+    message = "{detail}"
+
+
+class WrongParameterCount(ProgrammingError):
+    sqlstate = "08P01"
+    message = "the statement takes {expected} parameters, {given} were given"

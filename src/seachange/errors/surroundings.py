@@ -1,0 +1,146 @@
+"""The outside world: catalog, disk, memory, folders, Spark; and who did not get it in time."""
+
+from __future__ import annotations
+
+from seachange.errors.families import NotSupportedError, OperationalError
+
+
+class QueryCanceled(OperationalError):
+    sqlstate = "57014"
+    message = "canceling statement due to {reason}"
+
+
+class LockNotAvailable(OperationalError):
+    sqlstate = "55P03"
+    message = "could not obtain a lock: {detail}"
+
+
+class AdvisoryLocksLost(OperationalError):
+    sqlstate = "55000"
+    message = "the session's advisory locks are lost: its node did not send a heartbeat within its expiry"
+    hint_text = "Take them again before you rely on them; another session may hold them now."
+
+
+class OutOfMemory(OperationalError):
+    sqlstate = "53200"
+    message = "out of memory: {detail}"
+    hint_text = (
+        "Ask for fewer rows at a time, or raise what was met: seachange.memory_limit or seachange.process_growth_limit."
+    )
+
+
+class OutOfTemporarySpace(OperationalError):
+    sqlstate = "53100"
+    message = "out of temporary space: {detail}"
+    hint_text = "Ask for fewer rows at a time, or raise seachange.temp_space_limit."
+
+
+class CatalogUnavailable(OperationalError):
+    sqlstate = "08006"
+    message = "the catalog {catalog} cannot be reached: {detail}"
+
+
+class CatalogFormatTooNew(OperationalError):
+    sqlstate = "55000"
+    message = "the catalog {catalog} has format {found}; this program knows formats up to {known}"
+    hint_text = "Use a newer Seachange for this catalog."
+
+
+class ReleaseTooOld(OperationalError):
+    sqlstate = "55000"
+    message = "the database is changed by rules of release {needed}; this program knows releases up to {known}"
+    hint_text = "Use a newer Seachange for this database."
+
+
+class UnknownRelease(OperationalError):
+    sqlstate = "55000"
+    message = "a change was planned by rules of release {release}, which this program does not have"
+    hint_text = "A node of a Seachange that has them finishes it, or takes it back."
+
+
+class UnreadableJob(OperationalError):
+    sqlstate = "XX001"
+    message = "the record of job {job} cannot be read: {detail}"
+    hint_text = (
+        "If a newer Seachange wrote it, a node of that finishes the job; else restore the catalog from a backup."
+    )
+
+
+class InvalidCatalog(OperationalError):
+    sqlstate = "22023"
+    message = "{catalog} is not a catalog: {detail}"
+    hint_text = "Give sqlite:///PATH or postgresql://..."
+
+
+class NetworkFileSystem(OperationalError):
+    sqlstate = "58000"
+    message = "the SQLite catalog {path} lies on a network file system ({filesystem}), whose locks cannot be trusted"
+    hint_text = "Put the data folder on a local disk, or use a PostgreSQL catalog."
+
+
+class SegmentDamaged(OperationalError):
+    sqlstate = "XX001"
+    message = "segment file {file} is damaged: {detail}"
+    hint_text = "Restore the file from a back-up; nothing was read from it."
+
+
+class DiskFull(OperationalError):
+    sqlstate = "53100"
+    message = "no space left to write {file}"
+    hint_text = "Free space and run the statement again; nothing was changed."
+
+
+class WillNotFit(OperationalError):
+    sqlstate = "53100"
+    message = "{what} needs about {needed} in {folder}, beside {spare} that are to stay free, and {free} are free there"
+    hint_text = "Free space there, or lower seachange.pipeline_free_space, and run the statement again."
+
+
+class LowDisk(OperationalError):
+    sqlstate = "53100"
+    message = "{needed} are needed in {folder} to go on, and {free} are free there"
+    hint_text = "Free space there: the work goes on by itself."
+
+
+class InputOutputError(OperationalError):
+    sqlstate = "58030"
+    message = "could not {action} {file}: {detail}"
+
+
+class DataFolderProblem(OperationalError):
+    sqlstate = "58P01"
+    message = "data folder {path}: {detail}"
+
+
+class HistoryProblem(OperationalError):
+    sqlstate = "58P01"
+    message = "history {path}: {detail}"
+    hint_text = "Give a folder of .sql files as Flyway, golang-migrate, Prisma or Diesel name them, or in plain order."
+
+
+class ReplayNeedsEmptyDatabase(OperationalError):
+    sqlstate = "55000"
+    message = "the database in {path} has tables, which the writers of a replay would write to"
+    hint_text = "Give a folder without a database, or none: then one is made for the replay, and deleted."
+
+
+class WriterLost(OperationalError):
+    message = "the writer in process {process} has ended by itself"
+    hint_text = "Its own message is above."
+
+
+class BackupProblem(OperationalError):
+    sqlstate = "58000"
+    message = "back-up {path}: {detail}"
+
+
+class SparkUnavailable(NotSupportedError):
+    sqlstate = "0A000"
+    message = "Spark cannot be used: {detail}"
+    hint_text = "{remedy}"
+
+
+class SparkFailed(OperationalError):
+    sqlstate = "58000"
+    message = "Spark failed: {detail}"
+    hint_text = "Its messages are in {log}. The work goes on from the units that are done when it is tried again."

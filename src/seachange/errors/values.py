@@ -1,0 +1,149 @@
+"""The user's fault: values that there cannot be, and rows that break a constraint."""
+
+from __future__ import annotations
+
+from seachange.errors.families import DataError, IntegrityError
+
+
+class InvalidTextRepresentation(DataError):
+    sqlstate = "22P02"
+    message = 'invalid input for type {type}: "{value}"'
+
+
+class NumericValueOutOfRange(DataError):
+    sqlstate = "22003"
+    message = 'value "{value}" is out of range for type {type}'
+
+
+class StringTooLong(DataError):
+    sqlstate = "22001"
+    message = "value too long for type {type}"
+
+
+class CharacterNotInRepertoire(DataError):
+    sqlstate = "22021"
+    message = "a text value cannot contain the character with code 0"
+
+
+class InvalidBinaryRepresentation(DataError):
+    sqlstate = "22P03"
+    message = "incorrect binary data format for type {type}"
+
+
+class UntranslatableCharacter(DataError):
+    sqlstate = "22P05"
+    message = "\\u0000 cannot be converted to text"
+
+
+class UnpairedSurrogate(DataError):
+    sqlstate = "22021"
+    message = "a text value cannot contain one half of a surrogate pair, which is no character"
+
+
+class BadCopyFormat(DataError):
+    sqlstate = "22P04"
+    message = "line {line}: {detail}"
+
+
+class InvalidEncoding(DataError):
+    sqlstate = "22021"
+    message = "line {line}: not valid UTF-8"
+
+
+class InvalidDatetimeFormat(DataError):
+    sqlstate = "22007"
+    message = 'invalid input for type {type}: "{value}"'
+
+
+class DatetimeFieldOverflow(DataError):
+    sqlstate = "22008"
+    message = 'a field of "{value}" is out of range for type {type}'
+
+
+class DivisionByZero(DataError):
+    sqlstate = "22012"
+    message = "division by zero"
+
+
+class InvalidArgumentOfPower(DataError):
+    sqlstate = "2201F"
+    message = "{detail}"
+
+
+class InvalidArgumentOfLogarithm(DataError):
+    sqlstate = "2201E"
+    message = "{detail}"
+
+
+class InvalidRegularExpression(DataError):
+    sqlstate = "2201B"
+    message = "invalid regular expression: {detail}"
+
+
+class InvalidParameterValue(DataError):
+    sqlstate = "22023"
+    message = "{detail}"
+
+
+class ArraySubscriptError(DataError):
+    sqlstate = "2202E"
+    message = "{detail}"
+
+
+class NullValueNotAllowed(DataError):
+    sqlstate = "22004"
+    message = "{detail}"
+
+
+class SequenceOutOfBounds(DataError):
+    sqlstate = "22003"
+    message = 'setval: value {value} is out of bounds for sequence "{name}" ({minimum}..{maximum})'
+
+
+class SequenceExhausted(DataError):
+    sqlstate = "2200H"
+    message = 'nextval: reached {end} value of sequence "{name}" ({value})'
+
+
+class CardinalityViolation(DataError):
+    sqlstate = "21000"
+    message = "{detail}"
+
+
+class QueryFailed(DataError):
+    sqlstate = "22000"
+    message = "{detail}"
+
+
+# Rows that break a constraint.
+
+
+class NotNullViolation(IntegrityError):
+    sqlstate = "23502"
+    message = 'null value in column "{column}" of relation "{relation}" violates not-null constraint'
+
+
+class UniqueViolation(IntegrityError):
+    sqlstate = "23505"
+    message = 'duplicate key value violates unique constraint "{constraint}": {key} already exists'
+
+
+class CheckViolation(IntegrityError):
+    sqlstate = "23514"
+    message = 'new row for relation "{relation}" violates check constraint "{constraint}": the row is ({row})'
+
+
+class MissingParent(IntegrityError):
+    sqlstate = "23503"
+    message = (
+        'insert or update on table "{relation}" violates foreign key constraint "{constraint}": '
+        'key {key} is not present in table "{parent}"'
+    )
+
+
+class StillReferenced(IntegrityError):
+    sqlstate = "23503"
+    message = (
+        'update or delete on table "{parent}" violates foreign key constraint "{constraint}" on table "{relation}": '
+        'key {key} is still referenced from table "{relation}"'
+    )
