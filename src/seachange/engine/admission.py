@@ -12,7 +12,8 @@ from seachange.engine.transaction import Transaction
 from seachange.model.access import DEFAULT_ROLE
 from seachange.model.actor import ROOT, Actor, actor_of, find_roles, memberships, role_exists
 from seachange.model.objects import DEFAULT_DATABASE, Role
-from seachange.sql.settings import SessionSettings, check_privilege, is_of_node
+from seachange.sql.session_settings import SessionSettings
+from seachange.sql.settings import check_privilege, is_of_node
 from seachange.sql.stored_settings import find_database, settings_of
 
 

@@ -19,7 +19,8 @@ from seachange.engine.temporary_left import drop_left
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.opening import open_files
-from seachange.sql.settings import SessionSettings, parse_duration_ms, parse_size
+from seachange.sql.session_settings import SessionSettings
+from seachange.sql.setting_checks import parse_duration_ms, parse_size
 from seachange.storage.duck import Duck
 from seachange.storage.warehouse import Warehouse
 

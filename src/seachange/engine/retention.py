@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import weakref
 
-from seachange.sql.settings import SessionSettings, parse_duration_ms
+from seachange.sql.session_settings import SessionSettings
+from seachange.sql.setting_checks import parse_duration_ms
 
 NAME = "seachange.retention"
 

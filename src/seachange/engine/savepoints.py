@@ -11,7 +11,7 @@ from typing import Any
 
 from seachange import errors
 from seachange.engine.cursors import OpenCursor
-from seachange.sql.settings import SettingsMark
+from seachange.sql.session_settings import SettingsMark
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,8 @@ from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
 from seachange.sql.parse import TreeStatement
 from seachange.sql.result import Result, RowSink, show_in_zone
-from seachange.sql.settings import SessionSettings, parse_as_of, parse_duration_ms, parse_size
+from seachange.sql.session_settings import SessionSettings
+from seachange.sql.setting_checks import parse_as_of, parse_duration_ms, parse_size
 from seachange.storage.kept_rows import Spool
 from seachange.storage.plan import quote
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from seachange.engine.statements import NamedStatements
 from seachange.model.access import DEFAULT_ROLE
 from seachange.model.objects import DEFAULT_DATABASE
-from seachange.sql.settings import SessionSettings
+from seachange.sql.session_settings import SessionSettings
 
 
 def _check_nothing(name: str, value: str | None) -> None:

@@ -13,7 +13,7 @@ from seachange.model.relation import RelationName
 from seachange.model.statements import Vacuum
 from seachange.sql.execute import Prepared
 from seachange.sql.result import Result
-from seachange.sql.settings import SessionSettings
+from seachange.sql.session_settings import SessionSettings
 
 
 class Status(Enum):

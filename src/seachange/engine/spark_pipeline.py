@@ -29,7 +29,8 @@ from seachange.pipeline.local import Hire, LocalPipeline
 from seachange.pipeline.manners import Manners
 from seachange.pipeline.spark_options import SparkOptions, parse_options
 from seachange.pipeline.workshop import Workshop
-from seachange.sql.settings import SessionSettings, parse_duration_ms, parse_size
+from seachange.sql.session_settings import SessionSettings
+from seachange.sql.setting_checks import parse_duration_ms, parse_size
 from seachange.storage.spill import SortLimits
 
 # About how many rows this process handles in a second, on one of today's machines: an index is sorted and written, a

@@ -22,7 +22,7 @@ from seachange.replay.script import Piece, PieceKind, cut
 from seachange.sql.explain_ddl import cost_of
 from seachange.sql.parse import parse_script
 from seachange.sql.result import Result
-from seachange.sql.settings import parse_duration_ms
+from seachange.sql.setting_checks import parse_duration_ms
 
 _JOB_COLUMN = "job_id"
 

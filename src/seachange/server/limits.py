@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from seachange import errors
 from seachange.engine.sessionstate import Status
-from seachange.sql.settings import SessionSettings, parse_duration_ms, parse_size
+from seachange.sql.session_settings import SessionSettings
+from seachange.sql.setting_checks import parse_duration_ms, parse_size
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from seachange import errors
 from seachange.model.object_statements import ChangeSettings, ObjectKind
 from seachange.model.objects import Database, Descriptor, Role, RoleSetting
 from seachange.sql.port import TransactionPort
-from seachange.sql.settings import SessionSettings, check_privilege, is_of_node
+from seachange.sql.session_settings import SessionSettings
+from seachange.sql.settings import check_privilege, is_of_node
 
 # What a session is, and what belongs to one transaction alone.
 _NOT_KEPT = frozenset({"role", "session_authorization", "transaction_isolation", "seachange.as_of"})
