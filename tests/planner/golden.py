@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from seachange.errors import Error
-from seachange.model.statements import DdlExplanation
+from seachange.model.session_statements import DdlExplanation
 from seachange.planner.catalog import Catalog
 from seachange.planner.explain.form import explain_plan
 from seachange.planner.plan import Plan

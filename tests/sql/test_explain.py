@@ -5,7 +5,8 @@ import pytest
 from seachange import errors
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
-from seachange.model.statements import Begin, DdlExplanation, DropTable, Explain
+from seachange.model.session_statements import Begin, DdlExplanation, Explain
+from seachange.model.statements import DropTable
 from seachange.sql.parse import parse_script
 
 

@@ -5,13 +5,20 @@ import pytest
 from seachange.errors import Error
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
+from seachange.model.session_statements import (
+    Begin,
+    Commit,
+    ResetSetting,
+    Rollback,
+    SetSetting,
+    SetTransaction,
+    ShowSetting,
+)
 from seachange.model.statements import (
     AddColumn,
     AlterColumnType,
     AlterTable,
-    Begin,
     ColumnDefinition,
-    Commit,
     Constant,
     CreateIndex,
     CreateTable,
@@ -23,13 +30,8 @@ from seachange.model.statements import (
     KeyDefinition,
     RenameColumn,
     RenameTable,
-    ResetSetting,
-    Rollback,
     SetDefault,
     SetNotNull,
-    SetSetting,
-    SetTransaction,
-    ShowSetting,
 )
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType, array_of
 from seachange.sql.parse import TreeStatement, parse_script

@@ -10,7 +10,7 @@ from seachange.engine.cursors import OpenCursor
 from seachange.engine.sessionstate import SessionState, Status
 from seachange.engine.statements import prepare_one
 from seachange.model.relation import RelationName
-from seachange.model.statements import (
+from seachange.model.session_statements import (
     AcceptExtension,
     Begin,
     CloseCursor,

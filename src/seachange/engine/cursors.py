@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from seachange import errors
-from seachange.model.statements import CursorWay
+from seachange.model.session_statements import CursorWay
 from seachange.sql.result import Result, ResultColumn, Row
 from seachange.storage.kept_rows import Spool
 

@@ -33,7 +33,7 @@ from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.model.relation import RelationName
 from seachange.model.search_path import parse_path
-from seachange.model.statements import CopyStream, Vacuum
+from seachange.model.session_statements import CopyStream, Vacuum
 from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import in_zone, session_zone
 from seachange.model.types import SqlType

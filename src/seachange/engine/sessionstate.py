@@ -10,7 +10,7 @@ from seachange.engine.cursors import OpenCursors
 from seachange.engine.statements import NamedStatements
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
-from seachange.model.statements import Vacuum
+from seachange.model.session_statements import Vacuum
 from seachange.sql.execute import Prepared
 from seachange.sql.result import Result
 from seachange.sql.session_settings import SessionSettings

@@ -12,7 +12,7 @@ from seachange.engine.node import Node
 from seachange.engine.transaction import Transaction
 from seachange.model.descriptor import Table
 from seachange.model.jobs import JobId
-from seachange.model.statements import Vacuum
+from seachange.model.session_statements import Vacuum
 from seachange.model.temporary import is_temporary
 from seachange.model.upkeep import Upkeep
 from seachange.sql.access import describe

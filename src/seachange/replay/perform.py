@@ -16,7 +16,8 @@ from seachange.engine.session import Session
 from seachange.engine.sessionstate import Status
 from seachange.engine.transaction import Transaction
 from seachange.model.jobs import JobId
-from seachange.model.statements import CopyStream, DdlStatement
+from seachange.model.session_statements import CopyStream
+from seachange.model.statements import DdlStatement
 from seachange.replay.history import History, Migration
 from seachange.replay.script import Piece, PieceKind, cut
 from seachange.sql.explain_ddl import cost_of

@@ -21,7 +21,7 @@ from seachange.engine.cursors import OpenCursor
 from seachange.engine.session import Session
 from seachange.engine.sessionstate import Status
 from seachange.engine.statements import NamedStatement, prepare_one
-from seachange.model.statements import Begin, CopyStream, FetchCursor
+from seachange.model.session_statements import Begin, CopyStream, FetchCursor
 from seachange.model.timezone import in_zone
 from seachange.model.types import TEXT, SqlType
 from seachange.runtime.haste import WouldWait

@@ -10,7 +10,7 @@ from typing import BinaryIO, TextIO
 
 from seachange import errors
 from seachange.model.relation import RelationName
-from seachange.model.statements import CopyStream
+from seachange.model.session_statements import CopyStream
 from seachange.server import messages as m
 from seachange.server.inbox import Inbox
 from seachange.server.outbox import Outbox

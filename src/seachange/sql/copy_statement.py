@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from seachange import errors
-from seachange.model.statements import CopyStream
+from seachange.model.session_statements import CopyStream
 from seachange.sql.ddl.names import read_list, read_relation
 from seachange.sql.tokens import Kind, Reader
 

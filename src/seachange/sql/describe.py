@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlglot import exp
 
 from seachange.model.interval import Interval
-from seachange.model.statements import Explain, ShowSetting
+from seachange.model.session_statements import Explain, ShowSetting
 from seachange.model.types import TEXT, Kind, SqlType
 from seachange.sql.advisory import calls_advisory
 from seachange.sql.dml import compile_select

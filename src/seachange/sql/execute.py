@@ -12,7 +12,8 @@ from typing import Any
 from seachange import errors
 from seachange.model.coercion import check_characters
 from seachange.model.object_statements import RoleStatement
-from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement, Explain
+from seachange.model.session_statements import Explain
+from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement
 from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import session_zone
 from seachange.sql.constants import is_constant

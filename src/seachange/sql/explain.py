@@ -10,7 +10,7 @@ from typing import Any
 from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.model.scan import ScanFacts
-from seachange.model.statements import Explain
+from seachange.model.session_statements import Explain
 from seachange.model.types import TEXT
 from seachange.sql.change import Delete, Update
 from seachange.sql.databases import check_named_databases

@@ -13,7 +13,8 @@ from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.model.ids import TableId
 from seachange.model.objects import Descriptor
-from seachange.model.statements import Begin, Commit, DdlExplanation, DdlStatement
+from seachange.model.session_statements import Begin, Commit, DdlExplanation
+from seachange.model.statements import DdlStatement
 from seachange.planner.advice import advise
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.explain.form import explain_plan

@@ -6,7 +6,7 @@ Statistics come with the files, a commit is durable, and nobody listens.
 
 from __future__ import annotations
 
-from seachange.model.statements import NeedlessStatement
+from seachange.model.session_statements import NeedlessStatement
 from seachange.sql.ddl.names import read_list, read_relation
 from seachange.sql.tokens import Reader
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model.statements import (
+from seachange.model.session_statements import (
     CloseCursor,
     CursorWay,
     DdlExplanation,

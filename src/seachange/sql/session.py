@@ -5,7 +5,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.isolation import ISOLATION_BY_NAME, Isolation
 from seachange.model.relation import RelationName
-from seachange.model.statements import (
+from seachange.model.session_statements import (
     Begin,
     Commit,
     ReleaseSavepoint,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model.statements import Vacuum
+from seachange.model.session_statements import Vacuum
 from seachange.sql.ddl.names import read_list, read_relations
 from seachange.sql.tokens import Reader
 

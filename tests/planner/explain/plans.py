@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from seachange.model.statements import DdlExplanation
+from seachange.model.session_statements import DdlExplanation
 from seachange.planner.catalog import Catalog
 from seachange.planner.explain.form import explain_plan
 from seachange.planner.plan import Plan

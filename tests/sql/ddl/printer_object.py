@@ -20,9 +20,7 @@ from seachange.model.object_statements import (
     TruncateTables,
     UndropTable,
 )
-from seachange.model.statements import (
-    Explain,
-)
+from seachange.model.session_statements import Explain
 from tests.sql.ddl.printing import cascade, exists, given, ident, idents, join, listed, show, string
 
 

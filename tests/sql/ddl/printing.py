@@ -7,11 +7,7 @@ from seachange.model.object_statements import (
     SequenceOwner,
 )
 from seachange.model.relation import RelationName
-from seachange.model.statements import (
-    Constant,
-    ExpressionDefinition,
-    UserType,
-)
+from seachange.model.statements import Constant, ExpressionDefinition, UserType
 from seachange.model.types import SqlType
 
 

@@ -29,6 +29,7 @@ from seachange.model.object_statements import (
     UndropTable,
 )
 from seachange.model.relation import RelationName
+from seachange.model.session_statements import DdlExplanation, Explain
 from seachange.model.statements import (
     AddColumn,
     AddConstraint,
@@ -41,7 +42,6 @@ from seachange.model.statements import (
     Constant,
     CreateIndex,
     CreateTable,
-    DdlExplanation,
     DropColumn,
     DropConstraint,
     DropExpression,
@@ -49,7 +49,6 @@ from seachange.model.statements import (
     DropIndex,
     DropNotNull,
     DropTable,
-    Explain,
     ExpressionDefinition,
     ForeignKeyDefinition,
     IdentityDefinition,

@@ -6,13 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from seachange import errors
-from seachange.model.statements import (
-    ColumnDefinition,
-    ColumnType,
-    Default,
-    ExpressionDefinition,
-    IdentityDefinition,
-)
+from seachange.model.statements import ColumnDefinition, ColumnType, Default, ExpressionDefinition, IdentityDefinition
 from seachange.model.types import Kind, SqlType
 from seachange.sql.ddl.constraint import Constraints, read_column_constraint
 from seachange.sql.ddl.default import read_default
