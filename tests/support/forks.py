@@ -35,7 +35,7 @@ _MODULES = (
 _CONTEXT = multiprocessing.get_context("forkserver")
 # A command is imported only when it is run.
 _COMMANDS = tuple(module for module, _ in COMMANDS.values())
-_CONTEXT.set_forkserver_preload([*_MODULES, *_COMMANDS])
+_CONTEXT.set_forkserver_preload([*_MODULES, *_COMMANDS, "tests.support.warmth"])
 
 
 class _Handed:
