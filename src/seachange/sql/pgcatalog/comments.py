@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import DescriptorId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.objects import Database, Role
 from seachange.sql.pgcatalog.builtin import CATALOG_OIDS
-from seachange.sql.pgcatalog.facts import Facts, Relation, object_oid, part_oid, shown_constraints
-
-Rows = Iterator[dict[str, Any]]
+from seachange.sql.pgcatalog.facts import Facts, Relation, Rows, object_oid, part_oid, shown_constraints
 
 
 def pg_description(facts: Facts) -> Rows:

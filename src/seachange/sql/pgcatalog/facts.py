@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 from seachange.model.access import DEFAULT_ROLE, PUBLIC_ROLE, UNSAID_DATABASE, UNSAID_SCHEMA, Access
@@ -38,6 +38,8 @@ from seachange.sql.pgcatalog.builtin import (
 )
 
 Relation = Table | View | SequenceObject
+# Of a relation of the catalogs: by column, those that say something.
+Rows = Iterator[dict[str, Any]]
 # Where numbers of parts of tables, and of the array types of what somebody created, begin.
 _PARTS: Final = 1 << 31
 _ARRAYS: Final = 1 << 30
@@ -164,6 +166,9 @@ class Facts:
         own = {r.schema for r in self.relations if is_temporary(r.schema)}
         temporary = [Namespace(_PARTS | (crc32(name.encode()) & (_PARTS - 1)), name) for name in own]
         return (*built_in, *created, *temporary)
+
+    def owner_oid(self, access: Access) -> int:
+        return self.roles[access.owner]
 
     @cached_property
     def namespace_oids(self) -> dict[str, int]:

@@ -14,10 +14,8 @@ from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.types import Kind, SqlType
 from seachange.sql.pgcatalog.builtin import TYPE_BY_OID
 from seachange.sql.pgcatalog.deparse import constraint_definition, default_text, generated_text, view_definition
-from seachange.sql.pgcatalog.facts import Attribute, Facts, shown_constraints
+from seachange.sql.pgcatalog.facts import Attribute, Facts, Rows, shown_constraints
 from seachange.sql.system_columns import SYSTEM_SCHEMA, SYSTEM_VIEWS
-
-Rows = Iterator[dict[str, Any]]
 
 # Bits of binary numbers, and how many digits of a second.
 _BITS: Final[dict[Kind, int]] = {

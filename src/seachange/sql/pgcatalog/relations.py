@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
-from seachange.model.access import Access
 from seachange.model.constraint import Action, Check, ForeignKey
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.object_statements import ObjectKind
-from seachange.model.objects import EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
+from seachange.model.objects import View
 from seachange.model.types import SqlType
 from seachange.sql.pgcatalog.acl import acl
 from seachange.sql.pgcatalog.builtin import (
@@ -42,7 +41,7 @@ from seachange.sql.pgcatalog.facts import (
     Attribute,
     Facts,
     Relation,
-    array_oid,
+    Rows,
     constraint_oid,
     object_oid,
     part_oid,
@@ -53,8 +52,7 @@ from seachange.sql.pgcatalog.facts import (
 from seachange.sql.pgcatalog.keywords import pg_get_keywords
 from seachange.sql.pgcatalog.procedures import pg_proc
 from seachange.sql.pgcatalog.shared import SHARED_ROWS
-
-Rows = Iterator[dict[str, Any]]
+from seachange.sql.pgcatalog.types import ENUM_LENGTH, TYPE_ROWS
 
 # The kind of object that privileges on a relation are those of, where it is no table.
 _GRANTED_AS: Final[dict[str, ObjectKind]] = {"S": ObjectKind.SEQUENCE}
@@ -67,18 +65,12 @@ _ACTIONS: Final[dict[Action, str]] = {
     Action.SET_DEFAULT: "d",
 }
 _KINDS: Final[dict[type, str]] = {Table: "r", View: "v", SequenceObject: "S"}
-_ENUM_LENGTH: Final = 4
-# In the order in which PostgreSQL lists them.
-
-
-def _owner(facts: Facts, access: Access) -> int:
-    return facts.roles[access.owner]
 
 
 def pg_namespace(facts: Facts) -> Rows:
     for n in facts.namespaces:
         rights = acl(n.access, ObjectKind.SCHEMA)
-        yield {"oid": n.oid, "nspname": n.name, "nspowner": _owner(facts, n.access), "nspacl": rights}
+        yield {"oid": n.oid, "nspname": n.name, "nspowner": facts.owner_oid(n.access), "nspacl": rights}
 
 
 def _class_row(facts: Facts, relation: Relation, kind: str) -> dict[str, Any]:
@@ -86,7 +78,7 @@ def _class_row(facts: Facts, relation: Relation, kind: str) -> dict[str, Any]:
         "oid": object_oid(relation.id),
         "relnamespace": facts.namespace_oids.get(relation.schema, 0),
         "relname": relation.name,
-        "relowner": _owner(facts, relation.access),
+        "relowner": facts.owner_oid(relation.access),
         "relpersistence": "p",
         "relkind": kind,
         "relispopulated": True,
@@ -131,7 +123,7 @@ def _attribute_row(facts: Facts, relation_oid: int, number: int, name: str, type
         "attrelid": relation_oid,
         "attname": name,
         "atttypid": oid,
-        "attlen": known.length if known is not None else _ENUM_LENGTH,
+        "attlen": known.length if known is not None else ENUM_LENGTH,
         "attnum": number,
         "attcacheoff": -1,
         "atttypmod": type_modifier(type_),
@@ -189,96 +181,6 @@ def pg_attrdef(facts: Facts) -> Rows:
             if text is not None:
                 owner = {"oid": part_oid(table.id, column.id), "adrelid": object_oid(table.id)}
                 yield {**owner, "adnum": attribute.number, "adbin": text}
-
-
-def pg_type(facts: Facts) -> Rows:
-    for t in TYPES:
-        yield {
-            "oid": t.oid,
-            "typname": t.name,
-            "typnamespace": CATALOG_OID,
-            "typowner": 10,
-            "typlen": t.length,
-            "typbyval": t.by_value,
-            "typtype": t.type,
-            "typcategory": t.category,
-            "typispreferred": t.preferred,
-            "typisdefined": True,
-            "typdelim": ",",
-            "typelem": t.element,
-            "typsubscript": "array_subscript_handler" if t.name.startswith("_") else "-",
-            "typarray": t.array,
-            "typinput": t.input,
-            "typoutput": t.input.removesuffix("in") + "out",
-            "typreceive": t.input.removesuffix("in") + "recv",
-            "typsend": t.input.removesuffix("in") + "send",
-            "typmodin": "-",
-            "typmodout": "-",
-            "typanalyze": "-",
-            "typalign": t.align,
-            "typstorage": t.storage,
-            "typtypmod": -1,
-            "typcollation": t.collation,
-        }
-    for enum in facts.enums:
-        yield from _type_pair(facts, enum, "e", "E", "enum", _ENUM_LENGTH)
-    for relation in facts.relations:
-        if not isinstance(relation, SequenceObject):
-            yield from _type_pair(facts, relation, "c", "C", "record", -1)
-
-
-def _type_pair(facts: Facts, owner: EnumType | Relation, type_: str, category: str, stem: str, length: int) -> Rows:
-    shared = {
-        "typnamespace": facts.namespace_oids.get(owner.schema, 0),
-        "typowner": _owner(facts, owner.access),
-        "typisdefined": True,
-        "typdelim": ",",
-        "typmodin": "-",
-        "typmodout": "-",
-        "typanalyze": "-",
-        "typtypmod": -1,
-    }
-    yield {
-        **shared,
-        "oid": object_oid(owner.id),
-        "typname": owner.name,
-        "typlen": length,
-        "typbyval": length > 0,
-        "typtype": type_,
-        "typcategory": category,
-        "typrelid": object_oid(owner.id) if type_ == "c" else 0,
-        "typsubscript": "-",
-        "typarray": array_oid(owner.id),
-        "typinput": f"{stem}_in",
-        "typoutput": f"{stem}_out",
-        "typreceive": f"{stem}_recv",
-        "typsend": f"{stem}_send",
-        "typalign": "i" if type_ == "e" else "d",
-        "typstorage": "p" if type_ == "e" else "x",
-    }
-    yield {
-        **shared,
-        "oid": array_oid(owner.id),
-        "typname": f"_{owner.name}",
-        "typlen": -1,
-        "typtype": "b",
-        "typcategory": "A",
-        "typelem": object_oid(owner.id),
-        "typsubscript": "array_subscript_handler",
-        "typinput": "array_in",
-        "typoutput": "array_out",
-        "typreceive": "array_recv",
-        "typsend": "array_send",
-        "typalign": "i" if type_ == "e" else "d",
-        "typstorage": "x",
-    }
-
-
-def pg_enum(facts: Facts) -> Rows:
-    for enum in facts.enums:
-        for number, value in enumerate(sorted(enum.values, key=lambda v: v.rank), 1):
-            owner = {"oid": part_oid(enum.id, value.id), "enumtypid": object_oid(enum.id)}
-            yield {**owner, "enumsortorder": float(number), "enumlabel": value.label}
 
 
 def pg_index(facts: Facts) -> Rows:
@@ -383,7 +285,7 @@ def pg_sequence(facts: Facts) -> Rows:
 
 
 def pg_depend(facts: Facts) -> Rows:
-    class_oid, sequence_class = CATALOG_OIDS["pg_class"], CATALOG_OIDS["pg_class"]
+    class_oid = CATALOG_OIDS["pg_class"]
     for s in facts.sequences:
         table = facts.by_id.get(s.owner[0]) if s.owner is not None else None
         if s.owner is None or not isinstance(table, Table):
@@ -391,7 +293,7 @@ def pg_depend(facts: Facts) -> Rows:
         column = table.column_by_id.get(s.owner[1])
         is_identity = column is not None and column.identity is not None
         yield {
-            "classid": sequence_class,
+            "classid": class_oid,
             "objid": object_oid(s.id),
             "refclassid": class_oid,
             "refobjid": object_oid(table.id),
@@ -486,6 +388,7 @@ def pg_sequences(facts: Facts) -> Rows:
 ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
     **SHARED_ROWS,
     **COMMENT_ROWS,
+    **TYPE_ROWS,
     "pg_am": pg_am,
     "pg_attrdef": pg_attrdef,
     "pg_attribute": pg_attribute,
@@ -493,7 +396,6 @@ ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
     "pg_collation": pg_collation,
     "pg_constraint": pg_constraint,
     "pg_depend": pg_depend,
-    "pg_enum": pg_enum,
     "pg_get_keywords": pg_get_keywords,
     "pg_index": pg_index,
     "pg_indexes": pg_indexes,
@@ -506,6 +408,5 @@ ROWS: Final[dict[str, Callable[[Facts], Rows]]] = {
     "pg_sequences": pg_sequences,
     "pg_tables": pg_tables,
     "pg_tablespace": pg_tablespace,
-    "pg_type": pg_type,
     "pg_views": pg_views,
 }

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from seachange.model.access import DEFAULT_ROLE
 from seachange.model.ids import DescriptorId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.objects import Database, Role
 from seachange.sql.pgcatalog.acl import acl
-from seachange.sql.pgcatalog.facts import Facts, object_oid
+from seachange.sql.pgcatalog.facts import Facts, Rows, object_oid
 
-Rows = Iterator[dict[str, Any]]
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _HIDDEN_PASSWORD = "********"
 
@@ -23,7 +22,7 @@ def pg_database(facts: Facts) -> Rows:
         yield {
             "oid": oid,
             "datname": name,
-            "datdba": facts.roles[access.owner],
+            "datdba": facts.owner_oid(access),
             "encoding": 6,
             "datlocprovider": "c",
             "datallowconn": True,
