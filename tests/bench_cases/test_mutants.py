@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from seachange.changer import runner
-from seachange.changer.job import Job
+from seachange.changer.job import Job, as_of
 from seachange.engine.refit import Refit
 from seachange.model.descriptor import Table
 from seachange.model.ids import IndexId, Seq
@@ -40,7 +40,6 @@ def _skip_refit(patch: pytest.MonkeyPatch) -> None:
 
 def _early_backfill(patch: pytest.MonkeyPatch) -> None:
     """An index is built from the rows as of its publication, not as of the raise."""
-    as_of = runner._as_of
     published: list[Seq] = []
     advance = runner.Runner._raise
 
@@ -49,7 +48,7 @@ def _early_backfill(patch: pytest.MonkeyPatch) -> None:
         return advance(self, job, *rest)  # type: ignore[arg-type]
 
     patch.setattr(runner.Runner, "_raise", raise_)
-    patch.setattr(runner, "_as_of", lambda job: published[0] if published else as_of(job))
+    patch.setattr(runner, "as_of", lambda job: published[0] if published else as_of(job))
 
 
 MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {

@@ -250,3 +250,10 @@ def read_job(record: JobRecord) -> Job:
         raise errors.UnreadableJob(job=record.id, detail=f"it is a {type(job).__name__}")
     at = record.updated_seq if job.at == THIS_COMMIT else job.at
     return replace(job, revision=record.revision, seen=record.updated_seq, at=at)
+
+
+def as_of(job: Job) -> Seq:
+    """The sequence that its work reads rows as of."""
+    if job.at is None:
+        raise errors.Bug(detail=f"job {job.id} reads rows before any raise")
+    return job.at

@@ -18,36 +18,26 @@ from dataclasses import replace
 
 from seachange import errors
 from seachange.changer.drain import Drain, describe, describe_wait, show_moment
-from seachange.changer.job import THIS_COMMIT, Failure, Job, StageDone, canceled, job_change, read_job, written
-from seachange.changer.ports import Changes, Holder, Lost, Overtaken, Pipeline, Stopped, Unconverted
+from seachange.changer.job import THIS_COMMIT, Failure, Job, StageDone, as_of, canceled, job_change, read_job, written
+from seachange.changer.logbook import SPACE, Logbook, Paused
+from seachange.changer.maintenance import Maintenance
+from seachange.changer.ports import Changes, Holder, Lost, Pipeline, Stopped, Unconverted
 from seachange.changer.reactions import Reaction, backoff_s, reaction_to
 from seachange.model import elements
 from seachange.model.elements import descriptor_of
-from seachange.model.ids import Seq, TableId
+from seachange.model.ids import TableId
 from seachange.model.jobs import JobRequest, JobStatus
 from seachange.model.ops import BackfillIndexes, Op, OpType, SetState, Validate
-from seachange.model.upkeep import RewriteIndex, Upkeep
 from seachange.model.work import Built, UnitDone
 from seachange.planner.plan import Plan
 from seachange.planner.stages import Phase, Progress, Stage
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 
-# How often long work looks at what was asked of the job, and a validation writes down how far it has come.
-LOOK_US = 800_000
 # How often a job that waits for space looks for it.
 SPACE_S = 1.0
-# What it is said to wait for then begins so.
-_SPACE = "space"
-# What one waits for that is to fold an index which another folds, and how often it looks.
-_FOLDED = "another compaction of the same index"
-FOLD_S = 0.2
 # So often rows are looked at again of which one may have no value of the new type.
 LOOKS_MAX = 20
-
-
-class _Paused(Exception):
-    """Somebody asked for a pause."""
 
 
 class Runner:
@@ -71,7 +61,8 @@ class Runner:
         self._pause = pause
         self._told = told
         self._was_nudged = was_nudged
-        self._looked_us = 0
+        self._log = Logbook(changes, pipeline, clock, pause, told)
+        self._maintenance = Maintenance(changes, pipeline, clock, self._log, self._rest_before)
         # So often, since the last step that was, something could not be written down.
         self._unwritten = 0
 
@@ -89,7 +80,7 @@ class Runner:
         """Makes the job this runner's own. One that was paused goes on, or goes back."""
         status = JobStatus.RUNNING if job.status in (JobStatus.PAUSED, JobStatus.PENDING) else job.status
         event = "resumed" if job.status is JobStatus.PAUSED else "taken up"
-        job = self._record(replace(job, status=status, waiting=""), event)
+        job = self._log.record(replace(job, status=status, waiting=""), event)
         reach("job.taken")
         return job
 
@@ -107,10 +98,10 @@ class Runner:
         try:
             # Hears of an interrupt.
             self._pause(0)
-            self._heed(job)
+            self._log.heed(job)
             return self._advance(job)
-        except _Paused:
-            return self._record(replace(self._reread(job), status=JobStatus.PAUSED, waiting=""), "paused")
+        except Paused:
+            return self._log.record(replace(self._log.reread(job), status=JobStatus.PAUSED, waiting=""), "paused")
         except Lost as lost:
             return self._turn_canceled(job, lost)
         except errors.StaleNode as problem:
@@ -118,7 +109,7 @@ class Runner:
         except (errors.CatalogUnavailable, errors.UnknownCommitOutcome):
             raise
         except errors.Error as problem:
-            job = self._reread(job)
+            job = self._log.reread(job)
             if isinstance(problem, errors.QueryCanceled) and self._was_nudged():
                 # The next step hears what was asked.
                 return job
@@ -128,7 +119,7 @@ class Runner:
         except Exception as problem:  # noqa: BLE001 - the outer edge of a job
             # Our mistake. The change is taken back, and the history keeps what is needed to find it.
             bug = errors.Bug(detail=f"{type(problem).__name__}: {problem}")
-            return self._react(self._reread(job), bug, traceback.format_exc())
+            return self._react(self._log.reread(job), bug, traceback.format_exc())
 
     def _find_again(self, job: Job) -> Job:
         """The catalog is out of reach, or takes nothing: whether the last step was taken is on record when it does."""
@@ -136,7 +127,7 @@ class Runner:
             self._unwritten += 1
             self._rest(backoff_s(self._unwritten))
             try:
-                return self._reread(job)
+                return self._log.reread(job)
             except errors.CatalogUnavailable:
                 continue
 
@@ -165,15 +156,15 @@ class Runner:
         rest_s = backoff_s(attempts)
         after = f"after an error: {problem.sqlstate}: {problem}"
         waiting = f"attempt {attempts + 1}, until {show_moment(self._clock.wall_us() + int(1e6 * rest_s))}, {after}"
-        job = self._record(replace(job, waiting=waiting), f"tries again {after}\n{trace}".rstrip())
+        job = self._log.record(replace(job, waiting=waiting), f"tries again {after}\n{trace}".rstrip())
         # That it no longer rests is on record with the next step.
         return replace(self._rest_before(job, rest_s), waiting="")
 
     def _wait(self, job: Job, problem: errors.Error) -> Job:
         """For space. It is told once: a record takes some itself."""
-        if not job.waiting.startswith(_SPACE):
-            waiting = f"{_SPACE}: {problem}"
-            job = self._record(replace(job, waiting=waiting), f"waits for {waiting}")
+        if not job.waiting.startswith(SPACE):
+            waiting = f"{SPACE}: {problem}"
+            job = self._log.record(replace(job, waiting=waiting), f"waits for {waiting}")
         return self._rest_before(job, SPACE_S)
 
     def _rest_before(self, job: Job, seconds: float) -> Job:
@@ -200,42 +191,16 @@ class Runner:
         stopped = replace(job.begun_again(), rows_total=job.rows_total)
         turned = replace(stopped, status=JobStatus.REVERTING, failure=failure, waiting="", errors_met=0)
         event = f"is taken back: {failure.sqlstate}: {failure.message}\n{trace}".rstrip()
-        job = self._record(turned, event)
+        job = self._log.record(turned, event)
         reach("job.reverting")
         return job
-
-    def _heed(self, job: Job) -> None:
-        """Does what was asked of the job meanwhile, by an exception."""
-        self._looked_us = self._clock.steady_us()
-        record = self._changes.read(job.id)
-        if record is None or record.revision != job.revision:
-            raise Lost(f"job {job.id} was taken up by another")
-        if record.request is JobRequest.PAUSE and not job.is_reverting:
-            raise _Paused
-        if record.request is JobRequest.CANCEL and job.can_be_canceled:
-            raise Lost(f"job {job.id} was canceled")
-
-    def _glance(self, job: Job) -> bool:
-        """Looks, if that was not done for a while, at what was asked of the job."""
-        due = self._clock.steady_us() - self._looked_us >= LOOK_US
-        if due:
-            # Hears of an interrupt.
-            self._pause(0)
-            self._heed(job)
-        return due
-
-    def _reread(self, job: Job) -> Job:
-        """The job as it is on record: steps of a stage may have gone on."""
-        record = self._changes.read(job.id)
-        if record is None or record.revision < job.revision or not self._changes.is_ours(record):
-            raise Lost(f"job {job.id} is gone, or another has it")
-        return read_job(record)
 
     # Stages.
 
     def _advance(self, job: Job) -> Job:
         if job.upkeep is not None:
-            return self._maintain(job, job.upkeep)
+            done = job.upkeep.is_collected or job.is_reverting
+            return self._finish(job) if done else self._maintenance.step(job, job.upkeep)
         plan = job.rest()
         # What is left is collected once no snapshot can read it, by the collector, which waits for that itself.
         if all(stage.type is OpType.COLLECTION for stage in plan.stages):
@@ -252,7 +217,7 @@ class Runner:
             case OpType.VALIDATION:
                 return self._validate(job, plan, stage, began_us)
             case OpType.COLLECTION:
-                return self._record(self._after(job, plan, stage, began_us))
+                return self._log.record(self._after(job, plan, stage, began_us))
 
     def _raise(self, job: Job, plan: Plan, stage: Stage) -> Job:
         """Waits, for a time, until nobody can commit with an older version, then makes sure of it."""
@@ -261,9 +226,9 @@ class Runner:
 
         def tell(holders: tuple[Holder, ...], left_ms: int) -> None:
             nonlocal current
-            self._heed(current)
+            self._log.heed(current)
             waiting = describe_wait(holders, self._clock.wall_us() + 1_000 * left_ms)
-            current = self._record(replace(current, waiting=waiting), f"waits for {waiting}")
+            current = self._log.record(replace(current, waiting=waiting), f"waits for {waiting}")
             self._told(current)
 
         # Not what was committed since, as a record alone: idle nodes tell of their marks when they hear of a version.
@@ -311,10 +276,10 @@ class Runner:
         for table_id in dict.fromkeys(column.table_id for column in columns):
             self._pipeline.check_converted(table_id, at)
         looked = replace(job, converted_at=at, errors_met=job.errors_met + 1)
-        return self._record(looked, f"all rows have values of the new type as of {at}")
+        return self._log.record(looked, f"all rows have values of the new type as of {at}")
 
     def _backfill(self, job: Job, plan: Plan, stage: Stage, began_us: int) -> Job:
-        at = _as_of(job)
+        at = as_of(job)
         built: list[Built] = []
         current = job
         for number, op in enumerate(plan.ops(stage)):
@@ -322,11 +287,11 @@ class Runner:
 
             def keep(unit: UnitDone, number: int = number) -> None:
                 nonlocal current
-                current = self._keep(current, number, unit)
+                current = self._log.keep(current, number, unit)
 
             def look(rows: int) -> None:
                 nonlocal current
-                current = self._look(current, rows)
+                current = self._log.look(current, rows)
 
             done = [unit for of, unit in current.units if of == number]
             built += self._pipeline.backfill(op, at, done, keep, look)
@@ -340,34 +305,6 @@ class Runner:
         reach("job.attached")
         return written(after, seq)
 
-    def _look(self, job: Job, rows: int) -> Job:
-        """Writes down now and then how far units are that are under way. What was once said is not taken back."""
-        if not self._glance(job):
-            return job
-        done = sum(unit.rows for _, unit in job.units) + rows
-        return self._tell_moved(job, replace(job, rows_done=max(job.rows_done, done)))
-
-    def _tell_moved(self, before: Job, job: Job) -> Job:
-        """Writes down how far work is that is under way, and what it waits for; who waits for space goes on waiting."""
-        event = ""
-        if not before.waiting.startswith(_SPACE) and bool(before.waiting) != bool(self._pipeline.waiting):
-            job = replace(job, waiting=self._pipeline.waiting)
-            event = f"backs off: {job.waiting}" if job.waiting else _gone_on(before)
-        if job != before:
-            job = self._record(job, event)
-        self._told(job)
-        return job
-
-    def _keep(self, job: Job, number: int, unit: UnitDone) -> Job:
-        units = (*job.units, (number, unit))
-        rows_done = max(job.rows_done, sum(unit.rows for _, unit in units))
-        kept = replace(job, units=units, rows_done=rows_done, waiting="")
-        job = self._record(kept, _gone_on(job))
-        self._told(job)
-        reach("job.unit")
-        self._heed(job)
-        return job
-
     def _validate(self, job: Job, plan: Plan, stage: Stage, began_us: int) -> Job:
         # What somebody has read before is read again.
         current, unwritten = job.begun_again(), 0
@@ -375,104 +312,32 @@ class Runner:
         def report(rows: int) -> None:
             nonlocal current, unwritten
             unwritten += rows
-            if self._glance(current):
-                current = self._tell_moved(current, replace(current, rows_done=current.rows_done + unwritten))
+            if self._log.glance(current):
+                current = self._log.tell_moved(current, replace(current, rows_done=current.rows_done + unwritten))
                 unwritten = 0
 
         for op in plan.ops(stage):
             assert isinstance(op, Validate)
-            violation = self._pipeline.validate(op, _as_of(job), report)
+            violation = self._pipeline.validate(op, as_of(job), report)
             if violation is not None:
                 detail = f": {violation.detail}" if violation.detail else ""
                 raise errors.remembered(violation.sqlstate, violation.message + detail)
         reach("job.validated")
-        return self._record(self._after(current, plan, stage, began_us, current.rows_done + unwritten), "validated")
+        return self._log.record(self._after(current, plan, stage, began_us, current.rows_done + unwritten), "validated")
 
     def _go_back(self, job: Job) -> Job:
         """The second of two changes is taken back: so is the first, which everybody sees."""
-        job = self._record(job.gone_back(), "the change before is taken back too")
+        job = self._log.record(job.gone_back(), "the change before is taken back too")
         reach("job.reverting")
         return job
-
-    # Upkeep.
-
-    def _maintain(self, job: Job, upkeep: Upkeep) -> Job:
-        """One index after the other. What was replaced has the same rows: there is nothing to take back."""
-        if upkeep.is_collected or job.is_reverting:
-            return self._finish(job)
-        if not upkeep.left:
-            return self._collect(job, upkeep)
-        with self._changes.folding(upkeep.left[0]) as is_ours:
-            if is_ours:
-                return self._rewrite(job, upkeep)
-        if not job.waiting:
-            job = self._record(replace(job, waiting=_FOLDED), f"waits for {_FOLDED}")
-        return self._rest_before(job, FOLD_S)
-
-    def _rewrite(self, job: Job, upkeep: Upkeep) -> Job:
-        if job.at is None:
-            # Of the rows as of now, whoever goes on with it.
-            job = self._record(replace(job, at=THIS_COMMIT, since_us=self._clock.wall_us(), waiting=""))
-        at, began_us = _as_of(job), job.since_us
-        current = job
-
-        def keep(unit: UnitDone) -> None:
-            nonlocal current
-            current = self._keep(current, 0, unit)
-
-        def look(rows: int) -> None:
-            nonlocal current
-            current = self._look(current, rows)
-
-        def planned(rows: int) -> None:
-            nonlocal current
-            # Of the other indexes as much is expected.
-            current = replace(current, rows_total=current.rows_before + rows * len(upkeep.left))
-
-        op = RewriteIndex(upkeep.table_id, upkeep.left[0], upkeep.full)
-        done = [unit for _, unit in job.units]
-        try:
-            made = self._pipeline.rewrite(op, at, done, keep, look, planned)
-            reach("compaction.written")
-            read = sum(unit.rows for _, unit in current.units)
-            after = replace(
-                self._stage_done(current, Phase.POST_COMMIT, "rewrite", began_us, read),
-                upkeep=replace(upkeep, left=upkeep.left[1:]),
-                units=(),
-                at=None,
-            )
-            if made is None:
-                return self._record(after)
-            event = f"wrote {read} rows of index {made.name} anew as of {at}"
-            seq = self._changes.swap(made, at, job_change(after, event))
-        except Overtaken:
-            return self._record(replace(current.begun_again(), at=None), "begins again: the index has been folded")
-        reach("compaction.swapped")
-        return written(after, seq)
-
-    def _collect(self, job: Job, upkeep: Upkeep) -> Job:
-        began_us = self._clock.wall_us()
-
-        def look(rows: int) -> None:
-            nonlocal job
-            job = self._look(job, rows)
-
-        files = self._pipeline.collect(look)
-        after = self._stage_done(job, Phase.POST_COMMIT, "collection", began_us, 0)
-        return self._record(replace(after, upkeep=replace(upkeep, is_collected=True)), f"deleted {files} files")
 
     def _finish(self, job: Job) -> Job:
         status = JobStatus.SUCCEEDED
         if job.failure is not None:
             status = JobStatus.CANCELED if job.failure.sqlstate == errors.QueryCanceled.sqlstate else JobStatus.FAILED
-        job = self._record(replace(job, status=status, waiting="", units=()), status.value)
+        job = self._log.record(replace(job, status=status, waiting="", units=()), status.value)
         reach("job.finished")
         return job
-
-    # The record.
-
-    def _record(self, job: Job, event: str = "") -> Job:
-        return written(job, self._changes.record(job_change(job, event)))
 
     def _after(self, job: Job, plan: Plan, stage: Stage, began_us: int, rows: int = 0) -> Job:
         """The job when the stage is done."""
@@ -481,20 +346,8 @@ class Runner:
             statuses[transition.target] = transition.status
         unfenced = job.progress.unfenced | set(stage.publishes)
         following = plan.stages[1].phase if len(plan.stages) > 1 else Phase.NON_REVERTIBLE
-        done = self._stage_done(job, stage.phase, str(stage.type), began_us, rows)
+        done = self._log.stage_done(job, stage.phase, str(stage.type), began_us, rows)
         return replace(done, progress=Progress(tuple(statuses), unfenced), phase=following)
-
-    def _stage_done(self, job: Job, phase: Phase, what: str, began_us: int, rows: int) -> Job:
-        done = StageDone(phase, what, began_us, self._clock.wall_us() - began_us, rows)
-        return replace(
-            job,
-            rows_before=job.rows_before + rows,
-            rows_done=0,
-            since_us=self._clock.wall_us(),
-            waiting="",
-            errors_met=0,
-            stages=(*job.stages, done),
-        )
 
     def _measure(self, job: Job, plan: Plan) -> int:
         """About how many rows the work that is left reads."""
@@ -502,13 +355,6 @@ class Runner:
         plans = [plan, *([job.gone_over().rest()] if job.sequel is not None else [])]
         ops = [op for part in plans for stage in part.stages for op in part.ops(stage)]
         return sum(self._pipeline.rows(table_id, head) for table_id in filter(None, map(_table_read, ops)))
-
-
-def _gone_on(job: Job) -> str:
-    """What is told of a job whose work goes on."""
-    if not job.waiting:
-        return ""
-    return "has space again" if job.waiting.startswith(_SPACE) else "no longer backs off"
 
 
 def _table_read(op: Op) -> TableId | None:
@@ -519,9 +365,3 @@ def _table_read(op: Op) -> TableId | None:
             return TableId(descriptor_of(op.element))
         case _:
             return None
-
-
-def _as_of(job: Job) -> Seq:
-    if job.at is None:
-        raise errors.Bug(detail=f"job {job.id} reads rows before any raise")
-    return job.at

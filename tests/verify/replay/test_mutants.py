@@ -65,7 +65,7 @@ def break_write_only(name: str, patch: pytest.MonkeyPatch) -> None:
 
 def break_early_backfill(name: str, patch: pytest.MonkeyPatch) -> None:
     break_lifecycles(name, patch)
-    patch.setattr(runner, "_as_of", _as_of_the_record)
+    patch.setattr(runner, "as_of", _as_of_the_record)
 
 
 def _as_of_the_record(job: Job) -> object:

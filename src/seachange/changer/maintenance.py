@@ -1,0 +1,102 @@
+"""Upkeep as steps of a job: its indexes are written anew one after the other, then files are deleted.
+
+**Invariant:** what was replaced has the same rows: there is nothing to take back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from seachange.changer.job import THIS_COMMIT, Job, as_of, job_change, written
+from seachange.changer.logbook import Logbook
+from seachange.changer.ports import Changes, Overtaken, Pipeline
+from seachange.model.upkeep import RewriteIndex, Upkeep
+from seachange.model.work import UnitDone
+from seachange.planner.stages import Phase
+from seachange.runtime.clock import Clock
+from seachange.runtime.faults import reach
+
+# What one waits for that is to fold an index which another folds, and how often it looks.
+_FOLDED = "another compaction of the same index"
+FOLD_S = 0.2
+
+
+class Maintenance:
+    """`rest` waits for so many seconds before the job is tried again."""
+
+    def __init__(
+        self,
+        changes: Changes,
+        pipeline: Pipeline,
+        clock: Clock,
+        log: Logbook,
+        rest: Callable[[Job, float], Job],
+    ) -> None:
+        self._changes = changes
+        self._pipeline = pipeline
+        self._clock = clock
+        self._log = log
+        self._rest = rest
+
+    def step(self, job: Job, upkeep: Upkeep) -> Job:
+        if not upkeep.left:
+            return self._collect(job, upkeep)
+        with self._changes.folding(upkeep.left[0]) as is_ours:
+            if is_ours:
+                return self._rewrite(job, upkeep)
+        if not job.waiting:
+            job = self._log.record(replace(job, waiting=_FOLDED), f"waits for {_FOLDED}")
+        return self._rest(job, FOLD_S)
+
+    def _rewrite(self, job: Job, upkeep: Upkeep) -> Job:
+        if job.at is None:
+            # Of the rows as of now, whoever goes on with it.
+            job = self._log.record(replace(job, at=THIS_COMMIT, since_us=self._clock.wall_us(), waiting=""))
+        at, began_us = as_of(job), job.since_us
+        current = job
+
+        def keep(unit: UnitDone) -> None:
+            nonlocal current
+            current = self._log.keep(current, 0, unit)
+
+        def look(rows: int) -> None:
+            nonlocal current
+            current = self._log.look(current, rows)
+
+        def planned(rows: int) -> None:
+            nonlocal current
+            # Of the other indexes as much is expected.
+            current = replace(current, rows_total=current.rows_before + rows * len(upkeep.left))
+
+        op = RewriteIndex(upkeep.table_id, upkeep.left[0], upkeep.full)
+        done = [unit for _, unit in job.units]
+        try:
+            made = self._pipeline.rewrite(op, at, done, keep, look, planned)
+            reach("compaction.written")
+            read = sum(unit.rows for _, unit in current.units)
+            after = replace(
+                self._log.stage_done(current, Phase.POST_COMMIT, "rewrite", began_us, read),
+                upkeep=replace(upkeep, left=upkeep.left[1:]),
+                units=(),
+                at=None,
+            )
+            if made is None:
+                return self._log.record(after)
+            event = f"wrote {read} rows of index {made.name} anew as of {at}"
+            seq = self._changes.swap(made, at, job_change(after, event))
+        except Overtaken:
+            return self._log.record(replace(current.begun_again(), at=None), "begins again: the index has been folded")
+        reach("compaction.swapped")
+        return written(after, seq)
+
+    def _collect(self, job: Job, upkeep: Upkeep) -> Job:
+        began_us = self._clock.wall_us()
+
+        def look(rows: int) -> None:
+            nonlocal job
+            job = self._log.look(job, rows)
+
+        files = self._pipeline.collect(look)
+        after = self._log.stage_done(job, Phase.POST_COMMIT, "collection", began_us, 0)
+        return self._log.record(replace(after, upkeep=replace(upkeep, is_collected=True)), f"deleted {files} files")
