@@ -54,7 +54,6 @@ def test_positions_and_rows_are_those_of_a_dict(case):
         positions = reader.positions(wanted)
         assert positions.tolist() == [expected.get(encode(key), -1) for key in wanted]
         assert reader.positions(wanted, [encode(key) for key in wanted]).tolist() == positions.tolist()
-        assert reader.contains_any(asked) == any(encode(key) in expected for key in asked)
         assert list(map(encode, reader.keys())) == sorted(expected)
         for key in wanted:
             found = reader.find(key)

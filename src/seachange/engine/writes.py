@@ -149,11 +149,6 @@ class RowWriter:
             return None
         return self._epoch.image(self.plan.table, plan.index, self._snapshot).get(key, self._snapshot)
 
-    def find_staged_row(self, buffer: IndexBuffer, key: Key) -> Found | None:
-        """A row that a bulk write of this transaction wrote, as stored."""
-        hit = self._find_staged(buffer, key)
-        return None if hit is None else Found(hit.row, hit.file.segment.layout_id)
-
     def _find_staged(self, buffer: IndexBuffer, key: Key) -> StagedRow | None:
         return find_staged(self._warehouse, buffer.plan, buffer.staged, key) if buffer.staged else None
 

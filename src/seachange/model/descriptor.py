@@ -6,7 +6,7 @@ published.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from seachange.model.access import Access
@@ -195,6 +195,3 @@ class Table:
         else:
             rest = tuple(c for c in index.include if c in types and c not in key)
         return tuple((c, types[c]) for c in key + rest)
-
-    def at_version(self, version: int, **changes: object) -> Table:
-        return replace(self, version=version, **changes)  # type: ignore[arg-type]

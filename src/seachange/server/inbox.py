@@ -136,7 +136,3 @@ class Inbox:
     def mend(self) -> None:
         with self._lock:
             self._is_cut = False
-
-    @property
-    def is_ended(self) -> bool:
-        return self._is_ended

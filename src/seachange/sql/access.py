@@ -11,7 +11,7 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model import elements
 from seachange.model.access import DEFAULT_ROLE, PRIVILEGES, PUBLIC_ROLE, Access, RolePrivileges
-from seachange.model.actor import Actor, actor_of, find_roles, role_exists
+from seachange.model.actor import Actor, find_roles, role_exists
 from seachange.model.descriptor import Table
 from seachange.model.elements import Element, descriptor_of
 from seachange.model.ids import DescriptorId
@@ -192,7 +192,3 @@ def _default_privileges(created: Descriptor, owner: str, port: TransactionPort) 
             held.setdefault(default.role, []).extend(default.privileges)
     order = PRIVILEGES[kind]
     return tuple(RolePrivileges(role, tuple(p for p in order if p in names)) for role, names in held.items())
-
-
-def actor_named(name: str, port: TransactionPort) -> Actor:
-    return actor_of(name, find_roles(port.objects()))

@@ -15,7 +15,6 @@ from seachange.storage.arrow import arrow_type
 
 # Kinds with texts of which not every one is a value, or not the only one for it.
 _NORMALISED = frozenset({Kind.CHAR, Kind.NAME, Kind.JSON, Kind.JSONB, Kind.INTERVAL})
-_MICROSECOND_DIGITS = 6
 
 
 def canonical_array(array: pa.Array, type_: SqlType) -> pa.Array:

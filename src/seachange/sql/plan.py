@@ -28,11 +28,6 @@ class ChangeSource:
     conflicts: Sequence[str] = ()
 
 
-class ChangePlan(Protocol):
-    def source(self, values: Sequence[Any]) -> ChangeSource:
-        """With the values of the parameters, on which the way to the rows may depend."""
-
-
 class Plan(Protocol):
     """Holds as long as `is_current`; then the statement is compiled again."""
 

@@ -113,9 +113,6 @@ class SegmentReader:
             positions[places] = np.where(rows >= 0, rows + self._starts[group], -1)
         return positions
 
-    def contains_any(self, keys: Sequence[Key], encoded: Sequence[bytes] | None = None) -> bool:
-        return bool((self.positions(keys, encoded) >= 0).any())
-
     def keys(self) -> list[Key]:
         """Every entry key, in order."""
         return [key for group in range(len(self._firsts)) for key in self._keys(group).rows()]

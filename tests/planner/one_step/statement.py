@@ -10,7 +10,7 @@ by one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seachange import errors
 from seachange.model.descriptor import Column, Index, Table
@@ -124,7 +124,7 @@ def _touched_parents(before: Table | None, after: Table, tables: Tables) -> list
     same time meets this change."""
     by_id = {table.id: table for table in tables.values()}
     parents = [by_id[parent] for parent in new_parents(before, after)]
-    return [Change(parent, parent.at_version(parent.version + 1)) for parent in parents]
+    return [Change(parent, replace(parent, version=parent.version + 1)) for parent in parents]
 
 
 def _drop_tables(statement: DropTable, tables: Tables) -> Plan:
@@ -177,7 +177,7 @@ def _create_index(statement: CreateIndex, tables: Tables, ids: Iterator[int]) ->
         tuple(c.id for c in include),
         nulls_distinct=statement.nulls_distinct,
     )
-    after = table.at_version(table.version + 1, secondary=(*table.secondary, index))
+    after = replace(table, version=table.version + 1, secondary=(*table.secondary, index))
     return Plan((Change(table, after),), (_empty(table, "CREATE INDEX on a table that has rows"),))
 
 
@@ -211,7 +211,7 @@ def _drop_indexes(statement: DropIndex, tables: Tables) -> Plan:
             if index.name == index_name:
                 References(tables.values(), cascade=False).release_index(table, index, f"index {name}")
         rest = tuple(i for i in drafts.get(key, table).secondary if i.name != index_name)
-        drafts[key] = table.at_version(table.version + 1, secondary=rest)
+        drafts[key] = replace(table, version=table.version + 1, secondary=rest)
     return Plan(
         tuple(Change(tables[key], after) for key, after in drafts.items()),
         tuple(_empty(tables[key], "DROP INDEX on a table that has rows") for key in drafts),
