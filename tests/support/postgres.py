@@ -254,6 +254,9 @@ class LocalPostgres:
                 "--encoding=UTF8",
                 "--locale=C",
                 "--no-sync",
+                # Nobody guesses such a password; else every connection pays for thousands of rounds, on both sides.
+                "-c",
+                "scram_iterations=1",
             ],
             cwd=self._folder,
             capture_output=True,
