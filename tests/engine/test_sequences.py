@@ -1,7 +1,5 @@
 """Sequences of several processes: no value twice, also when one is killed; and what a node takes in advance."""
 
-import subprocess
-import sys
 from contextlib import closing
 
 import pytest
@@ -10,16 +8,7 @@ import seachange
 from seachange import errors
 from seachange.engine.node import Node
 from seachange.engine.session import Session
-
-DRAW = """
-import sys, seachange
-data, catalog, sequence, count = sys.argv[1:]
-with seachange.connect(data, catalog=catalog or None, autocommit=True) as db:
-    for _ in range(int(count)):
-        print(db.execute(f"select nextval('{sequence}')").fetchone()[0], flush=True)
-    print("done", flush=True)
-    sys.stdin.read()
-"""
+from tests.support.forks import Fork
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -28,12 +17,7 @@ def catalog(request: pytest.FixtureRequest) -> str:
 
 
 def drawing(data, catalog, sequence, count):
-    return subprocess.Popen(
-        [sys.executable, "-c", DRAW, str(data), catalog, sequence, str(count)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    return Fork("tests.engine.drawing", str(data), catalog, sequence, str(count))
 
 
 def test_processes_never_share_a_value(tmp_path, catalog):
@@ -47,14 +31,16 @@ def test_processes_never_share_a_value(tmp_path, catalog):
         for process, name in zip(killed, seen, strict=True):
             seen[name] += [int(process.stdout.readline()) for _ in range(10)]
             process.kill()
-            seen[name] += [
-                int(line) for line in process.communicate()[0].splitlines(keepends=True) if line.endswith("\n")
-            ]
-        for number, process in enumerate(processes):
-            values = [line.strip() for line in process.communicate()[0].splitlines()]
-            assert values.pop() == "done"
-            assert process.returncode == 0
-            seen["one" if number < 2 else "many"] += [int(value) for value in values]
+            told = process.communicate().stdout
+            seen[name] += [int(line) for line in told.splitlines(keepends=True) if line.endswith("\n")]
+        for process, name in zip(processes, ("one", "one", "many", "many"), strict=True):
+            ended = process.communicate()
+            assert ended.returncode == 0
+            *values, last = ended.stdout.splitlines()
+            assert last == "done"
+            seen[name] += map(int, values)
+        for process in (*killed, *processes):
+            process.close()
         for name, values in seen.items():
             assert len(set(values)) == len(values) >= 90
             assert db.execute(f"select nextval('{name}')").fetchall()[0][0] not in values

@@ -30,12 +30,13 @@ _MODULES = (
     "tests.cluster.load.member",
     "tests.cluster.sqlprocess",
     "tests.crash.workload",
+    "tests.engine.drawing",
     "tests.isolation.appender",
 )
 _CONTEXT = multiprocessing.get_context("forkserver")
-# A command is imported only when it is run.
-_COMMANDS = tuple(module for module, _ in COMMANDS.values())
-_CONTEXT.set_forkserver_preload([*_MODULES, *_COMMANDS, "tests.support.warmth"])
+# What is imported only when it is needed: a command when it is run, a catalog when it is opened.
+_LATE = (*(module for module, _ in COMMANDS.values()), "seachange.catalog.postgres")
+_CONTEXT.set_forkserver_preload([*_MODULES, *_LATE, "tests.support.warmth"])
 
 
 class _Handed:
