@@ -3,8 +3,6 @@
 The bench does the same with kills and writers at every step; here it is every form of failure, once.
 """
 
-import shutil
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,14 +11,12 @@ import pytest
 
 from seachange import errors
 from seachange.engine.node import Node
-from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 from seachange.model.ids import DescriptorId
 from seachange.model.jobs import JobRequest
 from seachange.runtime.faults import FAULTS
 from tests.bench_cases.description import settled
 from tests.bench_cases.stored import stored_indexes
-from tests.catalogue.schema import FILL, SETUP
 from tests.support.judge import referenced_segments
 from tests.support.nodes import Place
 
@@ -90,22 +86,6 @@ FAILING = (
     ),
     Failing("alter type mood drop value 'ok'", "23514", "select 1", "update t set state = 'sad'"),
 )
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("failures") / "db"
-    with closing(open_node(folder)) as node, closing(Session(node)) as session:
-        for sql in (*SETUP, *FILL):
-            session.execute(sql)
-    return folder
-
-
-@pytest.fixture
-def node(filled: Path, tmp_path: Path) -> Iterator[Node]:
-    shutil.copytree(filled, tmp_path / "db")
-    with closing(open_node(tmp_path / "db")) as opened:
-        yield opened
 
 
 def descriptors(node: Node, in_two: bool) -> dict[DescriptorId, object]:

@@ -1,20 +1,15 @@
 """Each statement of the catalogue, carried out over rows while another session writes."""
 
-import shutil
-from collections.abc import Iterator
 from contextlib import closing, nullcontext
-from pathlib import Path
 
 import pytest
 
 from seachange import errors
 from seachange.engine.node import Node
-from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 from seachange.model.jobs import JobStatus
 from seachange.verify.consistency import check
 from tests.catalogue.operations import OPERATIONS
-from tests.catalogue.schema import FILL, SETUP
 
 STATEMENTS = tuple(sql for operation in OPERATIONS for sql in operation.statements)
 # Of a transaction that has written before, and commits when the change is done.
@@ -26,22 +21,6 @@ WRITES = (
 )
 # After these its rows are gone, and it is told so.
 GONE = ("drop table bag", "truncate child", "truncate t cascade")
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("catalogue") / "db"
-    with closing(open_node(folder)) as node, closing(Session(node)) as session:
-        for sql in (*SETUP, *FILL):
-            session.execute(sql)
-    return folder
-
-
-@pytest.fixture
-def node(filled: Path, tmp_path: Path) -> Iterator[Node]:
-    shutil.copytree(filled, tmp_path / "db")
-    with closing(open_node(tmp_path / "db")) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
