@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shutil
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from seachange import errors
 from seachange.catalog.port import Catalog
-from seachange.catalog.postgres import PostgresCatalog
 from seachange.catalog.sqlite import SqliteCatalog
 from seachange.catalog.sqlite.copy import FILE_NAME
 from seachange.runtime.clock import Clock
 from seachange.runtime.entropy import Entropy
 from seachange.runtime.filesystem import named_errors
+
+if TYPE_CHECKING:
+    from seachange.catalog.postgres import PostgresCatalog
 
 DEFAULT_FILE = "catalog.sqlite"
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
@@ -25,7 +29,13 @@ def open_catalog(url: str | None, data_folder: Path, clock: Clock, entropy: Entr
     if catalog_kind(url) == _SQLITE:
         return SqliteCatalog(_sqlite_path(url, data_folder), clock)
     assert url is not None
-    return PostgresCatalog(url, clock)
+    return _open_postgres(url, clock)
+
+
+def _open_postgres(url: str, clock: Clock) -> PostgresCatalog:
+    """Loaded only here: its driver is a seventh of all that a program with a SQLite catalog would import."""
+    catalog: PostgresCatalog = import_module("seachange.catalog.postgres").PostgresCatalog(url, clock)
+    return catalog
 
 
 def catalog_kind(url: str | None) -> str:
@@ -53,7 +63,7 @@ def restore_catalog(url: str | None, data_folder: Path, copy: Path, clock: Clock
             shutil.copyfile(copy / FILE_NAME, path)
         return
     assert url is not None
-    catalog = PostgresCatalog(url, clock)
+    catalog = _open_postgres(url, clock)
     try:
         catalog.fill_from(copy)
     finally:
