@@ -20,6 +20,9 @@ _LOOK_S = 0.1
 _SETTINGS = '[seachange]\nworker = "off"\nnode_expiry = "3s"\n'
 _GOOD = "succeeded"
 _KILL_AFTER_S = 2.0
+# Two of traffic and a worker. A second worker joins when the first has done a job: two Sparks that start at once on a
+# small machine are slow to.
+_NODES_AT_FIRST = 3
 
 
 class Director:
@@ -28,6 +31,7 @@ class Director:
         self._log = folder / "worker.log"
         self._scale = scale
         self._seed = seed
+        self._workers: list[Worker] = []
         self.scene = Scene(f"Seachange: {scale.accounts:,} accounts", [Act(step) for step in steps(scale)])
 
     def run(self) -> Verdict:
@@ -37,12 +41,12 @@ class Director:
             view = stack.enter_context(open_view(self.scene))
             watch = Watch(self._data)
             stack.callback(watch.close)
+            stack.callback(self._stop_workers)
+            self._call_worker("worker A")
             self._load(watch, view)
-            worker = Worker(self._data, self._log)
-            self._call(worker.pid, "worker A")
             with self._traffic(view), self._watching_leases():
-                worker = self._play(watch, view, worker)
-            worker.stop()
+                self._play(watch, view)
+            self._stop_workers()
             view.say("the traffic has ended; every index, constraint and row is checked")
             return judge(self._data, watch, self.scene, self._scale)
 
@@ -74,6 +78,23 @@ class Director:
         """Nodes are named by host and process."""
         self.scene.names[str(pid)] = name
 
+    def _call_worker(self, name: str) -> None:
+        worker = Worker(self._data, self._log)
+        self._workers.append(worker)
+        self._call(worker.pid, name)
+
+    def _stop_workers(self) -> None:
+        while self._workers:
+            self._workers.pop().stop()
+
+    def _kill_worker(self, node: str) -> str:
+        """The one that runs a job; gives its name."""
+        pid = self.scene.process_of(node)
+        (worker,) = [each for each in self._workers if str(each.pid) == pid]
+        self._workers.remove(worker)
+        worker.kill()
+        return self.scene.name_of(node)
+
     @contextmanager
     def _watching_leases(self) -> Iterator[None]:
         over = threading.Event()
@@ -91,13 +112,15 @@ class Director:
             self.scene.note_leases(watch.leases())
         watch.close()
 
-    def _play(self, watch: Watch, view: View, worker: Worker) -> Worker:
+    def _play(self, watch: Watch, view: View) -> None:
         time.sleep(self._scale.pause_s)
         for act in self.scene.acts:
             view.say(f"{act.step.title}: {act.step.statement}")
             act.began = time.monotonic()
             if act.step.is_job:
-                worker = self._run_job(act, watch, view, worker)
+                self._run_job(act, watch, view)
+                if len(self.scene.names) == _NODES_AT_FIRST:
+                    self._call_worker("worker B")
             else:
                 watch.do(act.step.statement)
                 act.outcome = "no bytes moved, nobody waited"
@@ -105,9 +128,8 @@ class Director:
             self.scene.timeline.marks.append(Mark(act.step.title, act.began, act.ended))
             view.say(f"    {act.ended - act.began:.2f} s: {act.outcome}")
             time.sleep(self._scale.pause_s)
-        return worker
 
-    def _run_job(self, act: Act, watch: Watch, view: View, worker: Worker) -> Worker:
+    def _run_job(self, act: Act, watch: Watch, view: View) -> None:
         number = send_job(self._data, act.step)
         killed = None
         building_since: float | None = None
@@ -117,26 +139,24 @@ class Director:
                 building_since = time.monotonic()
             if (
                 killed is None
+                and job.node is not None
                 and building_since is not None
                 and _is_to_be_killed(act.step, job.progress, building_since)
             ):
-                worker.kill()
-                killed = f"worker A was killed at {job.progress:.0%}"
-                view.say(f"    SIGKILL to worker A, {killed.partition(' at ')[2]} of its job done; worker B starts")
-                worker = Worker(self._data, self._log)
-                self._call(worker.pid, "worker B")
+                killed = f"{self._kill_worker(job.node)} was killed at {job.progress:.0%}"
+                view.say(f"    SIGKILL: {killed} of its job")
             time.sleep(_LOOK_S)
         act.job, act.ended = job, time.monotonic()
         spark = watch.spark(number)
         if act.step.fails_with is None:
             act.is_good = job.status == _GOOD and (act.step.killed_at is None or killed is not None)
             stages = ", ".join(f"{stage} {ms / 1e3:.1f} s" for stage, ms, _ in watch.stages(number) if ms >= 100)
-            found = [killed and f"{killed}, worker B finished it", spark and "on Spark", stages, job.error]
+            finished = killed and job.node and f"{killed}, {self.scene.name_of(job.node)} finished it"
+            found = [finished, spark and "on Spark", stages, job.error]
             act.outcome = "; ".join(part for part in found if part) or "validated"
         else:
             act.is_good = job.status != _GOOD and act.step.fails_with in (job.error or "")
             act.outcome = f"refused and taken back: {job.error}"
-        return worker
 
 
 def _is_to_be_killed(step: Step, progress: float, building_since: float) -> bool:

@@ -67,7 +67,10 @@ class Worker:
     def __init__(self, data: Path, log: Path) -> None:
         with log.open("ab") as file:
             self._process = subprocess.Popen(
-                seachange_command("worker", "--data", str(data)), stdout=file, stderr=file, stdin=subprocess.DEVNULL
+                seachange_command("worker", "--data", str(data), "--warm"),
+                stdout=file,
+                stderr=file,
+                stdin=subprocess.DEVNULL,
             )
 
     @property

@@ -34,6 +34,13 @@ class Scene:
     # The names of nodes, as they are called here.
     names: dict[str, str] = field(default_factory=dict)
 
+    @staticmethod
+    def process_of(node: str) -> str:
+        return node.rpartition("-")[2]
+
+    def name_of(self, node: str) -> str:
+        return self.names.get(self.process_of(node), node)
+
     def note_leases(self, leases: list[Lease]) -> None:
         self.leases = leases
         tables = {lease.table for lease in leases}

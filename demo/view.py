@@ -171,6 +171,7 @@ def _render_versions(scene: Scene) -> Table:
     table = Table.grid(padding=(0, 2))
     for lease in scene.leases:
         style = "" if lease.version == lease.newest else "yellow"
-        name = scene.names.get(lease.node.rpartition("-")[2], lease.node)
-        table.add_row(name, lease.table, Text(f"version {lease.version} of {lease.newest}", style=style))
+        table.add_row(
+            scene.name_of(lease.node), lease.table, Text(f"version {lease.version} of {lease.newest}", style=style)
+        )
     return table

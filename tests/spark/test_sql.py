@@ -10,7 +10,10 @@ from seachange import errors
 from seachange.engine.node import Node
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
+from seachange.engine.spark_pipeline import warm_spark
+from seachange.pipeline.spark import host
 from seachange.pipeline.spark.host import Application
+from seachange.pipeline.spark_options import SparkOptions
 from seachange.verify.consistency import inspect
 from tests.spark.conftest import MASTER
 from tests.support.nodes import Place
@@ -116,3 +119,15 @@ def test_the_file_of_the_database_says_it_too_and_a_job_takes_its_settings_along
     finally:
         session.close()
         node.close()
+
+
+def test_a_worker_may_start_spark_before_there_is_work(
+    node: Node, application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host of its own, which finds the application that is there."""
+    cold = host.SparkHost()
+    monkeypatch.setattr(host, "HOST", cold)
+    warm_spark(node.parts)
+    wait_until(lambda: cold.is_warm, "Spark to start")
+    with cold.using(SparkOptions(MASTER), lambda: None) as found:
+        assert str(found) == str(application)

@@ -11,17 +11,20 @@ from types import FrameType
 from seachange.changer.job import Job
 from seachange.cli.database import add_database_options, open_database, report_error
 from seachange.engine.job_session import describe
+from seachange.engine.spark_pipeline import warm_spark
 from seachange.errors import Error
 
 _LOOK_SECONDS = 0.5
 EXAMPLES = """examples:
   seachange worker --data shop
   seachange worker --data shop --catalog postgresql://localhost/shop
+  seachange worker --data shop --warm
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_database_options(parser)
+    parser.add_argument("--warm", action="store_true", help="start Spark at once, so that the first job need not wait")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
         with open_database(arguments) as node:
             node.jobs.told = _print
             node.jobs.takes_up = True
+            if arguments.warm:
+                warm_spark(node.parts)
             print(f"worker {node.name} is ready", flush=True)
             node.jobs.wake()
             # With a timeout: a signal that another thread took is heard of only when this one wakes.

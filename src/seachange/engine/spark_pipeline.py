@@ -109,6 +109,11 @@ def job_pipeline(
     return JobPipeline(local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data, retention_us)
 
 
+def warm_spark(parts: NodeParts) -> None:
+    """Begins to start Spark before there is work for it. If it does not start, the work will meet the reason."""
+    load_spark().host.HOST.warm(pipeline_settings(parts, ()).spark)
+
+
 def _foreground(parts: NodeParts, ratio: float) -> Foreground | None:
     """Of all nodes, this one too, as they have told with their heartbeats."""
     if not ratio:

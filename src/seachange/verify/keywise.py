@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from seachange.model.descriptor import Column
-from seachange.model.values import parse_canonical
-from seachange.storage.image import Found, IndexImage
+from seachange.storage.image import IndexImage
 from seachange.verify.anomalies import Anomaly, Kind
 from seachange.verify.port import Snapshot
 from seachange.verify.reference import Reference
@@ -97,19 +95,7 @@ class KeywiseComparison:
 
     def _get(self, subject: Subject, key: Row) -> Row | None:
         found = self._image(subject).get(key, self._snapshot.snapshot)
-        return None if found is None else _as_version(subject, found)
-
-
-def _as_version(subject: Subject, found: Found) -> Row:
-    """A stored row as the table's version sees it, in the order of the subject's columns."""
-    layout = subject.table.layout_by_id[found.layout_id]
-    stored = [c for c, _ in subject.table.stored_columns(subject.index, layout)]
-    values = dict(zip(stored, found.row, strict=True))
-    return tuple([values[c.id] if c.id in values else _frozen(c) for c in subject.columns])
-
-
-def _frozen(column: Column) -> Any:
-    return parse_canonical(column.type, column.frozen)
+        return None if found is None else subject.as_version(found.layout_id, found.row)
 
 
 def _same(one: Any, other: Any) -> bool:
