@@ -128,11 +128,16 @@ def test_the_time_of_a_statement_is_bounded_though_its_client_sends_nothing(serv
         assert wire.rows("select count(*) from c") == [[b"0"]]
 
 
-def test_what_is_on_its_way_to_a_client_that_does_not_read_is_bounded(served):
+LONG = query("copy (select repeat('x', 1000) from generate_series(1, 200000)) to stdout")
+SHORT = query("select repeat('x', 60000)") * 300
+
+
+@pytest.mark.parametrize(("data", "first"), [(LONG, b"d"), (SHORT, b"D")], ids=["one result", "many short ones"])
+def test_what_is_on_its_way_to_a_client_that_does_not_read_is_bounded(served, data, first):
     with Wire(served.port) as deaf:
         deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        deaf.send(query("copy (select repeat('x', 1000) from generate_series(1, 200000)) to stdout"))
-        deaf.until(b"d")
+        deaf.send(data)
+        deaf.until(first)
         (client,) = served.server._clients.values()
         stuck = threading.Event()
         while not stuck.is_set():

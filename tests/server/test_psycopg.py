@@ -68,6 +68,28 @@ def test_numbers_keep_every_digit(connection, binary, text):
     assert found[0].as_tuple().exponent == -8
 
 
+def test_parameters_are_compared_as_they_are(connection):
+    """A longer text, or a number of more digits, is no value of the column: it is neither refused nor rounded."""
+    connection.execute("create table short (id varchar(3) primary key, n numeric(5,2), l numeric(5,2)[])")
+    connection.execute("insert into short values ('abc', 1.01, array[1.01])")
+    for statement in ("select id from short where id = %s", "update short set n = n where id = %s"):
+        assert connection.execute(statement, ("abcdef",)).rowcount == 0
+        assert connection.execute(statement, ("abc",)).rowcount == 1
+    for placeholder in ("%s", "%t", "%b"):
+        for number, count in (("1.005", 0), ("1.01", 1), ("1.0100", 1), ("99999", 0)):
+            for condition in (f"n = {placeholder}", f"n = any({placeholder})"):
+                given = Decimal(number) if "any" not in condition else [Decimal(number)]
+                assert connection.execute(f"select id from short where {condition}", (given,)).rowcount == count
+        assert connection.execute(f"select id from short where n <= {placeholder}", (Decimal("1.009"),)).rowcount == 0
+    # As a text, for which the server finds the type.
+    assert connection.execute("select id from short where n = %s", ("1.005",)).rowcount == 0
+    # Whoever stores them is asked how long they may be.
+    with pytest.raises(psycopg.errors.StringDataRightTruncation):
+        connection.execute("insert into short values (%s)", ("abcd",))
+    assert connection.execute("update short set n = %s returning n", ("1.005",)).fetchone() == (Decimal("1.01"),)
+    assert connection.execute("update short set l = %s returning l", ("{2.345}",)).fetchone() == ([Decimal("2.35")],)
+
+
 def test_parameters_without_a_type_take_that_of_their_column(connection):
     connection.execute("delete from t")
     assert connection.execute("insert into t values (%s, %s) returning id", ("7", "a")).fetchall() == [(7,)]

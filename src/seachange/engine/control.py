@@ -54,8 +54,13 @@ def is_control(statement: Parsed) -> bool:
     return isinstance(statement, SessionStatement)
 
 
+def is_way_out(statement: Parsed) -> bool:
+    """Whether a failed transaction listens to it."""
+    return isinstance(statement, _WAYS_OUT)
+
+
 def run_control(session: SessionState, statement: Parsed, values: Sequence[Any]) -> Result:
-    if session.status is Status.FAILED and not isinstance(statement, _WAYS_OUT):
+    if session.status is Status.FAILED and not is_way_out(statement):
         raise errors.InFailedTransaction()
     match statement:
         case Begin():
@@ -183,6 +188,7 @@ def _discard(session: SessionState, statement: Discard) -> Result:
         session.settings.reset("session_authorization")
         session.settings.reset("role")
         session.prepared.remove(None)
+        session.cursors.close(None)
         session.unlock_advisory()
     if statement.what in ("all", "temp", "temporary"):
         session.drop_temporary()

@@ -26,6 +26,7 @@ from seachange.engine.savepoints import Point, Savepoints
 from seachange.engine.sessionfacts import SessionFacts
 from seachange.engine.sessionstate import Status
 from seachange.engine.statements import NamedStatements, prepare_one
+from seachange.engine.together import Way, find_way, run_in_block, settings_kept
 from seachange.engine.transaction import Transaction
 from seachange.engine.upkeep import maintain, tables_of
 from seachange.model.ids import Seq
@@ -125,27 +126,43 @@ class Session:
 
     def execute(self, text: str, values: Sequence[Any] = ()) -> Result:
         """Runs every statement of the text and gives the result of the last."""
-        prepared = prepare(text)
-        if len(prepared) == 1:
-            return self._execute_one(prepared[0], values)
         results = self.execute_all(text, values)
         return results[-1] if results else Result("")
 
     def execute_all(self, text: str, values: Sequence[Any] = ()) -> list[Result]:
         """Runs every statement of the text. Without BEGIN, the text is one transaction."""
-        prepared = prepare(text)
-        alone = len(prepared) < 2 or any(is_control(p.parsed) for p in prepared)
-        if alone or self.status is not Status.IDLE:
-            return [self._execute_one(p, values) for p in prepared]
-        return self._retrying(lambda transaction: self._run_all(prepared, transaction, values))
-
-    def _run_all(self, prepared: Sequence[Prepared], transaction: Transaction, values: Sequence[Any]) -> list[Result]:
+        try:
+            prepared = prepare(text)
+        except errors.Error:
+            self.spoil()
+            raise
+        way = find_way(prepared) if self.status is Status.IDLE else Way.EACH
+        run = partial(self._execute_one, values=values)
+        if way is Way.BLOCK:
+            return run_in_block(self, prepared, run)
+        if way is Way.EACH:
+            with settings_kept(self):
+                return [run(each) for each in prepared]
         results: list[Result] = []
+        self.execute_whole(prepared, results, values)
+        return results
+
+    def execute_whole(self, prepared: Sequence[Prepared], results: list[Result], values: Sequence[Any] = ()) -> None:
+        """Statements that are one transaction. `results` are those that the last attempt came to."""
+
+        def work(transaction: Transaction) -> None:
+            results.clear()
+            self._run_all(prepared, transaction, values, results)
+
+        self._retrying(work)
+
+    def _run_all(
+        self, prepared: Sequence[Prepared], transaction: Transaction, values: Sequence[Any], results: list[Result]
+    ) -> None:
         for statement in prepared:
             if results:
                 transaction.start_statement()
             results.append(self._guarded(partial(self._run, statement, transaction, values), statement.command))
-        return results
 
     def copy_out(self, query: str, file: TextIO, format_: CopyFormat) -> int:
         """Writes the rows of a query to a file as they come."""
@@ -498,6 +515,11 @@ class Session:
         self.read_only = False
         self.status = Status.IDLE
         self.settings.end(committed)
+
+    def spoil(self) -> None:
+        """A statement has failed before it was run, by its text or its parameters: the transaction fails with it."""
+        if self.status is Status.OPEN:
+            self._fail()
 
     def _fail(self) -> None:
         # With a savepoint there is a way back: what was done before it is still wanted.

@@ -61,6 +61,9 @@ class NamedStatements:
     def has(self, name: str) -> bool:
         return name in self._by_name
 
+    def find(self, name: str) -> NamedStatement | None:
+        return self._by_name.get(name)
+
     def get(self, name: str) -> NamedStatement:
         if name not in self._by_name:
             raise errors.UndefinedStatement(name=name)

@@ -21,7 +21,7 @@ from seachange.model.array_text import parse_array
 from seachange.model.interval import Interval, canonical_interval, from_timedelta, parse_interval
 from seachange.model.json_text import normalize_json, parse_json, show_json
 from seachange.model.timezone import UTC, find_zone, session_zone
-from seachange.model.types import NAME_BYTES_MAX, Kind, SqlType
+from seachange.model.types import NAME_BYTES_MAX, NUMERIC_PRECISION_MAX, Kind, SqlType
 
 Coercer = Callable[[Any], Any]
 
@@ -182,6 +182,34 @@ def _numeric(type_: SqlType) -> Coercer:
         return rounded if rounded else step - step
 
     return convert
+
+
+def exact_numeric(value: Any) -> Decimal:
+    """A number with all the digits that it was given, if a numeric can have so many; who stores it rounds it.
+
+    >>> exact_numeric("-1.0050"), exact_numeric("1e3")
+    (Decimal('-1.0050'), Decimal('1000'))
+    """
+    type_ = SqlType(Kind.NUMERIC)
+    number = value if isinstance(value, Decimal) else _to_decimal(type_, value)
+    # Zeros at its end may be more than that; of a number too great or small, nothing is computed.
+    for shown in (number, number.normalize(_WIDE) if _is_moderate(number) else number):
+        if _digit_count(shown) <= NUMERIC_PRECISION_MAX:
+            # Written out, and without the sign that a zero may have.
+            return Decimal(f"{shown if shown else shown.copy_abs():f}")
+    raise _out_of_range(type_, value)
+
+
+def _is_moderate(number: Decimal) -> bool:
+    return number.is_finite() and (not number or abs(number.adjusted()) <= NUMERIC_PRECISION_MAX)
+
+
+def _digit_count(number: Decimal) -> float:
+    """How many digits it has when it is written without an exponent."""
+    _, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int):
+        return math.inf
+    return max(len(digits) + exponent, 0) + max(-exponent, 0)
 
 
 def _quantize(number: Decimal, step: Decimal) -> Decimal:

@@ -207,6 +207,12 @@ class SqlType:
         return NAMES[self.kind].stored or self.duckdb
 
     @property
+    def unmodified(self) -> SqlType:
+        """Without modifiers, as a parameter has it: they are for who stores a value, not for who compares with it."""
+        element = self.element.unmodified if self.element is not None else None
+        return SqlType(self.kind, enum=self.enum, element=element)
+
+    @property
     def oid(self) -> int:
         return NAMES[self.element.kind].array_oid if self.element is not None else NAMES[self.kind].oid
 

@@ -137,7 +137,8 @@ class Client(asyncio.Protocol):
                 self._outbox.send(answer)
                 self._outbox.flush()
         elif taken and self._inbox.put(taken):
-            if self._connection is not None and self._connection.answers_at_once(taken):
+            connection = self._connection
+            if connection is not None and self._outbox.has_room and connection.answers_at_once(taken):
                 self._answer_at_once()
             else:
                 self._house.run(self._work)
@@ -148,6 +149,9 @@ class Client(asyncio.Protocol):
         """The answer to all that there is, if nobody is at work, nor is to hear that the client was not silent."""
         connection = self._connection
         if connection is None or self._inbox.is_busy or self._inbox.count or self._is_awaited:
+            return None
+        if not self._outbox.has_room:
+            # What the client has not taken is bounded: a thread waits for it.
             return None
         return None if self._house.is_stopping else connection.find_known(frames)
 
@@ -388,9 +392,7 @@ class Client(asyncio.Protocol):
                 self._connection.session.close()
         finally:
             with suppress(errors.Error, RuntimeError):
-                if error is not None:
-                    self._outbox.send(error_report(error, "FATAL"))
-                self._outbox.close()
+                self._outbox.close(error_report(error, "FATAL") if error is not None else b"")
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._leave)
 

@@ -16,12 +16,13 @@ from functools import partial
 from typing import Any, BinaryIO, TextIO
 
 from seachange import errors
-from seachange.engine.control import is_control
+from seachange.engine.control import is_way_out
 from seachange.engine.cursors import OpenCursor
 from seachange.engine.session import Session
 from seachange.engine.sessionstate import Status
 from seachange.engine.statements import NamedStatement, prepare_one
-from seachange.model.session_statements import Begin, CopyStream, FetchCursor
+from seachange.engine.together import ImplicitBlock, Way, find_way, settings_kept
+from seachange.model.session_statements import CopyStream, FetchCursor
 from seachange.model.timezone import in_zone
 from seachange.model.types import TEXT, SqlType
 from seachange.runtime.haste import WouldWait
@@ -71,8 +72,8 @@ class Connection:
         self._portals = Portals(statements_max)
         self._told: dict[str, str] = {}
         self._skips = False
-        # A transaction that the client did not ask for, around the statements up to the next Sync.
-        self._is_implicit = False
+        # Around the statements of a text, or up to the next Sync.
+        self._block = ImplicitBlock(session)
         self._is_running = False
         # How many statements are given to a thread before one is tried at once again.
         self._patience = 0
@@ -160,7 +161,8 @@ class Connection:
     def _fail(self, frame: m.Frame, error: errors.Error) -> None:
         if self._out.is_gone:
             return
-        self._end_implicit(commit=False)
+        self._block.end(commit=False)
+        self.session.spoil()
         self._send_notices()
         self._out.send(error_report(error))
         if frame.kind in _ANSWERED_BY_READY:
@@ -173,27 +175,47 @@ class Connection:
 
     def _query(self, body: bytes) -> None:
         text = m.read_text(body)
-        self._end_implicit(commit=True)
+        self._end_implicit()
         self._portals.remove("")
         prepared = prepare(text)
+        way = find_way(prepared) if self.session.status is Status.IDLE else Way.EACH
         if not prepared:
             self._out.send(m.EMPTY_QUERY)
-        elif len(prepared) > 1 and self.session.status is Status.IDLE and not any(map(_stands_alone, prepared)):
-            for result in self._run(lambda: self.session.execute_all(text)):
-                self._send_result(result)
+        elif way is Way.WHOLE:
+            self._run_whole(prepared)
+        elif way is Way.BLOCK:
+            for number, statement in enumerate(prepared, 1):
+                self._run_simple(statement, self._block, is_last=number == len(prepared))
         else:
-            for statement in prepared:
-                self._run_simple(statement)
+            with settings_kept(self.session):
+                for statement in prepared:
+                    self._run_simple(statement)
         self._ready()
 
-    def _run_simple(self, prepared: Prepared) -> None:
-        if isinstance(prepared.parsed, CopyStream):
-            self._copy(prepared.parsed)
-            return
+    def _run_whole(self, prepared: Sequence[Prepared]) -> None:
+        results: list[Result] = []
+        try:
+            self._run(lambda: self.session.execute_whole(prepared, results))
+        except errors.Error:
+            # Those before the one that failed, which the commit may have been.
+            for result in results[: len(prepared) - 1]:
+                self._send_result(result)
+            raise
+        for result in results:
+            self._send_result(result)
+
+    def _run_simple(self, prepared: Prepared, block: ImplicitBlock | None = None, is_last: bool = False) -> None:
+        """What is the last of several has succeeded when all of them are committed."""
         if isinstance(prepared.parsed, FetchCursor):
             self._open_portal(prepared.parsed.name)
         delivery = self._deliver(describes=True)
-        result = self._run(lambda: self.session.execute_prepared(prepared, (), delivery))
+        if isinstance(prepared.parsed, CopyStream):
+            work: Callable[[], Result] = partial(self._copy, prepared.parsed)
+        else:
+            work = partial(self.session.execute_prepared, prepared, (), delivery)
+        result = self._run(work if block is None else partial(block.run, prepared.parsed, work))
+        if is_last:
+            self._end_implicit()
         self._send_result(result, delivery)
 
     def _send_result(self, result: Result, delivery: Delivery | None = None) -> None:
@@ -217,15 +239,18 @@ class Connection:
         self._inbox.mend()
         self._out.mend()
         self._is_running = True
+        was_in_transaction = self.session.status is not Status.IDLE
         try:
             return work()
         finally:
             self._is_running = False
+            if was_in_transaction and self.session.status is Status.IDLE:
+                # They end with their transaction, whatever the client begins before its next Sync.
+                self._portals.clear()
 
-    def _copy(self, copy: CopyStream) -> None:
-        count = self._run(partial(self._copy_in if copy.inward else self._copy_out, copy))
-        self._send_notices()
-        self._out.send(m.command_complete(f"COPY {count}"))
+    def _copy(self, copy: CopyStream) -> Result:
+        count = self._copy_in(copy) if copy.inward else self._copy_out(copy)
+        return Result(f"COPY {count}", count=count)
 
     def _copy_in(self, copy: CopyStream) -> int:
         source = CopySource(self._inbox)
@@ -269,6 +294,7 @@ class Connection:
         prepared = prepare(parse.text)
         if len(prepared) > 1:
             raise errors.SyntaxProblem(detail="a prepared statement is one command")
+        self._check_heard(prepared[0] if prepared else None)
         named = NamedStatement(prepared[0], ()) if prepared else None
         self._statements.add(parse.name, Statement(named, parse.oids))
         self._out.send(m.PARSE_COMPLETE)
@@ -276,9 +302,11 @@ class Connection:
     def _bind(self, body: bytes) -> None:
         bind = m.read_bind(body)
         statement = self._statements.get(bind.statement)
+        self._check_heard(statement.prepared)
         types = self._types(statement, len(bind.values))
         with in_zone(self.session.settings.get("timezone")):
             values = [decode(*each) for each in zip(types, bind.formats, bind.values, strict=True)]
+        self._find_portal(bind.portal)
         self._portals.add(bind.portal, Portal(statement, values, bind.result_formats))
         self._out.send(m.BIND_COMPLETE)
 
@@ -344,9 +372,7 @@ class Connection:
         if portal.result is None and prepared is None:
             self._out.send(m.EMPTY_QUERY)
             return
-        if prepared is not None and isinstance(prepared.parsed, CopyStream):
-            self._copy(prepared.parsed)
-            return
+        self._check_heard(prepared)
         if portal.result is None:
             follower = next((frame.kind for frame in self._inbox.ahead(1)), b"")
             check = portal.statement.check_columns
@@ -354,9 +380,22 @@ class Connection:
             self._run_portal(execute.portal, portal, follower, delivery)
         self._send_portal(portal, execute.rows_max)
 
+    def _check_heard(self, prepared: Prepared | None) -> None:
+        """A failed transaction listens to what ends it, and to nothing at all."""
+        if self.session.status is Status.FAILED and prepared is not None and not is_way_out(prepared.parsed):
+            raise errors.InFailedTransaction()
+
+    def _find_portal(self, name: str) -> Portal | None:
+        portal = self._portals.find(name)
+        if portal is not None and portal.is_shared and self.session.cursors.find(name) is not portal.cursor:
+            # Closed as a cursor, by CLOSE or with its savepoint.
+            self._portals.remove(name)
+            return None
+        return portal
+
     def _portal(self, name: str) -> Portal:
         """A cursor of the session is a portal, too."""
-        portal = self._portals.find(name)
+        portal = self._find_portal(name)
         if portal is None:
             cursor = self.session.cursors.find(name)
             if cursor is None:
@@ -366,7 +405,7 @@ class Connection:
 
     def _open_portal(self, name: str) -> None:
         """A cursor that a statement names may be a portal that was bound, and not yet run."""
-        portal = self._portals.find(name)
+        portal = self._find_portal(name)
         if portal is not None and portal.result is None and self.session.cursors.find(name) is None:
             self._run_portal(name, portal)
 
@@ -374,24 +413,18 @@ class Connection:
         """`follower` is the message behind the Execute. Rows that `delivery` takes are not kept."""
         prepared = portal.statement.prepared
         assert prepared is not None
-        if isinstance(prepared.parsed, Begin) and self._is_implicit:
-            # The client's own from now on.
-            self._is_implicit = False
-            before = len(self.session.notices)
-            portal.cursor = OpenCursor(self._run(lambda: self.session.execute_prepared(prepared, portal.values)))
-            del self.session.notices[before:]
-            return
-        if self.session.status is Status.IDLE and follower != b"S" and not _stands_alone(prepared):
-            self.session.begin()
-            self._is_implicit = True
-        portal.cursor = OpenCursor(self._run(lambda: self._run_prepared(prepared, portal.values, delivery)))
+        work: Callable[[], Result] = partial(self._run_prepared, prepared, portal.values, delivery)
+        if self._block.is_open or follower != b"S":
+            work = partial(self._block.run, prepared.parsed, work)
+        portal.cursor = OpenCursor(self._run(work))
         portal.statement.check_columns(portal.cursor.result.columns)
-        if self.session.status is Status.IDLE:
-            self._is_implicit = False
-        elif name and portal.cursor.result.columns is not None:
+        if name and self.session.status is not Status.IDLE and portal.cursor.result.columns is not None:
             self.session.cursors.open(name, portal.cursor)
+            portal.is_shared = True
 
     def _run_prepared(self, prepared: Prepared, values: Sequence[Any], delivery: Delivery | None) -> Result:
+        if isinstance(prepared.parsed, CopyStream):
+            return self._copy(prepared.parsed)
         if delivery is None:
             return self.session.execute_kept(prepared, values)
         return self.session.execute_prepared(prepared, values, delivery)
@@ -435,19 +468,14 @@ class Connection:
 
     def _sync(self, body: bytes) -> None:
         self._skips = False
-        self._end_implicit(commit=True)
+        self._end_implicit()
         self._ready()
 
     # The end of a round.
 
-    def _end_implicit(self, commit: bool) -> None:
-        if not self._is_implicit:
-            return
-        self._is_implicit = False
-        if commit:
-            self._run(self.session.commit)
-        else:
-            self.session.rollback()
+    def _end_implicit(self) -> None:
+        if self._block.is_open:
+            self._run(lambda: self._block.end(commit=True))
 
     def _ready(self) -> None:
         if self.session.status is Status.IDLE:
@@ -468,11 +496,6 @@ class Connection:
             if self._told.get(name) != value:
                 self._told[name] = value
                 self._out.send(m.parameter_status(shown, value))
-
-
-def _stands_alone(prepared: Prepared) -> bool:
-    """Whether a statement is never made part of a transaction that nobody asked for."""
-    return is_control(prepared.parsed)
 
 
 def _oid(types: Sequence[SqlType | None], position: int) -> int:

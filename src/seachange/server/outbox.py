@@ -1,7 +1,8 @@
 """What is to be sent to a client, from whoever works for it to the loop that writes.
 
 **Invariant:** what a slow reader has not taken is bounded: whoever sends waits while the transport is full, or while
-much is on its way to it. On the loop nobody waits: there, what is sent is one short result.
+much is on its way to it. On the loop nobody waits: there, what is sent is one short result, and nothing while there is
+no room.
 **Invariant:** bytes arrive in the order in which they were sent. A thread writes to the socket itself only while
 nothing is under way, and with the lock that whoever gives up the socket takes first: by then its number is not
 another's.
@@ -39,13 +40,14 @@ class Outbox:
     # For who works.
 
     def send(self, data: bytes) -> None:
+        if not self._gathered and not self.has_room and not is_hasty():
+            # What was sent before, in however short pieces, is to be taken first.
+            self._await_room()
         self._gathered += data
         if len(self._gathered) >= _GATHERED_BYTES_MAX and not is_hasty():
             self.flush()
-            with self._lock:
-                self._changed.wait_for(self._has_room)
-                if self._is_cut and not self.is_gone:
-                    raise errors.QueryCanceled(reason="user request")
+            if self._await_room():
+                raise errors.QueryCanceled(reason="user request")
         if self.is_gone:
             raise errors.ProtocolViolation(detail="the client has gone")
 
@@ -76,16 +78,26 @@ class Outbox:
             # Full, or broken, of which the loop hears.
             return 0
 
-    def close(self) -> None:
-        """After what was sent."""
+    def _await_room(self) -> bool:
+        """Whether the wait was cut."""
+        with self._lock:
+            self._changed.wait_for(self._is_free)
+            return self._is_cut and not self.is_gone
+
+    def close(self, last: bytes = b"") -> None:
+        """After what was sent, and a last word, which waits for nobody."""
+        self._gathered += last
         self.flush()
         if not self.is_gone:
             self._loop.call_soon_threadsafe(self._transport.close)
 
-    def _has_room(self) -> bool:
-        if self.is_gone or self._is_cut:
-            return True
+    @property
+    def has_room(self) -> bool:
+        """Whether the client has taken enough of what was sent."""
         return self._is_writable and self._underway_bytes <= _UNDERWAY_BYTES_MAX
+
+    def _is_free(self) -> bool:
+        return self.is_gone or self._is_cut or self.has_room
 
     def mend(self) -> None:
         """Another statement begins: who interrupted the last one did not mean this."""

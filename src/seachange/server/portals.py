@@ -46,6 +46,8 @@ class Portal:
     values: Sequence[Any] = ()
     formats: tuple[int, ...] = ()
     cursor: OpenCursor | None = None
+    # Whether it is a cursor of the session as well, and ends with that.
+    is_shared: bool = False
 
     @property
     def result(self) -> Result | None:
@@ -79,15 +81,16 @@ class Statements:
         return statement
 
     def peek(self, name: str) -> Statement | None:
-        """One that the client has prepared and not closed since, by whatever means."""
+        """One that the client has prepared, if the name still means it: it may have been ended, and given to another,
+        by whatever means."""
         statement = self._by_name.get(name)
-        if statement is None or (name and not self._named.has(name)):
+        if statement is None or (name and self._named.find(name) is not statement.named):
             return None
         return statement
 
     def is_brief(self, name: str) -> bool:
         """Whether a statement is there whose result is likely to be at hand."""
-        statement = self._by_name.get(name)
+        statement = self.peek(name)
         prepared = statement.prepared if statement is not None else None
         return prepared is not None and prepared.is_brief
 

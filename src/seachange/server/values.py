@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from seachange.model.binary_form import decode_binary, encode_binary
-from seachange.model.coercion import check_characters, coercer
+from seachange.model.coercion import check_characters, coercer, exact_numeric
 from seachange.model.shown import show_text, shower
 from seachange.model.timezone import UTC
 from seachange.model.types import NAMES, TEXT, Kind, SqlType, array_of
@@ -22,6 +22,7 @@ Encoder = Callable[[Any], bytes]
 # What PostgreSQL adds to the modifier of a type.
 _MODIFIED = 4
 _DOUBLE = SqlType(Kind.DOUBLE)
+_TEXTS = array_of(TEXT)
 _PLAIN_CHARS_MAX = 16
 _INTEGERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.OID})
 _HELD_AS_TEXT = frozenset({Kind.UUID, Kind.INTERVAL})
@@ -102,7 +103,13 @@ def decode(type_: SqlType | None, form: int, data: bytes | None) -> Any:
 
 
 def _given(type_: SqlType, value: Any) -> Any:
-    """As a program gives it: of elements that rows hold as texts a query could not tell the type."""
+    """As a program gives it: of elements that rows hold as texts a query could not tell the type. Numbers keep the
+    digits that they came with: how many there may be is known to who stores them."""
+    if type_.kind is Kind.NUMERIC:
+        return exact_numeric(value)
+    if type_.element is not None and type_.element.kind is Kind.NUMERIC:
+        numbers = coercer(_TEXTS)(value) if isinstance(value, str) else value
+        return [None if number is None else exact_numeric(number) for number in numbers]
     held = coercer(type_)(value)
     if type_.element is None or type_.element.kind not in _HELD_AS_TEXT:
         return held

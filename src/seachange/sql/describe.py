@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlglot import exp
 
 from seachange.model.interval import Interval
-from seachange.model.session_statements import Explain, ShowSetting
+from seachange.model.session_statements import Explain, ShowSetting, TransactionStatement
 from seachange.model.types import TEXT, Kind, SqlType
 from seachange.sql.advisory import calls_advisory
 from seachange.sql.dml import compile_select
@@ -57,7 +57,7 @@ def gives_rows(prepared: Prepared) -> bool:
     """Whether a statement may answer with rows."""
     if isinstance(prepared.parsed, TreeStatement):
         return prepared.command == "SELECT" or bool(prepared.parsed.tree.args.get("returning"))
-    return True
+    return not isinstance(prepared.parsed, TransactionStatement)
 
 
 def describe(

@@ -2,6 +2,7 @@
 compared with or stored in, or the place where it stands. PostgreSQL infers more; what is not found here is text.
 
 **Invariant:** a type is only what the one column that is meant has: where a name could mean several, none is given.
+**Invariant:** it has no modifiers: a longer text, or a number of more digits, is none of the column's, nor made one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def parameter_types(tree: exp.Expr, port: TransactionPort) -> tuple[SqlType | No
             continue
         number = int(parameter.this.name)
         if found.get(number) is None:
-            found[number] = _type(parameter, tables)
+            type_ = _type(parameter, tables)
+            found[number] = type_.unmodified if type_ is not None else None
     return tuple(found.get(number) for number in range(1, max(found, default=0) + 1))
 
 

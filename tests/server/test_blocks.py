@@ -1,0 +1,151 @@
+"""What statements that came together, or in a block, leave behind when one of them fails: as PostgreSQL has it."""
+
+import pytest
+
+from tests.support.serving import serving
+from tests.support.wire import FLUSH, SYNC, Wire, bind, describe, execute, fields, message, parse, query
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("blocks")) as served:
+        with Wire(served.port) as wire:
+            wire.round(query("create table t (id int primary key)"))
+        yield served
+
+
+@pytest.fixture
+def wire(served):
+    with Wire(served.port) as wire:
+        wire.round(query("truncate t"))
+        wire.round(query("insert into t select i from generate_series(1, 9) as s(i)"))
+        yield wire
+
+
+def told(wire: Wire, *data: bytes) -> list[str]:
+    """Command tags, codes of errors and the status, up to ReadyForQuery."""
+    shown = {b"C": lambda body: body[:-1].decode(), b"E": lambda body: fields(body)["C"], b"Z": bytes.decode}
+    return [shown[kind](body) for kind, body in wire.round(*data) if kind in shown]
+
+
+def ids(wire: Wire, least: int = 10) -> list[int]:
+    return [int(value or b"") for (value,) in wire.rows(f"select id from t where id >= {least} order by id")]
+
+
+FAILING = {
+    "a text that is none": (query("selec 1"), "42601"),
+    "a text that is none, to be prepared": (parse("selec 1") + SYNC, "42601"),
+    "a parameter that cannot be read": (parse("select $1::int") + bind([b"x"]) + SYNC, "22P02"),
+    "a statement that is not there": (bind(statement="none") + SYNC, "26000"),
+    "a portal that is not there": (execute("none") + SYNC, "34000"),
+    "a name that is taken": (parse("select 1", "twice") + parse("select 1", "twice") + SYNC, "42P05"),
+}
+
+
+@pytest.mark.parametrize(("data", "code"), FAILING.values(), ids=FAILING)
+def test_whatever_fails_in_a_block_fails_the_block(wire, data, code):
+    assert told(wire, query("begin")) == ["BEGIN", "T"]
+    assert told(wire, query("insert into t values (10)")) == ["INSERT 0 1", "T"]
+    assert told(wire, data) == [code, "E"]
+    assert told(wire, query("select 1")) == ["25P02", "E"]
+    assert told(wire, parse("select 1") + SYNC) == ["25P02", "E"]
+    assert told(wire, query("commit")) == ["ROLLBACK", "I"]
+    assert ids(wire) == []
+
+
+def test_a_savepoint_leads_back_from_a_text_that_is_none(wire):
+    told(wire, query("begin; insert into t values (10); savepoint s"))
+    assert told(wire, query("selec 1")) == ["42601", "E"]
+    assert told(wire, query("rollback to s")) == ["ROLLBACK", "T"]
+    assert told(wire, query("commit")) == ["COMMIT", "I"]
+    assert ids(wire) == [10]
+
+
+# The statements of one text; what is answered; the rows that are left.
+TEXTS = {
+    "a setting between": ("insert into t values (10); set jit = off; insert into t values (1)", "23505", []),
+    "shown between": ("insert into t values (10); show jit; insert into t values (1)", "23505", []),
+    "prepared": ("prepare i as insert into t values (10); execute i; execute i", "23505", []),
+    "a savepoint without a block": ("insert into t values (10); savepoint s; select 1", "25P01", []),
+    "begun in the middle": ("insert into t values (10); begin; insert into t values (11); rollback", "", []),
+    "committed in the middle": ("insert into t values (10); commit; insert into t values (1)", "23505", [10]),
+    "taken back in the middle": ("insert into t values (10); rollback; insert into t values (11)", "", [11]),
+    "settings of the text alone": ("set local jit = off; insert into t values (10); select 1", "", [10]),
+    "without any control": ("insert into t values (10); insert into t values (1)", "23505", []),
+}
+
+
+@pytest.mark.parametrize(("text", "code", "left"), TEXTS.values(), ids=TEXTS)
+def test_a_text_is_one_transaction(wire, text, code, left):
+    answers = told(wire, query(text))
+    assert [answer for answer in answers if answer in ("23505", "25P01")] == ([code] if code else [])
+    assert answers[-1] == "I"
+    assert ids(wire) == left
+
+
+def test_results_before_the_one_that_fails_are_sent(wire):
+    assert told(wire, query("select 1; insert into t values (10); select 1 / 0")) == [
+        "SELECT 1",
+        "INSERT 0 1",
+        "22012",
+        "I",
+    ]
+    assert ids(wire) == []
+
+
+def test_settings_go_back_with_what_fails(wire):
+    for data in (
+        query("set application_name = 'kept'; select 1 / 0"),
+        parse("set application_name = 'kept'") + bind() + execute() + parse("select 1 / 0") + bind() + execute() + SYNC,
+    ):
+        assert "22012" in told(wire, data)
+        assert wire.rows("show application_name") == [[b""]]
+
+
+def test_a_copy_among_others_is_part_of_them(wire):
+    run = parse("copy t from stdin", "c") + bind(statement="c") + execute() + FLUSH
+    wire.send(run)
+    assert wire.until(b"G")[-1][0] == b"G"
+    wire.send(message(b"d", b"10\n11\n"), message(b"c"))
+    assert told(wire, parse("insert into t values (1)") + bind() + execute() + SYNC) == ["COPY 2", "23505", "I"]
+    assert ids(wire) == []
+
+
+ALL = "select id from t order by id"
+# What ends a portal of which rows are left.
+ENDINGS = {
+    "the end of its transaction": parse("rollback", "r") + bind(statement="r") + execute() + query("begin"),
+    "its savepoint": query("rollback to s"),
+    "CLOSE": query("close p"),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+def test_a_portal_ends_as_a_cursor_does(wire, ending):
+    told(wire, query("begin; savepoint s"))
+    told(wire, parse(ALL, "all") + bind(portal="p", statement="all") + execute("p", 2) + SYNC)
+    told(wire, ending)
+    assert wire.code(execute("p", 2) + SYNC) == "34000"
+    told(wire, query("rollback"))
+    told(wire, query("begin"))
+    assert wire.kinds(bind(portal="p", statement="all") + execute("p", 2) + SYNC) == "2DDsZ"
+    told(wire, query("select 1 / 0"))
+    assert wire.code(execute("p", 2) + SYNC) == "25P02"
+
+
+def test_discard_all_closes_held_cursors(wire):
+    told(wire, query(f"declare held cursor with hold for {ALL}"))
+    assert wire.rows("fetch 1 from held") == [[b"1"]]
+    told(wire, query("discard all"))
+    assert wire.code(query("fetch 1 from held")) == "34000"
+
+
+def test_a_name_that_is_given_anew_means_the_new_statement(wire):
+    run = bind(statement="s") + execute() + SYNC
+    told(wire, parse("select 1", "s") + SYNC)
+    first = [wire.round(run) for _ in range(3)]
+    told(wire, query("deallocate s"))
+    told(wire, query("prepare s as select 2"))
+    second = [wire.round(run) for _ in range(3)]
+    assert [answer[1][1][-1:] for answer in first + second] == [b"1"] * 3 + [b"2"] * 3
+    assert wire.kinds(bind(statement="s") + describe() + execute() + SYNC) == "2TDCZ"
