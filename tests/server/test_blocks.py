@@ -149,3 +149,17 @@ def test_a_name_that_is_given_anew_means_the_new_statement(wire):
     second = [wire.round(run) for _ in range(3)]
     assert [answer[1][1][-1:] for answer in first + second] == [b"1"] * 3 + [b"2"] * 3
     assert wire.kinds(bind(statement="s") + describe() + execute() + SYNC) == "2TDCZ"
+
+
+def test_a_session_that_is_to_write_nothing_writes_nothing(wire):
+    insert = parse("insert into t values (10)") + bind() + execute() + SYNC
+    for said in ("set session characteristics as transaction read only", "set default_transaction_read_only = true"):
+        told(wire, query(said))
+        assert wire.rows("show default_transaction_read_only") == [[b"on"]]
+        assert told(wire, insert) == ["25006", "I"]
+        assert told(wire, query("begin; insert into t values (10)")) == ["BEGIN", "25006", "E"]
+        assert told(wire, query("rollback")) == ["ROLLBACK", "I"]
+        assert told(wire, query("begin read write; insert into t values (10); rollback"))[1] == "INSERT 0 1"
+        told(wire, query("set session characteristics as transaction read write"))
+    assert told(wire, insert) == ["INSERT 0 1", "I"]
+    assert ids(wire) == [10]

@@ -44,6 +44,7 @@ from seachange.sql.execute import Prepared
 from seachange.sql.operands import Argument, argument_count, check_argument_count
 from seachange.sql.parse import Parsed
 from seachange.sql.result import Result, table_column
+from seachange.sql.settings import READ_ONLY
 
 # What a failed transaction still listens to.
 _WAYS_OUT = (Commit, Rollback, RollbackToSavepoint)
@@ -150,6 +151,8 @@ def _set_transaction(session: SessionState, statement: SetTransaction) -> None:
     if statement.session:
         if statement.isolation is not None:
             session.settings.set("default_transaction_isolation", statement.isolation.value)
+        if statement.read_only is not None:
+            session.settings.set(READ_ONLY, "on" if statement.read_only else "off")
         return
     if session.status is Status.IDLE:
         session.notices.append("SET TRANSACTION can only be used in transaction blocks")

@@ -50,6 +50,7 @@ from seachange.sql.parse import TreeStatement
 from seachange.sql.result import Result, RowSink, show_in_zone
 from seachange.sql.session_settings import SessionSettings
 from seachange.sql.setting_checks import parse_as_of, parse_duration_ms, parse_size
+from seachange.sql.settings import READ_ONLY
 from seachange.storage.kept_rows import Spool
 from seachange.storage.plan import quote
 
@@ -89,6 +90,8 @@ class Session:
 
     def close(self) -> None:
         self.rollback()
+        # Whatever the client has said of what it writes itself.
+        self.settings.set(READ_ONLY, "off")
         self.drop_temporary()
         self.unlock_advisory()
         self._admission.end()
@@ -184,7 +187,7 @@ class Session:
         format_ = stream_format(copy)
 
         def run(transaction: Transaction) -> int:
-            if self.read_only or transaction.read_only:
+            if self._is_read_only or transaction.read_only:
                 raise errors.ReadOnlyTransaction(command="COPY FROM")
             self._tell(transaction)
             check_database(relation.database, transaction)
@@ -309,7 +312,7 @@ class Session:
         self._guarded(work)
 
     def _run(self, prepared: Prepared, transaction: Transaction, values: Sequence[Any]) -> Result:
-        if prepared.writes and (self.read_only or transaction.read_only):
+        if prepared.writes and (self._is_read_only or transaction.read_only):
             raise errors.ReadOnlyTransaction(command=prepared.command)
         transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
         self._tell(transaction)
@@ -455,7 +458,7 @@ class Session:
         if isinstance(as_of, dt.datetime):
             as_of = self.node.sequence_at((as_of - _EPOCH) // _MICROSECOND)
         seq = None if as_of is None else Seq(as_of)
-        transaction = self.node.begin(self._isolation(), seq, self.client, may_write and not self.read_only)
+        transaction = self.node.begin(self._isolation(), seq, self.client, may_write and not self._is_read_only)
         transaction.search_path = self._path()
         transaction.actor = self._admission.actor(transaction)
         transaction.session = self._facts
@@ -473,6 +476,11 @@ class Session:
         name = "default_transaction_isolation" if self.status is Status.IDLE else "transaction_isolation"
         return Isolation(self.settings.get(name))
 
+    @property
+    def _is_read_only(self) -> bool:
+        """Outside of a block, as the next one would be."""
+        return self.settings.get(READ_ONLY) == "on" if self.status is Status.IDLE else self.read_only
+
     # Transactions.
 
     def begin(self, isolation: Isolation | None = None, read_only: bool | None = None) -> None:
@@ -482,7 +490,7 @@ class Session:
         level = isolation or Isolation(self.settings.get("default_transaction_isolation"))
         self.settings.begin()
         self.settings.set("transaction_isolation", level.value, local=True)
-        self.read_only = bool(read_only)
+        self.read_only = self._is_read_only if read_only is None else read_only
         self.status = Status.OPEN
 
     def commit(self) -> bool:

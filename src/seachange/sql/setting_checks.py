@@ -124,6 +124,14 @@ def check_concurrently(value: str) -> str:
     return value.lower()
 
 
+def check_boolean(value: str) -> str:
+    """As PostgreSQL reads it."""
+    try:
+        return "on" if coerce(SqlType(Kind.BOOLEAN), value) else "off"
+    except errors.InvalidTextRepresentation:
+        raise ValueError(value) from None
+
+
 def check_switch(value: str) -> str:
     if (word := value.lower()) not in ("on", "off"):
         raise ValueError(value)

@@ -11,6 +11,7 @@ from seachange.model.timezone import UTC, check_zone
 from seachange.sql.setting_checks import (
     any_text,
     check_as_of,
+    check_boolean,
     check_concurrently,
     check_count,
     check_duration,
@@ -43,6 +44,8 @@ class Setting:
     for_superusers: bool = False
 
 
+READ_ONLY = "default_transaction_read_only"
+
 SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
@@ -53,6 +56,12 @@ SETTINGS: dict[str, Setting] = {
             "read committed",
             check_isolation,
             "The isolation level of transactions that do not say.",
+        ),
+        Setting(
+            READ_ONLY,
+            "off",
+            check_boolean,
+            "Whether transactions that do not say write nothing.",
         ),
         Setting(
             "transaction_isolation",
@@ -284,7 +293,6 @@ FIXED: dict[str, str] = {
     "default_table_access_method": "heap",
     "default_tablespace": "",
     "default_transaction_deferrable": "off",
-    "default_transaction_read_only": "off",
     "extra_float_digits": "1",
     "in_hot_standby": "off",
     "integer_datetimes": "on",
