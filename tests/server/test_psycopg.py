@@ -90,6 +90,15 @@ def test_parameters_are_compared_as_they_are(connection):
     assert connection.execute("update short set l = %s returning l", ("{2.345}",)).fetchone() == ([Decimal("2.35")],)
 
 
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("placeholder", ["%s", "%b", "%t"])
+def test_numbers_that_are_given_keep_their_zeros(connection, binary, placeholder):
+    with connection.cursor(binary=binary) as cursor:
+        query = f"select {placeholder}::numeric, {placeholder}::numeric / 3"
+        found = cursor.execute(query, (Decimal("1.500"), Decimal("6.00"))).fetchone()
+    assert [*map(str, found)] == ["1.500", "2.0000000000000000"]
+
+
 def test_parameters_without_a_type_take_that_of_their_column(connection):
     connection.execute("delete from t")
     assert connection.execute("insert into t values (%s, %s) returning id", ("7", "a")).fetchall() == [(7,)]

@@ -56,7 +56,7 @@ def test_tables(text, tables):
         ("select * from t as x(a)", 'SELECT * FROM (<t>) AS "x"("a")'),
         ("select $2,$1", "SELECT $arg2, $arg1"),
         ("select pg_catalog.lower('A')", "SELECT LOWER('A')"),
-        ("select x::numeric from t", 'SELECT CAST("x" AS DECIMAL(38, 18)) FROM (<t>) AS "t"'),
+        ("select x::numeric(38,17) from t", 'SELECT CAST("x" AS DECIMAL(38, 17)) FROM (<t>) AS "t"'),
         ("select x::varchar(3) from t", 'SELECT LEFT(SEACHANGE_TEXT("x"), 3) FROM (<t>) AS "t"'),
         (r"select '\xAB'::bytea", "SELECT UNHEX('AB')"),
         ("select a from t order by a desc", 'SELECT "a" FROM (<t>) AS "t" ORDER BY "a" DESC'),

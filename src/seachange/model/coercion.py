@@ -21,7 +21,7 @@ from seachange.model.array_text import parse_array
 from seachange.model.interval import Interval, canonical_interval, from_timedelta, parse_interval
 from seachange.model.json_text import normalize_json, parse_json, show_json
 from seachange.model.timezone import UTC, find_zone, session_zone
-from seachange.model.types import NAME_BYTES_MAX, NUMERIC_PRECISION_MAX, Kind, SqlType
+from seachange.model.types import NAME_BYTES_MAX, NUMERIC_PRECISION_MAX, QUOTIENT_SCALES, Kind, SqlType
 
 Coercer = Callable[[Any], Any]
 
@@ -210,6 +210,21 @@ def _digit_count(number: Decimal) -> float:
     if not isinstance(exponent, int):
         return math.inf
     return max(len(digits) + exponent, 0) + max(-exponent, 0)
+
+
+def computed_coercer(type_: SqlType) -> Coercer:
+    """The same of what a statement computes: a quotient has more digits than a numeric without any declared holds, and
+    was rounded in any case."""
+    convert = coercer(type_)
+    if type_.kind is not Kind.NUMERIC or type_.precision:
+        return convert
+    step = Decimal(1).scaleb(-type_.digits[1])
+
+    def convert_rounded(value: Any) -> Any:
+        is_quotient = isinstance(value, Decimal) and -int(value.as_tuple().exponent) in QUOTIENT_SCALES
+        return convert(_quantize(value, step) if is_quotient else value)
+
+    return convert_rounded
 
 
 def _quantize(number: Decimal, step: Decimal) -> Decimal:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final
 
 from seachange.model.array_text import show_array
 from seachange.model.interval import parse_interval
+from seachange.model.quotients import show_quotient
 from seachange.model.shown import show_float
-from seachange.model.types import NUMERIC_DEFAULT
+from seachange.model.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, QUOTIENT_SCALES
 
 # Numerics without digits, and products of them, which show no zeros at their end.
 _UNLIMITED: Final = tuple(f"DECIMAL({NUMERIC_DEFAULT[0]},{scale})" for scale in range(NUMERIC_DEFAULT[1], 39))
@@ -58,12 +60,17 @@ def _show_decimal(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def _show_quotient(text: str) -> str:
+    return f"{show_quotient(Decimal(text)):f}"
+
+
 _TEXTS: Final[dict[str, Callable[[str], str]]] = {
     "DOUBLE": _show_double,
     "FLOAT": _show_single,
     "INTERVAL": _show_interval,
     "BLOB": _show_bytes,
     **dict.fromkeys(_UNLIMITED, _show_decimal),
+    **{f"DECIMAL({NUMERIC_PRECISION_MAX},{scale})": _show_quotient for scale in QUOTIENT_SCALES},
 }
 # What is shown otherwise within an array.
 _ELEMENTS: Final[dict[str, Callable[[str], str]]] = {"BOOLEAN": lambda text: text[:1]}

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from seachange import errors
-from seachange.model.json_text import parse_json, show_json
+from seachange.model.json_text import normalize_json, parse_json, show_json
 
 _MISSING: Any = object()
 
@@ -37,6 +37,32 @@ def as_text(document: str) -> str | None:
     if value is None:
         return None
     return value if isinstance(value, str) else show_json(value)
+
+
+def comparable(document: str) -> str:
+    """The text that all documents of the same value have: numbers without zeros at the end of their fractions.
+
+    >>> comparable('{"a": [1.50, 2.0, "1.0"]}')
+    '{"a": [1.5, 2, "1.0"]}'
+    """
+    return show_json(_without_zeros(parse_json(document))) if "." in document else document
+
+
+def comparable_constant(text: str) -> str:
+    """The same of a text that nobody has normalised."""
+    return comparable(normalize_json(text))
+
+
+def _without_zeros(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_zeros(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_zeros(item) for item in value]
+    if not isinstance(value, Decimal):
+        return value
+    # By its text: the context of decimals keeps 28 digits.
+    text = f"{value:f}"
+    return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
 def _show(value: Any) -> str | None:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from seachange.model.array_text import show_array
 from seachange.model.interval import read_canonical
+from seachange.model.quotients import show_quotient
 from seachange.model.timezone import UTC, find_zone
 from seachange.model.types import Kind, SqlType
 
@@ -49,7 +50,8 @@ def shower(type_: SqlType, zone: str) -> Shower | None:
         case Kind.INTERVAL:
             return lambda value: read_canonical(value) if isinstance(value, str) else value
         case Kind.NUMERIC:
-            return lambda value: None if value is None else without_zeros(value)
+            show = show_quotient if type_.scale else without_zeros
+            return lambda value: None if value is None else show(value)
         case _:
             if zone == UTC:
                 return None

@@ -147,6 +147,8 @@ KIND_BY_ALIAS: dict[str, Kind] = {alias: kind for kind, names in NAMES.items() f
 NUMERIC_PRECISION_MAX = 38
 # What `numeric` without a precision holds: every value up to 38 digits of which 18 follow the point.
 NUMERIC_DEFAULT = (38, 18)
+# How many digits DuckDB has behind the point of a quotient; other numerics of 38 digits rarely have so many.
+QUOTIENT_SCALES = (21, 27)
 # Behind the second.
 MOMENT_DIGITS_MAX = 6
 # A name is cut at this many bytes.
@@ -164,7 +166,7 @@ class SqlType:
     `scale` of a time is how many of its six digits behind the second are always zero. `enum` is the id of the
     descriptor of an enum type (0: none). A row holds an enum's value as a text that never changes, mostly its first
     label (`Value.held`), and so do constants in descriptors: another label touches none of them. Expressions see
-    labels. `element` is the type of an array's elements."""
+    labels. `element` is the type of an array's elements; an array has the `enum` that these have."""
 
     kind: Kind
     precision: int = 0
@@ -223,7 +225,7 @@ class SqlType:
 
 
 def array_of(element: SqlType) -> SqlType:
-    return SqlType(Kind.ARRAY, element=element)
+    return SqlType(Kind.ARRAY, enum=element.enum, element=element)
 
 
 # Types of DuckDB's that are no column's, and of several kinds with one the first: the nearest.
@@ -247,7 +249,8 @@ def from_duckdb(name: str) -> SqlType | None:
     'numeric(9,2)[]'
     """
     if name.endswith("[]"):
-        element = from_duckdb(name[:-2])
+        # Labels are texts to whoever does not know their type.
+        element = TEXT if name.startswith("ENUM(") and name.endswith(")[]") else from_duckdb(name[:-2])
         return None if element is None or element.element is not None else array_of(element)
     decimal = _DECIMAL.fullmatch(name)
     if decimal is not None:
@@ -259,6 +262,17 @@ def from_duckdb(name: str) -> SqlType | None:
         return SqlType(Kind.NUMERIC, NUMERIC_PRECISION_MAX)
     kind = _DUCKDB_KINDS.get(name)
     return None if kind is None else SqlType(kind)
+
+
+def computed_type(name: str) -> SqlType | None:
+    """The same for what is no column of a table: a quotient, which shows zeros at its end, is told by its `scale`."""
+    if name.endswith("[]"):
+        element = computed_type(name[:-2])
+        return from_duckdb(name) if element is None or element.element is not None else array_of(element)
+    decimal = _DECIMAL.fullmatch(name)
+    if decimal is not None and int(decimal[1]) == NUMERIC_PRECISION_MAX and int(decimal[2]) in QUOTIENT_SCALES:
+        return SqlType(Kind.NUMERIC, scale=int(decimal[2]))
+    return from_duckdb(name)
 
 
 BIGINT = SqlType(Kind.BIGINT)
@@ -322,7 +336,7 @@ ASSIGNMENTS: frozenset[tuple[Kind, Kind]] = frozenset(
 def assignable(old: SqlType, new: SqlType) -> bool:
     """Whether values of `old` become values of `new` without an explicit cast; a single value may still have none."""
     if new.enum or old.enum:
-        return old.enum == new.enum or (not new.enum and new.kind in _STRINGS)
+        return (old.enum == new.enum and old.kind is new.kind) or (not new.enum and new.kind in _STRINGS)
     if old.element is not None and new.element is not None:
         return assignable(old.element, new.element)
     if old.kind is new.kind or new.kind in _STRINGS:

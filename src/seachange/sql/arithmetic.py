@@ -1,21 +1,23 @@
 """What kind of number an expression gives in PostgreSQL, as far as the types of columns tell it; and what DuckDB has to
 be told so that it gives the same: it divides numerics as doubles, and multiplies them in too few digits.
 
-**Invariant:** where a kind is not known nothing is changed; a product is exact or refused, unless a factor is a
-quotient.
+**Invariant:** where a kind is not known nothing is changed; a quotient has the digits that PostgreSQL gives it, as far
+as there are; a product is exact or refused, unless a factor is a quotient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
 from sqlglot import exp
 
-from seachange.model.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, Kind, SqlType
-from seachange.storage.duck import AS_DOUBLE, AS_INTEGER, AS_NUMERIC, AS_SPAN, EXACT_MACRO, SUM_MACRO
+from seachange.model.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, QUOTIENT_SCALES, Kind, SqlType
+from seachange.sql.casts import WIDE
+from seachange.storage.duck import AS_INTEGER, AS_SPAN, FIRST_MACRO, SUM_MACRO, DividedBy, MultipliedBy
+from seachange.storage.duck_numerics import numeric_name
 
 ColumnType = Callable[[exp.Column], SqlType | None]
 
@@ -42,7 +44,8 @@ class Number:
 _INTEGER: Final = Number(Family.INTEGER, 10)
 _BIGINT: Final = Number(Family.INTEGER, 19)
 _DOUBLE: Final = Number(Family.DOUBLE)
-_QUOTIENT: Final = Number(Family.NUMERIC, *NUMERIC_DEFAULT, exact=False)
+# Of a root, a logarithm and their kin, which show no zeros at their end.
+_FUNCTION: Final = Number(Family.NUMERIC, NUMERIC_PRECISION_MAX, 20, exact=False)
 _KINDS: Final = {
     Kind.SMALLINT: Number(Family.INTEGER, 5),
     Kind.INTEGER: _INTEGER,
@@ -64,13 +67,27 @@ _CASTS: Final = {
 _MOMENTS: Final = frozenset({Family.DATE, Family.TIME})
 # What gives a number as its arguments are.
 _ALIKE: Final = (exp.Min, exp.Max, exp.Abs, exp.Coalesce, exp.Greatest, exp.Least, exp.Nullif)
+# Functions of one number: what they are for numerics, and in DuckDB.
+_FUNCTIONS: Final[dict[type[exp.Expr], tuple[str, str]]] = {
+    exp.Sqrt: ("root", "sqrt"),
+    exp.Exp: ("exponential", "exp"),
+    exp.Ln: ("logarithm", "ln"),
+    exp.Log: ("tenlogarithm", "log"),
+}
+_SPREADS: Final[dict[type[exp.Expr], str]] = {
+    exp.Variance: "variance",
+    exp.VariancePop: "wholevariance",
+    exp.Stddev: "deviation",
+    exp.StddevSamp: "deviation",
+    exp.StddevPop: "wholedeviation",
+}
 _PASSING: Final = (exp.Paren, exp.Neg, exp.Window, exp.Filter)
 # Up to here DuckDB counts in 64 bits, and refuses what is larger.
 _SHORT_DIGITS: Final = 18
+# Those that DuckDB's integers have, other than the smallest.
+_INTEGER_DIGITS: Final = (_INTEGER.digits, _BIGINT.digits, NUMERIC_PRECISION_MAX)
 # A product with more behind its point leaves too few digits before it.
 _SCALE_MAX: Final = 28
-# Multiplies in 128 bits.
-_WIDENING: Final = f"CAST(1 AS DECIMAL({NUMERIC_PRECISION_MAX},0)) * "
 
 
 def infer_number(node: exp.Expr, column_type: ColumnType) -> Number | None:
@@ -81,12 +98,22 @@ def infer_number(node: exp.Expr, column_type: ColumnType) -> Number | None:
         case exp.Column():
             return _of_type(column_type(node))
         case exp.Cast():
-            return _cast(node)
+            return _cast(node, infer_number(node.this, column_type) if is_open(node) else None)
         case exp.Count() | exp.Length():
             return _BIGINT
         case exp.Avg():
             inner = infer_number(node.this, column_type)
-            return _QUOTIENT if is_divided_exactly(inner) else inner and _DOUBLE
+            return _quotient(inner, _BIGINT) if inner is not None and _is_exact(inner) else inner and _DOUBLE
+        case _ if type(node) in _SPREADS or is_function(node):
+            return _made(node, infer_number(node.this, column_type))
+        case exp.Pow():
+            return _raised(infer_number(node.this, column_type), infer_number(node.expression, column_type))
+        case exp.Case():
+            return _wider([infer_number(value, column_type) for value in _branches(node)])
+        case exp.Subquery(this=exp.Select(expressions=[only])):
+            return infer_number(only.unalias(), column_type)
+        case exp.Distinct() if len(node.expressions) == 1:
+            return infer_number(node.expressions[0], column_type)
         case exp.Anonymous() if node.name.lower() == SUM_MACRO and len(node.expressions) == 1:
             return _sum(infer_number(node.expressions[0], column_type))
         case exp.Sum():
@@ -97,6 +124,23 @@ def infer_number(node: exp.Expr, column_type: ColumnType) -> Number | None:
             return infer_number(node.this, column_type)
         case _:
             return _alike(node, column_type) if isinstance(node, _ALIKE) else None
+
+
+def is_function(node: exp.Expr) -> bool:
+    """Of one number: of a logarithm to another base there are two."""
+    return type(node) in _FUNCTIONS and not node.args.get("expression")
+
+
+def _branches(node: exp.Case) -> list[exp.Expr]:
+    """The values that it may have: neither NULL nor an error is one."""
+    values = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
+    return [
+        value
+        for value in values
+        if value is not None
+        and not isinstance(value, exp.Null)
+        and not (isinstance(value, exp.Anonymous) and value.name == "error")
+    ]
 
 
 def _alike(node: exp.Expr, column_type: ColumnType) -> Number | None:
@@ -119,7 +163,16 @@ def _of_type(type_: SqlType | None) -> Number | None:
     return Number(Family.NUMERIC, *type_.digits) if type_.kind is Kind.NUMERIC else _KINDS.get(type_.kind)
 
 
-def _cast(node: exp.Cast) -> Number | None:
+def is_open(node: exp.Cast) -> bool:
+    """Whether it is one to a numeric without digits: those that its value has stay."""
+    if not node.to.is_type(exp.DType.DECIMAL) or node.meta.get(WIDE):
+        return False
+    return tuple(int(part.name) for part in node.to.expressions) in ((), NUMERIC_DEFAULT)
+
+
+def _cast(node: exp.Cast, inner: Number | None) -> Number | None:
+    if inner is not None and _is_exact(inner):
+        return replace(inner, family=Family.NUMERIC)
     if node.to.is_type(exp.DType.DECIMAL):
         digits = [int(part.name) for part in node.to.expressions] or list(NUMERIC_DEFAULT)
         return Number(Family.NUMERIC, digits[0], digits[1] if len(digits) > 1 else 0)
@@ -155,30 +208,65 @@ def _calculated(node: exp.Expr, left: Number | None, right: Number | None) -> Nu
         return _INTEGER if isinstance(node, exp.Sub) and left.family is right.family is Family.DATE else None
     if together.family is Family.REAL and left.family is not right.family:
         return _DOUBLE
+    if together.family is Family.INTEGER:
+        # Constants of few digits make one of more.
+        return replace(together, digits=next(d for d in _INTEGER_DIGITS if together.digits <= d))
     if together.family is not Family.NUMERIC:
         return together
     if isinstance(node, exp.Div):
-        return _QUOTIENT
+        return _quotient(left, right)
     if isinstance(node, exp.Mul):
         return _product(left, right)
     digits = min(together.digits + 1, NUMERIC_PRECISION_MAX)
     return Number(Family.NUMERIC, digits, together.scale, together.exact)
 
 
+def _quotient(left: Number, right: Number) -> Number:
+    """As many digits behind the point as leave room for the largest quotient, but no fewer than the smaller scale."""
+    whole = left.digits - left.scale + right.scale
+    fitting = [scale for scale in QUOTIENT_SCALES if scale + whole <= NUMERIC_PRECISION_MAX]
+    return Number(Family.NUMERIC, NUMERIC_PRECISION_MAX, max(fitting, default=min(QUOTIENT_SCALES)), exact=False)
+
+
+def _made(node: exp.Expr, inner: Number | None) -> Number | None:
+    """A root, logarithm, deviation and their kin."""
+    if inner is None or not _is_exact(inner):
+        return inner and _DOUBLE
+    if type(node) in _SPREADS:
+        return _spread(node, inner)
+    return _FUNCTION if inner.family is Family.NUMERIC else _DOUBLE
+
+
+def _raised(base: Number | None, exponent: Number | None) -> Number | None:
+    if base is None or exponent is None:
+        return None
+    families = {base.family, exponent.family}
+    is_numeric = Family.NUMERIC in families and families <= {Family.NUMERIC, Family.INTEGER}
+    return _FUNCTION if is_numeric else _DOUBLE
+
+
+def _spread(node: exp.Expr, inner: Number) -> Number:
+    """Squares must fit. The digits of a root are those of what it is taken of."""
+    if 2 * inner.scale > _SCALE_MAX:
+        return _DOUBLE
+    is_variance = _SPREADS[type(node)] in ("variance", "wholevariance")
+    return replace(_FUNCTION, scale=min(QUOTIENT_SCALES)) if is_variance else _FUNCTION
+
+
 def _product(left: Number, right: Number) -> Number:
     exact = left.exact and right.exact
     if left.scale + right.scale > _SCALE_MAX:
-        return Number(Family.NUMERIC, *NUMERIC_DEFAULT, exact=exact)
+        return Number(Family.NUMERIC, *NUMERIC_DEFAULT) if exact else _quotient(left, right)
     digits = min(left.digits + right.digits, NUMERIC_PRECISION_MAX)
     return Number(Family.NUMERIC, digits, left.scale + right.scale, exact)
 
 
-def is_divided_exactly(number: Number | None) -> bool:
+def _is_exact(number: Number) -> bool:
     """Whether an average of such numbers is a numeric."""
-    return number is not None and number.family in (Family.INTEGER, Family.NUMERIC)
+    return number.family in (Family.INTEGER, Family.NUMERIC)
 
 
-# What is put before the parentheses around a calculation and each of its operands.
+# What is put before the parentheses around a difference and each of its operands.
 Prefixes = tuple[str, str, str]
 NO_PREFIXES: Final[Prefixes] = ("", "", "")
 # Days between dates are a number, and DuckDB takes no time of the day from another.
@@ -188,26 +276,85 @@ _DIFFERENCES: Final[dict[Family, Prefixes]] = {
 }
 
 
-def prefixes(node: exp.Expr, column_type: ColumnType) -> Prefixes:
-    if isinstance(node, exp.Avg):
-        return (AS_NUMERIC if is_divided_exactly(infer_number(node.this, column_type)) else "", "", "")
+def is_calculated(node: exp.Expr) -> bool:
+    """Whether it depends on the kinds of its operands what DuckDB is told to do."""
+    if isinstance(node, exp.Cast):
+        return is_open(node)
+    if type(node) in _SPREADS:
+        # Of different values two may have the same square.
+        return not isinstance(node.this, exp.Distinct)
+    return isinstance(node, (exp.Mul, exp.Div, exp.Sub, exp.Pow, exp.Avg)) or is_function(node)
+
+
+def parts_of(aggregate: exp.Expr) -> tuple[exp.Expr, ...]:
+    """The aggregates that an average or a deviation is made of."""
+    total, count = exp.Sum(this=aggregate.this.copy()), exp.Count(this=aggregate.this.copy())
+    if isinstance(aggregate, exp.Avg):
+        return total, count
+    squared = exp.Anonymous(this=MultipliedBy.SQUARE, expressions=[aggregate.this.copy()])
+    return count, total, exp.Sum(this=squared)
+
+
+def difference_prefixes(node: exp.Sub, column_type: ColumnType) -> Prefixes:
     left, right = infer_number(node.this, column_type), infer_number(node.expression, column_type)
-    if left is None or right is None:
+    if left is None or right is None or left.family is not right.family:
         return NO_PREFIXES
-    if isinstance(node, exp.Sub):
-        return _DIFFERENCES.get(left.family, NO_PREFIXES) if left.family is right.family else NO_PREFIXES
+    return _DIFFERENCES.get(left.family, NO_PREFIXES)
+
+
+def numeric_type(node: exp.Cast, column_type: ColumnType) -> str:
+    """DuckDB's type for a numeric without digits."""
+    found = infer_number(node, column_type)
+    digits = (found.digits, found.scale) if found is not None and found.digits else NUMERIC_DEFAULT
+    return decimal_type(*digits)
+
+
+def decimal_type(digits: int, scale: int) -> str:
+    return f"DECIMAL({digits},{scale})"
+
+
+def calculation(node: exp.Expr, column_type: ColumnType) -> str:
+    """The function of DuckDB that a product or quotient is of its operands; and an average of what DuckDB has for it,
+    the sum and the count."""
+    if isinstance(node, exp.Avg):
+        inner = infer_number(node.this, column_type)
+        if inner is None or not _is_exact(inner):
+            return FIRST_MACRO
+        return numeric_name("average", inner.scale, 0, _quotient(inner, _BIGINT).scale)
+    if type(node) in _SPREADS:
+        inner = infer_number(node.this, column_type)
+        found = _made(node, inner)
+        if inner is None or found is None or found.family is not Family.NUMERIC:
+            return FIRST_MACRO
+        return numeric_name(_SPREADS[type(node)], 0, inner.scale, 2 * inner.scale, found.scale)
+    if type(node) in _FUNCTIONS:
+        inner = infer_number(node.this, column_type)
+        name, plain_name = _FUNCTIONS[type(node)]
+        is_numeric = inner is not None and inner.family is Family.NUMERIC
+        return numeric_name(name, inner.scale, _FUNCTION.scale) if inner is not None and is_numeric else plain_name
+    left, right = infer_number(node.this, column_type), infer_number(node.expression, column_type)
+    if isinstance(node, exp.Pow):
+        raised = _raised(left, right)
+        if left is None or right is None or raised is None or raised.family is not Family.NUMERIC:
+            return "power"
+        return numeric_name("power", left.scale, right.scale, raised.scale)
+    plain = DividedBy.DUCKDB if isinstance(node, exp.Div) else MultipliedBy.DUCKDB
+    if left is None or right is None:
+        return plain
     families = {left.family, right.family}
     if Family.REAL in families and len(families) > 1 and families.isdisjoint(_MOMENTS):
-        return ("", AS_DOUBLE, AS_DOUBLE)
+        return DividedBy.DOUBLES if isinstance(node, exp.Div) else MultipliedBy.DOUBLES
     if Family.NUMERIC not in families or not families <= {Family.NUMERIC, Family.INTEGER}:
-        return NO_PREFIXES
-    return (AS_NUMERIC, "", "") if isinstance(node, exp.Div) else _product_prefixes(left, right)
+        return plain
+    if isinstance(node, exp.Div):
+        return numeric_name("quotient", left.scale, right.scale, _quotient(left, right).scale)
+    return _multiplication(left, right)
 
 
-def _product_prefixes(left: Number, right: Number) -> Prefixes:
+def _multiplication(left: Number, right: Number) -> str:
     if left.scale + right.scale > _SCALE_MAX:
         if left.exact and right.exact:
-            return ("", EXACT_MACRO, EXACT_MACRO)
-        return (AS_NUMERIC, AS_DOUBLE, AS_DOUBLE)
+            return MultipliedBy.FACTORS
+        return numeric_name("product", left.scale, right.scale, _product(left, right).scale)
     short = max(left.digits, right.digits) <= _SHORT_DIGITS
-    return ("", _WIDENING, "") if short and left.digits + right.digits > _SHORT_DIGITS else NO_PREFIXES
+    return MultipliedBy.WIDE if short and left.digits + right.digits > _SHORT_DIGITS else MultipliedBy.DUCKDB

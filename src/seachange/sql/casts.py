@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final
 
 from sqlglot import exp
@@ -12,6 +13,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.array_text import parse_array
 from seachange.model.coercion import coerce
+from seachange.model.digits import count_digits, plain_number
 from seachange.model.interval import canonical_interval, parse_interval
 from seachange.model.types import NAME_BYTES_MAX, NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, Kind, SqlType
 from seachange.storage.duck_functions import PREFIX
@@ -20,6 +22,9 @@ _DType = exp.DType
 _MOMENTS: Final = (_DType.DATE, _DType.TIMESTAMP, _DType.TIMESTAMPTZ, _DType.TIMESTAMPNTZ)
 _BYTEA: Final = SqlType(Kind.BYTEA)
 _ENDLESS: Final = frozenset({"infinity", "-infinity", "+infinity", "inf", "-inf"})
+
+# The meta entry of a cast to numeric in a recursive query: what it begins with gets values of more digits.
+WIDE: Final = "wide"
 
 
 def translate_casts(tree: exp.Expr) -> exp.Expr:
@@ -47,11 +52,28 @@ def _literal(cast: exp.Cast) -> str | None:
 
 def _numeric(cast: exp.Cast) -> exp.Expr:
     if not cast.to.expressions:
-        cast.set("to", exp.DataType.build("DECIMAL({},{})".format(*NUMERIC_DEFAULT)))
+        within = cast.find_ancestor(exp.With)
+        begins = within is not None and bool(within.args.get("recursive"))
+        cast.meta[WIDE] = begins
+        number = None if begins else _plain_number(cast)
+        if number is not None:
+            cast.set("this", exp.Literal.string(f"{number:f}"))
+        digits = NUMERIC_DEFAULT if number is None else count_digits(number)
+        cast.set("to", exp.DataType.build("DECIMAL({},{})".format(*digits)))
     elif int(cast.to.expressions[0].name) > NUMERIC_PRECISION_MAX:
         feature = f"numeric of {cast.to.expressions[0].name} digits"
         raise errors.FeatureNotSupported(feature=feature, instead=f"Up to {NUMERIC_PRECISION_MAX} are.")
     return cast
+
+
+def _plain_number(cast: exp.Cast) -> Decimal | None:
+    """A constant, which keeps its digits as a numeric without any declared."""
+    given = cast.this.unnest()
+    sign = "-" if isinstance(given, exp.Neg) else ""
+    given = given.this.unnest() if sign else given
+    if not isinstance(given, exp.Literal) or (sign and given.is_string):
+        return None
+    return plain_number(sign + given.name.strip())
 
 
 def _bytea(cast: exp.Cast) -> exp.Expr:

@@ -15,7 +15,7 @@ from seachange.model.coercion import coercer
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
 from seachange.model.timezone import session_zone
-from seachange.model.types import SqlType, from_duckdb
+from seachange.model.types import SqlType, computed_type
 from seachange.sql.copy_binary import read_binary_records
 from seachange.sql.copy_blocks import BLOCK_CHARS, Resumed, read_block, read_columns
 from seachange.sql.copy_text import CopyFormat, format_record, read_records
@@ -195,7 +195,7 @@ def copy_out(
     count = 0
     places = [f"c{i}" for i in range(len(types))]
     own = [
-        of_column or from_duckdb(type_)
+        of_column or computed_type(type_)
         for of_column, type_ in zip(column_types(template, port, types), types, strict=True)
     ]
     columns = [shown(place, type_, session_zone()) for place, type_ in zip(places, own, strict=True)]

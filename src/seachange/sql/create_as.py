@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.statements import ColumnDefinition, CreateTable, CreateTableAs
-from seachange.model.types import TEXT, SqlType, from_duckdb
+from seachange.model.types import TEXT, Kind, SqlType, from_duckdb
 from seachange.sql.dml import compile_select
 from seachange.sql.duck import DuckSession
 from seachange.sql.insert_select import InsertSelect
@@ -37,7 +37,7 @@ def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSes
         raise errors.SyntaxProblem(detail="CREATE TABLE AS takes a query")
     template = compile_select(tree)
     names, types = duck.describe(bind_query(template, port, ()))
-    columns = _columns(statement, result_names(template, names), types, enum_types(port))
+    columns = _columns(statement, result_names(template, names), _open(tree, types), enum_types(port))
     run_ddl(CreateTable(name, columns), "", port, duck, notices)
     if not statement.with_data:
         return Result("CREATE TABLE AS")
@@ -49,6 +49,22 @@ def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSes
     insert = InsertSelect(exp.Insert(this=table, expression=tree), target, target.resolve(port))
     count = insert.run(port, duck, ()).count
     return Result(f"SELECT {count}", count=count)
+
+
+def _open(tree: exp.Expr, types: Sequence[str]) -> Sequence[str]:
+    """A numeric that is computed has no declared digits, however many DuckDB has for it."""
+    if not isinstance(tree, exp.Select) or tree.is_star or len(tree.expressions) != len(types):
+        return types
+    computed = [not isinstance(projection.unalias(), exp.Column) for projection in tree.expressions]
+    return [
+        SqlType(Kind.NUMERIC).duckdb if is_computed and _is_numeric(type_) else type_
+        for is_computed, type_ in zip(computed, types, strict=True)
+    ]
+
+
+def _is_numeric(duck_type: str) -> bool:
+    found = from_duckdb(duck_type)
+    return found is not None and found.kind is Kind.NUMERIC
 
 
 def _exists(statement: CreateTableAs, port: TransactionPort) -> bool:

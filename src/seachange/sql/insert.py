@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.coercion import coercer
+from seachange.model.coercion import coercer, computed_coercer
 from seachange.model.descriptor import Column, Table
 from seachange.sql.assignment import check_assignments
 from seachange.sql.duck import DuckSession
@@ -99,7 +99,7 @@ class InsertRows:
                     cells.append((-1, coerce(value)))
                 case Argument(number) if number < 0:
                     # What DuckDB computes comes after the user's parameters.
-                    cells.append((self._expected - number - 1, coerce))
+                    cells.append((self._expected - number - 1, computed_coercer(column.type)))
                 case Argument(number):
                     cells.append((number - 1, coerce))
                 case DefaultValue():

@@ -75,6 +75,8 @@ def _translate(node: exp.Expr) -> exp.Expr | None:
             return _call(_KEYED[type(node)], _text(node.this), _texts(node.expression))
         case exp.ArrayContainsAll() | exp.ArrayContainedBy():
             return _contains(node)
+        case exp.EQ() | exp.NEQ() | exp.NullSafeEQ() | exp.NullSafeNEQ():
+            return _compare(node)
         case exp.DPipe():
             return _concatenate(node)
         case exp.Sub():
@@ -189,6 +191,18 @@ def _constant_path(node: exp.Expr) -> exp.Expr | None:
         return exp.Literal.string(f"$[{place}]") if place >= 0 else None
     name = str(last.this)
     return exp.Literal.string(f'$."{name}"') if name.isascii() and name.isidentifier() else None
+
+
+def _compare(node: exp.Expr) -> exp.Expr | None:
+    """Documents are equal if their values are: 1 and 1.0, whatever their texts."""
+    if not any(map(is_json, (node.this, node.expression))):
+        return None
+    for key in ("this", "expression"):
+        side = node.args[key]
+        is_constant = isinstance(side, exp.Literal) and side.is_string
+        text = exp.Literal.string(coerce(_JSONB, side.name)) if is_constant else _text(side)
+        node.set(key, _call("json_value", text))
+    return node
 
 
 def _contains(node: exp.Expr) -> exp.Expr | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from seachange.model.descriptor import Column, Table
-from seachange.model.types import SqlType, from_duckdb
+from seachange.model.types import SqlType, computed_type
 from seachange.sql.pgcatalog.facts import object_oid
 from seachange.sql.result import Origin
 from seachange.sql.scope import is_cte_reference
@@ -77,7 +77,7 @@ def output_columns(outputs: Outputs, tables: Mapping[int, Table], count: int) ->
 def output_types(columns: Sequence[TableColumn | None], duck_types: Sequence[str]) -> list[SqlType | None]:
     """By DuckDB's types, and those of the columns where the two agree."""
     return [
-        found[1].type if found is not None and found[1].type.duckdb == type_ else from_duckdb(type_)
+        found[1].type if found is not None and found[1].type.duckdb == type_ else computed_type(type_)
         for found, type_ in zip(columns, duck_types, strict=True)
     ]
 

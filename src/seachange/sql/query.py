@@ -52,7 +52,7 @@ def bind_query(
     hidden_by_cte = template.cte_names & {name.lower() for name in relations}
     if hidden_by_cte:
         raise errors.DuplicateTable(name=min(hidden_by_cte))
-    sql = template.fill([scans[r].sql for r in template.tables], bind_types(template.types, port))
+    sql = template.fill([scans[r].sql for r in template.tables], bind_types(template.types, port, values=values))
     return add_session_values(DuckQuery(sql, parameters, relations, template.session_values), views)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from seachange.model.shown import is_shown, shower
-from seachange.model.types import NAMES, TEXT, Kind, SqlType, from_duckdb
+from seachange.model.types import NAMES, TEXT, Kind, SqlType, computed_type, from_duckdb
 
 Row = tuple[Any, ...]
 
@@ -81,14 +81,16 @@ def row_shower(columns: Sequence[ResultColumn], zone: str) -> Callable[[Sequence
 
 def duck_column(name: str, duck_type: str, type_: SqlType | None = None, origin: Origin | None = None) -> ResultColumn:
     """`type_` and `origin` are those of the column that it is, if it is one."""
-    found = type_ or from_duckdb(duck_type)
+    found = type_ or computed_type(duck_type)
     if found is None:
         return ResultColumn(name, _BIT[1] if duck_type == _BIT[0] else NAMES[Kind.TEXT].oid)
     return table_column(name, found, origin)
 
 
 def table_column(name: str, type_: SqlType, origin: Origin | None = None) -> ResultColumn:
-    return ResultColumn(name, type_.oid, type_.precision, type_.scale, type_, is_shown(type_), origin)
+    return ResultColumn(
+        name, type_.oid, type_.precision, type_.scale if type_.precision else 0, type_, is_shown(type_), origin
+    )
 
 
 def column_type(type_name: str) -> SqlType:

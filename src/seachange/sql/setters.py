@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.coercion import INTEGER_BITS, Coercer, coercer
+from seachange.model.coercion import INTEGER_BITS, Coercer, coercer, computed_coercer
 from seachange.model.descriptor import Column, Table
 from seachange.model.types import BIGINT, Kind
 from seachange.sql.default_text import is_drawn
@@ -90,6 +90,7 @@ def compile_computed(column: Column, node: exp.Expr, computed: list[exp.Expr]) -
         return _set_operand(with_default(column, operand), coerce)
     position = len(computed)
     computed.append(as_assigned(column, node).copy())
+    coerce = computed_coercer(column.type)
     return lambda _old, _values, row: coerce(row[position])
 
 

@@ -37,7 +37,7 @@ from seachange.sql.seek import DEMANDS, Demand, note_demands
 from seachange.sql.sequence_calls import name_calls, plain_names
 from seachange.sql.table_calls import expand_table_calls
 from seachange.sql.tree import INCOMPLETE
-from seachange.sql.type_holes import TYPE_HOLES, TypeHole, cut_types, fill_types
+from seachange.sql.type_holes import ARGUMENT, TYPE_HOLES, TypeHole, cut_types, fill_types
 from seachange.storage.duck import SUM_MACRO
 
 # Stands in generated text where a scan goes; no statement can contain it, since the guard lets no NUL pass, nor an
@@ -120,7 +120,7 @@ class Template:
 
 
 def parameter_name(number: int) -> str:
-    return f"arg{number}"
+    return f"{ARGUMENT}{number}"
 
 
 def compile_template(tree: exp.Expr, timed: bool = True) -> Template:

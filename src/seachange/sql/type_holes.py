@@ -10,17 +10,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
 
 from sqlglot import exp
 
 from seachange import errors
 from seachange.model.descriptor import Table
+from seachange.model.digits import count_digits, plain_number
 from seachange.model.enums import labels_of
 from seachange.model.ids import DescriptorId
 from seachange.model.objects import EnumType
 from seachange.model.relation import RelationName
-from seachange.model.types import TEXT, Kind, SqlType
-from seachange.sql.arithmetic import prefixes
+from seachange.model.types import TEXT, Kind, SqlType, array_of
+from seachange.sql.arithmetic import (
+    ColumnType,
+    calculation,
+    decimal_type,
+    difference_prefixes,
+    is_calculated,
+    numeric_type,
+    parts_of,
+)
+from seachange.sql.derived import resolve_columns
 from seachange.sql.grouping import Dependent, dependent_text, find_dependent
 from seachange.sql.guard import user_type
 from seachange.sql.mapped.lists import deciding_column
@@ -29,6 +41,8 @@ from seachange.sql.port import TransactionPort
 from seachange.sql.scope import is_cte_reference
 from seachange.storage.duck_functions import PREFIX
 
+# What stands before the number of a parameter in its name.
+ARGUMENT = "arg"
 # No statement can contain a NUL.
 TYPE_HOLES = re.compile("\x00t([0-9]+)\x00", re.IGNORECASE)
 
@@ -48,7 +62,7 @@ class Compared:
     tables: tuple[tuple[str | None, str], ...]
     # A literal with spaces at its end, which do not count if the column is a char.
     spaced: bool = False
-    # A literal that may be the text of an array.
+    # A literal that may be the text of an array or document.
     braced: bool = False
 
     @property
@@ -57,9 +71,18 @@ class Compared:
         return self.spaced or self.braced
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Before a column that is compared with a constant which may be a document."""
+
+    column: str
+    tables: tuple[tuple[str | None, str], ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Calculated:
-    """What stands before a calculation (`place` 0) or one of its operands, by the types of columns of these tables."""
+    """What stands before a difference (`place` 0) or one of its operands, or for a product, quotient or average; and
+    the type of a cast to numeric: by the types of columns of these tables."""
 
     node: exp.Expr
     place: int
@@ -78,7 +101,7 @@ class Item:
     beside: exp.Column | None = None
 
 
-TypeHole = UserCast | Compared | Calculated | Dependent | Item
+TypeHole = UserCast | Compared | Document | Calculated | Dependent | Item
 FindTable = Callable[[str | None, str], object]
 
 
@@ -86,9 +109,11 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
     """`calculations`: whether those are told which numbers they have; not where a descriptor keeps the text."""
     holes: list[TypeHole] = []
     for cast in list(tree.find_all(exp.Cast)):
-        name = user_type(cast.to)
+        is_list = cast.to.is_type(exp.DType.ARRAY) and len(cast.to.expressions) == 1
+        name = user_type(cast.to.expressions[0] if is_list else cast.to)
         if name is not None:
-            cast.set("to", exp.Var(this=_mark(holes, UserCast(name))))
+            kind = exp.Var(this=_mark(holes, UserCast(name)) + ("[]" if is_list else ""))
+            cast.set("to", exp.DataType(this=exp.DType.USERDEFINED, kind=kind))
     sources = [
         (node.alias_or_name, (node.db or None, node.name))
         for node in tree.find_all(exp.Table)
@@ -103,6 +128,9 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
             tables = tuple(dict.fromkeys(own or (table for _, table in sources)))
             mark = _mark(holes, Compared(column.name, tables, _is_spaced(constant), _is_braced(constant)))
             constant.replace(exp.Var(this=constant.sql("duckdb") + mark))
+            if _is_braced(constant):
+                wrapped = exp.Anonymous(this=_mark(holes, Document(column.name, tables)), expressions=[column.copy()])
+                column.replace(wrapped)
     if calculations:
         _cut_calculations(tree, holes, tuple(sources))
     return tuple(holes)
@@ -128,21 +156,47 @@ def _cut_calculations(
     tree: exp.Expr, holes: list[TypeHole], sources: tuple[tuple[str, tuple[str | None, str]], ...]
 ) -> None:
     """From the inside out. What stands for a hole is the name of a function, or nothing."""
-    nodes = [(n, n.copy()) for n in tree.find_all(exp.Mul, exp.Div, exp.Sub, exp.Avg)]
+    nodes = [(n, resolve_columns(n)) for n in tree.find_all(exp.Binary, exp.Func) if is_calculated(n)]
     aliases = frozenset(a.alias for a in tree.find_all(exp.Alias) if a.this.name != a.alias) if nodes else frozenset()
     for node, told in reversed(nodes):
 
-        def hole(place: int, inner: exp.Expr, told: exp.Expr = told) -> exp.Expr:
+        def hole(place: int, *inner: exp.Expr, told: exp.Expr = told) -> exp.Expr:
             mark = _mark(holes, Calculated(told, place, sources, aliases))
-            return exp.Anonymous(this=mark, expressions=[inner.unnest().copy()])
+            return exp.Anonymous(this=mark, expressions=[_bare(each).copy() for each in inner])
 
-        if isinstance(node, exp.Mul | exp.Div | exp.Sub):
-            for place, key in ((1, "this"), (2, "expression")):
-                node.set(key, hole(place, node.args[key]))
-        whole: exp.Expr = node
-        while isinstance(whole.parent, exp.Window | exp.Filter) and whole.arg_key == "this":
-            whole = whole.parent
-        whole.replace(hole(0, whole))
+        match node:
+            case exp.Cast():
+                node.set("to", exp.Var(this=_mark(holes, Calculated(told, 0, sources, aliases))))
+            case exp.Sub():
+                for place, key in ((1, "this"), (2, "expression")):
+                    node.set(key, hole(place, node.args[key]))
+                node.replace(hole(0, node))
+            case exp.AggFunc():
+                whole: exp.Expr = node
+                while isinstance(whole.parent, exp.Window | exp.Filter) and whole.arg_key == "this":
+                    whole = whole.parent
+                whole.replace(hole(0, whole, *(_instead(whole, node, other) for other in parts_of(node))))
+            case exp.Binary():
+                node.replace(hole(0, node.this, node.expression))
+            case _:
+                node.replace(hole(0, *([node.this, node.expression] if isinstance(node, exp.Pow) else [node.this])))
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    """Without parentheses, but for those of a subquery."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def _instead(whole: exp.Expr, aggregate: exp.Expr, other: exp.Expr) -> exp.Expr:
+    """Another aggregate of the same rows."""
+    if whole is aggregate:
+        return other
+    made = whole.copy()
+    place = next(node for node in made.find_all(type(aggregate)) if node == aggregate)
+    place.replace(other)
+    return made
 
 
 def _mark(holes: list[TypeHole], hole: TypeHole) -> str:
@@ -171,7 +225,7 @@ def _is_spaced(node: exp.Expr) -> bool:
 
 
 def _is_braced(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Literal) and node.is_string and node.name.lstrip().startswith("{")
+    return isinstance(node, exp.Literal) and node.is_string and node.name.lstrip()[:1] in ("{", "[")
 
 
 def _is_constant(node: exp.Expr) -> bool:
@@ -182,26 +236,63 @@ def fill_types(parts: Sequence[str], types: Sequence[str]) -> str:
     return TYPE_HOLES.sub(lambda hole: types[int(hole[1])], "".join(parts))
 
 
-def bind_types(holes: Sequence[TypeHole], port: TransactionPort, find: FindTable | None = None) -> list[str] | None:
-    """The texts for holes; None where none of them matters."""
+def bind_types(
+    holes: Sequence[TypeHole], port: TransactionPort, find: FindTable | None = None, values: Sequence[Any] = ()
+) -> list[str] | None:
+    """The texts for holes; None where none of them matters. `values` are those of parameters."""
     if not holes or not (port.has_enums or any(not isinstance(hole, Compared) or hole.matters for hole in holes)):
         return None
     known = find or port.relation
-    return [_text(hole, port, known) for hole in holes]
+    return [_text(hole, port, known, values) for hole in holes]
 
 
-def _text(hole: TypeHole, port: TransactionPort, find: FindTable) -> str:
+def _text(hole: TypeHole, port: TransactionPort, find: FindTable, values: Sequence[Any]) -> str:
     match hole:
         case UserCast():
             return _cast_type(hole, port)
         case Compared():
             return _compared(hole, port, find)
+        case Document():
+            return f"{PREFIX}json_value" if _is_document(hole.column, hole.tables, find) else ""
         case Item():
             return _item(hole, find)
         case Dependent():
             return dependent_text(hole, lambda schema, name: _find(schema, name, find))
         case Calculated():
-            return prefixes(hole.node, lambda column: _known_type(hole, column, find))[hole.place]
+            return _calculated(hole, lambda column: _known_type(hole, column, find), values)
+
+
+def _calculated(hole: Calculated, column_type: ColumnType, values: Sequence[Any]) -> str:
+    if isinstance(hole.node, exp.Cast) and isinstance(hole.node.this, exp.Parameter):
+        given = plain_number(_value(hole.node.this, values))
+        return decimal_type(*count_digits(given)) if given is not None else SqlType(Kind.NUMERIC).duckdb
+    node = _with_values(hole.node, values) if values else hole.node
+    match node:
+        case exp.Sub():
+            return difference_prefixes(node, column_type)[hole.place]
+        case exp.Cast():
+            return numeric_type(node, column_type)
+        case _:
+            return calculation(node, column_type)
+
+
+def _with_values(node: exp.Expr, values: Sequence[Any]) -> exp.Expr:
+    """With numbers that are given instead of the parameters: they have types as constants have."""
+    if node.find(exp.Parameter) is None:
+        return node
+    made = node.copy()
+    for parameter in list(made.find_all(exp.Parameter)):
+        value = _value(parameter, values)
+        if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+            parameter.replace(
+                exp.Literal.number(f"{value:e}" if isinstance(value, float) else f"{Decimal(value).copy_abs():f}")
+            )
+    return made
+
+
+def _value(parameter: exp.Expr, values: Sequence[Any]) -> Any:
+    number = parameter.name.removeprefix(ARGUMENT)
+    return values[int(number) - 1] if number.isdigit() and int(number) <= len(values) else None
 
 
 def _item(hole: Item, find: FindTable) -> str:
@@ -251,10 +342,20 @@ def _compared(hole: Compared, port: TransactionPort, find: FindTable) -> str:
             types.add(column.type)
     if hole.spaced and {type_.kind for type_ in types} == {Kind.CHAR}:
         return ".rtrim(' ')"
-    if hole.braced and len(types) == 1 and (listed := types.pop()).element is not None:
-        return f".{PREFIX}array()::{listed.duckdb}"
+    if hole.braced and {type_.kind for type_ in types} == {Kind.JSONB}:
+        return f".{PREFIX}json_constant()"
     type_ = port.object_by_id(DescriptorId(enums.pop())) if len(enums) == 1 else None
-    return f"::{labels_of(type_).duckdb}" if isinstance(type_, EnumType) else ""
+    listed = next(iter(types)) if len(types) == 1 else None
+    if listed is None or listed.element is None:
+        return f"::{labels_of(type_).duckdb}" if isinstance(type_, EnumType) else ""
+    name = f"{labels_of(type_).duckdb}[]" if isinstance(type_, EnumType) else listed.duckdb
+    return f".{PREFIX}array()::{name}" if hole.braced else f"::{name}" if listed.enum else ""
+
+
+def _is_document(column: str, named: Sequence[tuple[str | None, str]], find: FindTable) -> bool:
+    tables = [table for each in named if (table := _find(*each, find)) is not None]
+    found = [made for table in tables if (made := table.column_by_name.get(column)) is not None]
+    return bool(found) and all(made.type.kind is Kind.JSONB for made in found)
 
 
 def _find(schema: str | None, name: str, find: FindTable) -> Table | None:
@@ -269,4 +370,5 @@ def _find(schema: str | None, name: str, find: FindTable) -> Table | None:
 def enum_types(port: TransactionPort) -> dict[str, SqlType]:
     """The types of columns for what DuckDB calls the types of labels."""
     enums = [found for found in port.objects() if isinstance(found, EnumType)]
-    return {labels_of(enum).duckdb: SqlType(TEXT.kind, enum=enum.id) for enum in reversed(enums) if enum.values}
+    types = {labels_of(enum).duckdb: SqlType(TEXT.kind, enum=enum.id) for enum in reversed(enums) if enum.values}
+    return types | {f"{name}[]": array_of(type_) for name, type_ in types.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from enum import StrEnum
 from pathlib import Path
 
 import duckdb
@@ -23,19 +24,40 @@ NO_PROGRESS_BAR = "SET enable_progress_bar = false"
 _SETTINGS: tuple[str, ...] = (
     "SET GLOBAL parquet_metadata_cache = true",
     "SET GLOBAL TimeZone = 'UTC'",
+    # 7 / 2 is 3 in PostgreSQL; a macro divides as the connection does that makes it.
+    "SET integer_division = true",
 )
 
 # Integers sum up to a bigint, as in PostgreSQL: fewer than 2^32 of them cannot overflow it, so nothing wider is needed.
 SUM_MACRO = "sum_as_declared"
-# A double as the numeric of its digits, all of which count; a value in another type.
-AS_NUMERIC = "as_numeric"
-AS_DOUBLE = "as_double"
+# A value in another type.
 AS_INTEGER = "as_integer"
 # A time of the day as the interval since midnight.
 AS_SPAN = "as_span"
 # A numeric with no more than nine digits behind its point: two of them can be multiplied.
-EXACT_MACRO = "as_factor"
+_FACTOR = "as_factor"
 FACTOR_PHRASE = "a factor has more than 9 digits behind its point"
+# The first of several arguments.
+FIRST_MACRO = "first_of"
+
+
+class DividedBy(StrEnum):
+    """How DuckDB divides: by itself, or two numbers of which one is a real."""
+
+    DUCKDB = "divided"
+    DOUBLES = "divided_as_doubles"
+
+
+class MultipliedBy(StrEnum):
+    """How DuckDB multiplies: `WIDE` in 128 bits, `FACTORS` if neither has too many digits behind its point."""
+
+    DUCKDB = "multiplied"
+    DOUBLES = "multiplied_as_doubles"
+    WIDE = "multiplied_wide"
+    FACTORS = "multiplied_as_factors"
+    SQUARE = "squared"
+
+
 _MACROS: tuple[str, ...] = (
     f"""CREATE MACRO {SUM_MACRO}
         (x SMALLINT) AS CAST(sum_no_overflow(x) AS BIGINT),
@@ -45,12 +67,18 @@ _MACROS: tuple[str, ...] = (
             + to_microseconds(CAST(sum(date_part('hour', x) * 3600000000 + date_part('minute', x) * 60000000
                 + date_part('microsecond', x)) AS BIGINT)),
         (x) AS sum(x)""",
-    f"CREATE MACRO {AS_NUMERIC}(x) AS CAST(CAST(x AS VARCHAR) AS DECIMAL(38, 18))",
-    f"CREATE MACRO {AS_DOUBLE}(x) AS CAST(x AS DOUBLE)",
+    f"CREATE MACRO {FIRST_MACRO}(x, y, z) AS x, (x, y, z, u) AS x",
+    f"CREATE MACRO {DividedBy.DUCKDB}(x, y) AS x / y",
+    f"CREATE MACRO {DividedBy.DOUBLES}(x, y) AS CAST(x AS DOUBLE) / CAST(y AS DOUBLE)",
+    f"CREATE MACRO {MultipliedBy.DUCKDB}(x, y) AS x * y",
+    f"CREATE MACRO {MultipliedBy.DOUBLES}(x, y) AS CAST(x AS DOUBLE) * CAST(y AS DOUBLE)",
+    f"CREATE MACRO {MultipliedBy.WIDE}(x, y) AS CAST(1 AS DECIMAL(38, 0)) * x * y",
     f"CREATE MACRO {AS_INTEGER}(x) AS CAST(x AS INTEGER)",
     f"CREATE MACRO {AS_SPAN}(x) AS to_microseconds(date_diff('microsecond', TIME '00:00:00', x))",
-    f"""CREATE MACRO {EXACT_MACRO}(x) AS CASE WHEN CAST(x AS DECIMAL(38, 9)) = x OR x IS NULL
+    f"""CREATE MACRO {_FACTOR}(x) AS CASE WHEN CAST(x AS DECIMAL(38, 9)) = x OR x IS NULL
         THEN CAST(x AS DECIMAL(38, 9)) ELSE error('{FACTOR_PHRASE}') END""",
+    f"CREATE MACRO {MultipliedBy.SQUARE}(x) AS CAST(1 AS DECIMAL(38, 0)) * x * x",
+    f"CREATE MACRO {MultipliedBy.FACTORS}(x, y) AS {_FACTOR}(x) * {_FACTOR}(y)",
     # What information_schema._pg_expandarray gives of a vector: each of its items with its number.
     "CREATE MACRO expand_vector(v) AS unnest([{'x': v[i], 'n': i} for i in generate_series(1, len(v))])",
 )

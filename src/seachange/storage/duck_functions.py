@@ -26,6 +26,7 @@ from seachange.model.number_patterns import read_number, write_number
 from seachange.model.patterns import capitalise, read_moment, write_interval, write_moment
 from seachange.model.types import NUMERIC_DEFAULT
 from seachange.storage.arrow import interval_text
+from seachange.storage.duck_numerics import is_vector_function, macro_definition, make_vector_function
 
 # What their names begin with, and no other name in generated text.
 PREFIX: Final = "seachange_"
@@ -52,6 +53,8 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("interval_text", show_interval, (_TEXT,), _TEXT),
     ("jsonb", normalize_json, (_TEXT,), _TEXT),
     ("json", check_json, (_TEXT,), _TEXT),
+    ("json_constant", json_ops.comparable_constant, (_TEXT,), _TEXT),
+    ("json_value", json_ops.comparable, (_TEXT,), _TEXT),
     ("json_field", json_ops.get_field, (_TEXT, _TEXT), _TEXT),
     ("json_element", json_ops.get_element, (_TEXT, _NUMBER), _TEXT),
     ("json_path", json_ops.get_path, (_TEXT, _TEXTS), _TEXT),
@@ -259,8 +262,12 @@ def know_functions(connection: duckdb.DuckDBPyConnection, sql: str, known: set[s
 def _learn(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     if name in _BY_NAME:
         _make_known(connection, name, *_BY_NAME[name])
-    elif name in _MACROS:
-        definition, uses = _MACROS[name]
+    elif is_vector_function(name):
+        # Two at a time would be a conflict in DuckDB's catalog.
+        with _LOCK, suppress(duckdb.NotImplementedException, duckdb.CatalogException):
+            make_vector_function(connection, name)
+    elif (macro := _MACROS.get(name) or macro_definition(name)) is not None:
+        definition, uses = macro
         for used in uses:
             _learn(connection, used)
         _define(connection, name, definition)

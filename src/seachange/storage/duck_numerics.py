@@ -1,0 +1,115 @@
+"""Calculations with numerics that DuckDB would do in floating point: functions of whole vectors, one for each scale of
+their operands, as their names say.
+
+**Invariant:** an operand that has more digits behind its point than its function takes is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+from duckdb.func import PythonUDFType
+
+from seachange.model.numeric_functions import CALCULATIONS
+from seachange.model.types import NUMERIC_PRECISION_MAX
+
+SCALE_PHRASE: Final = "an operand has more digits behind its point than were expected"
+# What the names of such functions begin with, and of those that only they call.
+_CALL: Final = "seachange_"
+_NAME: Final = re.compile(_CALL + r"numeric_([a-z]+)((?:_[0-9]+)+)")
+_VECTOR_NAME: Final = re.compile(_CALL + r"vector_([a-z]+)((?:_[0-9]+)+)")
+# Aggregates that are made of others. What DuckDB has for them stands before those, and is not computed.
+_GATHERED: Final = frozenset({"average", "variance", "deviation", "wholevariance", "wholedeviation"})
+# There is none of a single value.
+_OF_SAMPLES: Final = frozenset({"variance", "deviation"})
+_WIDTH: Final = 16
+
+
+def numeric_name(calculation: str, *scales: int) -> str:
+    """The function of numerics with so many digits behind their points, which gives one with the last of these."""
+    return f"{_CALL}numeric_{calculation}_{'_'.join(map(str, scales))}"
+
+
+def macro_definition(name: str) -> tuple[str, tuple[str, ...]] | None:
+    """What such a name stands for, and which function that calls; None if it is none."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    scales = _scales(found)[:-1]
+    parameters = [f"x{place}" for place in range(len(scales))]
+    operands = [_operand(*each) for each in zip(parameters, scales, strict=True)]
+    if found[1] in _OF_SAMPLES:
+        operands[0] = f"nullif({operands[0]}, 1)"
+    if found[1] in _GATHERED:
+        parameters = ["x", *parameters]
+    vector = f"{_CALL}vector_{found[1]}{found[2]}"
+    return f"({', '.join(parameters)}) AS {vector}({', '.join(operands)})", (vector,)
+
+
+def _scales(found: re.Match[str]) -> list[int]:
+    return [int(scale) for scale in found[2].split("_")[1:]]
+
+
+def _operand(name: str, behind: int) -> str:
+    """DuckDB would round without a word. The type of an operand is a constant for it: nothing is left of this."""
+    found = f"CAST(coalesce(nullif(regexp_extract(typeof({name}), ',([0-9]+)', 1), ''), '0') AS INTEGER)"
+    cast = f"CAST({name} AS DECIMAL({NUMERIC_PRECISION_MAX},{behind}))"
+    return f"CASE WHEN {found} <= {behind} THEN {cast} ELSE error('{SCALE_PHRASE}') END"
+
+
+def is_vector_function(name: str) -> bool:
+    return _VECTOR_NAME.fullmatch(name) is not None
+
+
+def make_vector_function(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    found = _VECTOR_NAME.fullmatch(name)
+    assert found is not None
+    *given, result = [f"DECIMAL({NUMERIC_PRECISION_MAX},{behind})" for behind in _scales(found)]
+    connection.create_function(name, _vector_function(name), list(given), result, type=PythonUDFType.ARROW)
+
+
+# Kept for good: DuckDB lets go of a function when the connection closes that made it known, and goes on calling it.
+@cache
+def _vector_function(name: str) -> Callable[..., pa.Array]:
+    found = _VECTOR_NAME.fullmatch(name)
+    assert found is not None
+    scales = _scales(found)
+
+    def calculate(*vectors: pa.Array) -> pa.Array:
+        rows = zip(*map(_whole_numbers, vectors), strict=True)
+        one = CALCULATIONS[found[1]]
+        made = b"".join(one(*row, *scales).to_bytes(_WIDTH, "little", signed=True) for row in rows)
+        type_ = pa.decimal128(NUMERIC_PRECISION_MAX, scales[-1])
+        return pa.Array.from_buffers(type_, len(vectors[0]), [None, pa.py_buffer(made)])
+
+    return _TAKING[len(scales) - 1](calculate)
+
+
+# DuckDB asks a function how many arguments it has.
+def _take_one(calculate: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
+    return lambda x: calculate(x)  # noqa: PLW0108 - one
+
+
+def _take_two(calculate: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
+    return lambda x, y: calculate(x, y)  # noqa: PLW0108 - two
+
+
+def _take_three(calculate: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
+    return lambda x, y, z: calculate(x, y, z)  # noqa: PLW0108 - three
+
+
+_TAKING: Final = {1: _take_one, 2: _take_two, 3: _take_three}
+
+
+def _whole_numbers(vector: pa.Array) -> list[int]:
+    """All of their digits; DuckDB gives no NULLs."""
+    numbers: list[int] = []
+    for chunk in vector.chunks if isinstance(vector, pa.ChunkedArray) else [vector]:
+        data = memoryview(chunk.buffers()[1])[chunk.offset * _WIDTH : (chunk.offset + len(chunk)) * _WIDTH]
+        numbers += [int.from_bytes(data[at : at + _WIDTH], "little", signed=True) for at in range(0, len(data), _WIDTH)]
+    return numbers
