@@ -120,3 +120,39 @@ def test_arrow_and_copy(tmp_path):
         connection.copy_to("select * from t", tmp_path / "out.csv")
         lines = sorted((tmp_path / "out.csv").read_text().split())
         assert lines == ["1,sad", "2,fine", "3,fine", "5,fine", "6,sad"]
+
+
+def test_arrays_in_flight_and_in_bulk(changer, writer):
+    changer.execute("create table l (id int primary key, m mood[])")
+    changer.execute("alter type mood rename value 'ok' to 'fine'")
+    writer.execute("begin")
+    writer.execute("insert into l values (1, '{fine,happy,null}')")
+    changer.execute("alter type mood drop value 'happy'")
+    with pytest.raises(errors.InvalidTextRepresentation):
+        writer.execute("commit")
+    changer.execute("insert into l select i, array['fine', 'sad'] from generate_series(1, 20000) g(i)")
+    changer.execute("update l set m = array['sad', 'fine'] where id > 10")
+    with pytest.raises(errors.InvalidTextRepresentation):
+        changer.execute("update l set m = array['ok'] where id > 10")
+    counted = changer.execute("select m::text, count(*) from l group by 1 order by 1").rows
+    assert list(counted) == [("{fine,sad}", 10), ("{sad,fine}", 19_990)]
+
+
+def test_arrays_through_arrow_and_copy(tmp_path):
+    with closing(seachange.connect(tmp_path / "d", autocommit=True)) as connection:
+        connection.execute("create type mood as enum ('sad', 'ok')")
+        connection.execute("create table t (id int primary key, m mood[] default '{ok}')")
+        connection.execute("alter type mood rename value 'ok' to 'fine'")
+        listed = pa.array([["sad", None], None, []], pa.list_(pa.string()))
+        connection.load_arrow("t", pa.table({"id": [1, 2, 3], "m": listed}))
+        connection.load_arrow("t", pa.table({"id": [4]}))
+        with pytest.raises(errors.InvalidTextRepresentation):
+            connection.load_arrow("t", pa.table({"id": [5], "m": pa.array([["ok"]], pa.list_(pa.string()))}))
+        (tmp_path / "in.csv").write_text('6,"{fine,sad}"\n')
+        connection.copy_from("t", tmp_path / "in.csv")
+        (tmp_path / "bad.csv").write_text("7,{ok}\n")
+        with pytest.raises(errors.InvalidTextRepresentation):
+            connection.copy_from("t", tmp_path / "bad.csv")
+        connection.copy_to("select * from t order by id", tmp_path / "out.csv")
+        lines = (tmp_path / "out.csv").read_text().split()
+        assert lines == ['1,"{sad,NULL}"', "2,", "3,{}", "4,{fine}", '6,"{fine,sad}"']

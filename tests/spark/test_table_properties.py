@@ -38,6 +38,7 @@ TYPES: list[tuple[str, list[str], str | None]] = [
     ("oid", ["0", "4294967295"], "bigint"),
     ("interval", ["'1 year 2 days 3.5 seconds'", "'-5 minutes'"], None),
     ("mood", ["'sad'", "'glad'"], None),
+    ("mood[]", ["'{sad,null}'", "'{}'"], None),
     ("integer[]", ["'{1,null,3}'", "'{}'"], None),
     ("uuid[]", ["'{00000000-0000-0000-0000-000000000001}'"], None),
     ("time[]", ["'{10:00,23:59:59.5}'"], None),

@@ -77,7 +77,7 @@ class LabelPort:
         if labels.is_plain or column.default is None or not is_constant(column.default):
             return column
         held = constant_value(column.type, column.default)
-        return replace(column, default=constant_default(column.type, labels.shown[held]))
+        return replace(column, default=constant_default(column.type, labels.show(held)))
 
     def _stored(self, table: Table) -> Table:
         """The same table with defaults as they are stored."""
@@ -95,18 +95,22 @@ class LabelPort:
     ) -> Scan:
         stored = self._stored(table)
         scan = self._transaction.scan(stored, hidden, columns, sought, self._hold_conditions(table, conditions))
-        shown = {
-            (table.label(column) if hidden else column.name): self._labels(column)
+        named = {
+            (table.label(column) if hidden else column.name): column
             for column in (table.columns if hidden else table.visible_columns)
             if column.type.enum
         }
-        shown = {name: labels for name, labels in shown.items() if columns is None or name.lower() in columns}
-        if not shown:
+        named = {name: column for name, column in named.items() if columns is None or name.lower() in columns}
+        if not named:
             return scan
-        decoded = ", ".join(f"{labels.decode(quote(name))} AS {quote(name)}" for name, labels in shown.items())
+        shown = {name: self._labels(column) for name, column in named.items()}
+        decoded = ", ".join(
+            f"{shown[name].decode(quote(name), column.type.element is not None)} AS {quote(name)}"
+            for name, column in named.items()
+        )
         found = scan.found
         if found is not None:
-            found = {n: [_show(shown[n], v) for v in held] if n in shown else held for n, held in found.items()}
+            found = {n: [shown[n].show(v) for v in held] if n in shown else held for n, held in found.items()}
         return replace(scan, sql=f"SELECT * REPLACE ({decoded}) FROM ({scan.sql})", found=found)  # noqa: S608 - quoted
 
     def _hold_conditions(self, table: Table, conditions: Sequence[Condition]) -> list[Condition]:
@@ -223,13 +227,9 @@ def _show_rows(places: Places, rows: Sequence[Row]) -> Sequence[Row]:
     for row in rows:
         values = list(row)
         for place, labels in changed:
-            values[place] = _show(labels, values[place])
+            values[place] = labels.show(values[place])
         shown.append(tuple(values))
     return shown
-
-
-def _show(labels: Labels, held: Any) -> Any:
-    return None if held is None else labels.shown[held]
 
 
 def _hold_batches(places: Places, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
@@ -247,6 +247,8 @@ def _hold_each(places: Places, rows: pa.RecordBatchReader) -> Iterator[pa.Record
 
 
 def hold_array(labels: Labels, array: pa.Array) -> pa.Array:
+    if pa.types.is_list(array.type):
+        return pa.array([None if value is None else labels.hold(value) for value in array.to_pylist()], array.type)
     known = pa.array(list(labels.stored), array.type)
     positions = pc.index_in(array, known)
     unknown = pc.and_(pc.is_valid(array), pc.is_null(positions))

@@ -152,7 +152,9 @@ class Refit:
         for place in table.enum_places:
             type_ = types.get(DescriptorId(table.columns[place].type.enum))
             held = {None, *(value.held for value in type_.values)} if isinstance(type_, EnumType) else set()
-            gone = next((row[place] for row in rows if row[place] not in held), None)
+            values = (row[place] for row in rows)
+            each = (one for value in values for one in (value if isinstance(value, list) else [value]))
+            gone = next((value for value in each if value not in held), None)
             if gone is not None:
                 raise errors.InvalidTextRepresentation(type=f"enum of column {table.columns[place].name}", value=gone)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from seachange import errors
 from seachange.model.objects import EnumType
@@ -23,8 +24,10 @@ class Labels:
     shown: dict[str, str]
     is_plain: bool
 
-    def hold(self, label: object) -> str:
-        """How rows hold the value with this label."""
+    def hold(self, label: object) -> Any:
+        """How rows hold the value with this label, or of a list those with its labels."""
+        if isinstance(label, list):
+            return [None if each is None else self.hold(each) for each in label]
         found = self.stored.get(label) if isinstance(label, str) else None
         if found is None:
             raise errors.InvalidTextRepresentation(type=f"enum {self.name}", value=label)
@@ -35,8 +38,16 @@ class Labels:
         """DuckDB's type of the labels; it has none without any."""
         return f"ENUM({', '.join(map(quote_text, self.order))})" if self.order else "VARCHAR"
 
-    def decode(self, text: str) -> str:
+    def show(self, held: Any) -> Any:
+        """The label of what rows hold."""
+        if isinstance(held, list):
+            return [None if each is None else self.shown[each] for each in held]
+        return None if held is None else self.shown[held]
+
+    def decode(self, text: str, is_list: bool = False) -> str:
         """DuckDB's text for the label of what another text gives as rows hold it."""
+        if is_list:
+            return f"CAST({relabel_list(text, self.shown)} AS {self.duckdb}[])"
         return f"CAST({relabel(text, self.shown)} AS {self.duckdb})"
 
 
@@ -52,6 +63,12 @@ def relabel(text: str, names: Iterable[tuple[str, str]] | dict[str, str]) -> str
     pairs = names.items() if isinstance(names, dict) else names
     cases = [f" WHEN {quote_text(old)} THEN {quote_text(new)}" for old, new in pairs if old != new]
     return f"CASE {text}{''.join(cases)} ELSE {text} END" if cases else text
+
+
+def relabel_list(text: str, names: Iterable[tuple[str, str]] | dict[str, str]) -> str:
+    """The same of each element."""
+    relabelled = relabel("label", names)
+    return text if relabelled == "label" else f"list_transform({text}, lambda label: {relabelled})"
 
 
 def quote_text(text: str) -> str:

@@ -58,9 +58,10 @@ def sequence_call(name: RelationName) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UserType:
-    """The name of a type that somebody created."""
+    """The name of a type that somebody created, or of its arrays."""
 
     name: RelationName
+    is_array: bool = False
 
 
 ColumnType = SqlType | UserType

@@ -38,6 +38,8 @@ def number(value: int | Decimal) -> Made:
 
 def make(type_: SqlType, labels: tuple[str, ...], dice: Dice, distinct: bool = False) -> Made:
     """A value of the type; `labels` are those of an enum. A `distinct` one is drawn from as many as the type has."""
+    if type_.enum and type_.element is not None:
+        return Made([], "'{}'")
     if type_.enum:
         return quoted(dice.pick(labels)) if labels else NULL
     if type_.element is not None:

@@ -44,7 +44,7 @@ def check_assignable(column: Column, duck_type: str) -> None:
     """Of types that are none of ours DuckDB says whether it can convert them."""
     known = from_duckdb(duck_type)
     # What is computed from labels is a text: whether it is one, its value tells.
-    taken = _TEXTS if column.type.enum else _TAKEN.get(column.type.kind)
+    taken = _TEXTS if column.type.enum and column.type.element is None else _TAKEN.get(column.type.kind)
     if known is not None and taken is not None and known.kind not in taken:
         raise errors.NotAssignable(column=column.name, type=column.type, given=known)
 

@@ -115,7 +115,8 @@ def check_text(sql: str) -> None:
 
 def _check_type(node: exp.DataType) -> None:
     kind = node.this.value if isinstance(node.this, exp.DType) else str(node.this)
-    if kind == exp.DType.USERDEFINED.value and user_type(node) is not None and isinstance(node.parent, exp.Cast):
+    listed = node.parent if isinstance(node.parent, exp.DataType) and node.parent.is_type(exp.DType.ARRAY) else node
+    if kind == exp.DType.USERDEFINED.value and user_type(node) is not None and isinstance(listed.parent, exp.Cast):
         # Looked for where the catalog is known.
         return
     if kind.lower() not in TYPES:

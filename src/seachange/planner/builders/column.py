@@ -24,7 +24,7 @@ from seachange.model.statements import (
 )
 from seachange.model.states import State
 from seachange.model.targets import Goal
-from seachange.model.types import TEXT, SqlType
+from seachange.model.types import TEXT, SqlType, array_of
 from seachange.model.values import format_canonical
 from seachange.planner.builders.constraint import add_key, add_rule
 from seachange.planner.builders.dependents import label_of, need_cascade
@@ -141,7 +141,8 @@ def resolve_type(draft: Draft, type_: ColumnType) -> SqlType:
                 raise errors.FeatureNotSupported(
                     feature=f"a column of the type of the rows of {type_.name}", instead="Make columns of its columns."
                 )
-            return SqlType(TEXT.kind, enum=found.id)
+            enum = SqlType(TEXT.kind, enum=found.id)
+            return array_of(enum) if type_.is_array else enum
 
 
 def drop_column(draft: Draft, table_id: TableId, action: DropColumn) -> None:

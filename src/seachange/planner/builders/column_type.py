@@ -127,7 +127,8 @@ def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: 
         detail = f'column "{name}" cannot be cast automatically to type {new}: say how with USING'
         raise errors.DatatypeMismatch(detail=detail)
     shown_otherwise = old.kind in (Kind.INTERVAL, Kind.ARRAY) and new.kind is not old.kind
-    if _holds(new, _REWRITTEN_ELEMENTS) or (action.using is None and shown_otherwise):
+    labelled = old != new and any(type_.enum and type_.element is not None for type_ in (old, new))
+    if labelled or _holds(new, _REWRITTEN_ELEMENTS) or (action.using is None and shown_otherwise):
         raise errors.FeatureNotSupported(
             feature=f'changing column "{name}" to type {new}', instead="Add a column and fill it by UPDATE."
         )

@@ -139,7 +139,9 @@ def _keep_out(draft: Draft, table_id: TableId, column_id: ColumnId, stored: str)
     taken = {name.name for name in draft.select(elements.ConstraintName, table_id=table_id)}
     column = draft.column_name(table_id, column_id)
     name = choose_name(draft.name_of(table_id), [column], "unused", taken)
-    text = f"({column_reference(column_id)} <> {quote_text(stored)})"
+    held = column_reference(column_id)
+    is_list = draft.column_type(table_id, column_id).type.element is not None
+    text = f"(NOT list_contains({held}, {quote_text(stored)}))" if is_list else f"({held} <> {quote_text(stored)})"
     draft.add(elements.CheckConstraint(table_id, id_, text, (column_id,)), Goal.TRANSIENT)
     draft.add(elements.ConstraintName(table_id, id_, name), Goal.TRANSIENT)
 
@@ -153,7 +155,8 @@ def _defaults(draft: Draft, type_id: DescriptorId, value: elements.EnumValue) ->
     for table_id, column_id in columns_of_type(draft, type_id):
         type_ = draft.column_type(table_id, column_id).type
         for default in draft.select(elements.ColumnDefault, table_id=table_id, column_id=column_id):
-            if constant_value(type_, default.expression) == value.stored:
+            held = constant_value(type_, default.expression)
+            if value.stored in (held if isinstance(held, list) else [held]):
                 column = draft.column_name(table_id, column_id)
                 yield f"the default of column {column} of table {draft.name_of(table_id)}"
 

@@ -11,7 +11,7 @@ from seachange.model import elements
 from seachange.model.coercion import coerce
 from seachange.model.constraint import column_reference
 from seachange.model.defaults import constant_default
-from seachange.model.enums import quote_text, relabel
+from seachange.model.enums import quote_text, relabel, relabel_list
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_statements import ObjectKind
@@ -54,7 +54,8 @@ def _reference(draft: Draft, table_id: TableId, column_id: ColumnId) -> str:
         return f"CAST({reference} AS {type_.type.duckdb})"
     if type_ is None or type_.type_id is None:
         return reference
-    return relabel(reference, [(stored, label) for label, stored in stored_values(draft, type_.type_id).items()])
+    labels = [(stored, label) for label, stored in stored_values(draft, type_.type_id).items()]
+    return relabel(reference, labels) if type_.type.element is None else relabel_list(reference, labels)
 
 
 def _refuse_ordered(draft: Draft, table_id: TableId, column_id: ColumnId, before: str, after: str) -> None:
@@ -93,12 +94,20 @@ def bind_default(draft: Draft, type_: SqlType, default: Default | None) -> tuple
         case Constant(text=text, casts=casts):
             for cast in casts:
                 _check_cast(draft, type_, cast)
-            is_label = type_.enum and text is not None
-            value = enum_value(draft, type_, str(text)) if is_label else coerce(type_, text)
-            return constant_default(type_, value), ()
+            return constant_default(type_, _constant(draft, type_, text)), ()
         case ExpressionDefinition():
             refuse_computed_enum(type_, "a computed default")
             return _bind_sequences(draft, default)
+
+
+def _constant(draft: Draft, type_: SqlType, text: object) -> object:
+    """How rows hold a constant."""
+    value = coerce(type_, text)
+    if not type_.enum or value is None:
+        return value
+    if type_.element is None:
+        return enum_value(draft, type_, str(text))
+    return [None if label is None else enum_value(draft, type_, label) for label in value]
 
 
 def _check_cast(draft: Draft, type_: SqlType, cast: UserType) -> None:

@@ -94,11 +94,9 @@ def read_column_type(reader: Reader) -> ColumnType:
     if isinstance(kind, Kind):
         found = _with_modifiers(kind, modifiers)
         return array_of(found) if is_array else found
-    if is_array:
-        raise errors.FeatureNotSupported(feature=f"an array of type {kind.name}", instead="Use an array of text.")
     if modifiers:
         raise errors.SyntaxProblem(detail=f'type modifier is not allowed for type "{kind.name}"')
-    return kind
+    return UserType(kind.name, is_array)
 
 
 def _read_array(reader: Reader) -> bool:

@@ -13,15 +13,17 @@ import sqlglot
 from sqlglot import exp
 
 from seachange.model.constraint import Action, Check, ForeignKey
-from seachange.model.defaults import is_constant
+from seachange.model.defaults import constant_value, is_constant
 from seachange.model.descriptor import Column, Index, Table
+from seachange.model.enums import labels_of
 from seachange.model.expression import Expression
 from seachange.model.objects import EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
+from seachange.model.shown import show_text
 from seachange.model.types import Kind
 from seachange.sql.mapped.trees import FUNCTION_NAMES
 from seachange.sql.moments import spell_now
-from seachange.sql.pgcatalog.facts import Facts, Relation, object_oid, quote_name, type_name
+from seachange.sql.pgcatalog.facts import Facts, Relation, quote_name, type_name
 from seachange.sql.result_types import drop_declared
 from seachange.storage.duck_functions import PREFIX
 
@@ -54,11 +56,12 @@ def default_text(facts: Facts, column: Column) -> str | None:
 def _enum_text(facts: Facts, column: Column) -> str | None:
     """A row holds what never changes of an enum's value: shown is its label."""
     enum = facts.by_id.get(column.type.enum) if column.type.enum else None
-    match = _CONSTANT.fullmatch(column.default or "")
-    if not isinstance(enum, EnumType) or match is None:
+    if not isinstance(enum, EnumType):
         return None
-    label = next((v.label for v in enum.values if v.held == match[1].replace("''", "'")), match[1])
-    return "'" + label.replace("'", "''") + f"'::{type_name(facts, object_oid(enum.id))}"
+    labels = labels_of(enum)
+    shown = show_text(column.type, labels.show(constant_value(column.type, column.default)))
+    type_ = type_name(facts, facts.type_oid(column.type))
+    return "'" + str(shown).replace("'", "''") + f"'::{type_}"
 
 
 def _draw_text(facts: Facts, id_: int) -> str:

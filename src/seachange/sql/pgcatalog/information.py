@@ -133,6 +133,8 @@ def _column_origin(facts: Facts, relation: Table | View | None, attribute: Attri
 def _type_columns(facts: Facts, type_: SqlType) -> dict[str, Any]:
     found: dict[str, Any] = {"udt_catalog": facts.database}
     enum = facts.by_id.get(type_.enum) if type_.enum else None
+    if isinstance(enum, EnumType) and type_.element is not None:
+        return {**found, "data_type": "ARRAY", "udt_schema": enum.schema, "udt_name": f"_{enum.name}"}
     if isinstance(enum, EnumType):
         return {**found, "data_type": "USER-DEFINED", "udt_schema": enum.schema, "udt_name": enum.name}
     known = TYPE_BY_OID[facts.type_oid(type_)]
