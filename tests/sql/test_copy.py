@@ -55,6 +55,21 @@ def test_text(db):
     assert out.getvalue() == "1\ta\\tb\\\\AA\t\\N\n2\t\t3.00\n"
 
 
+def test_escapes_of_bytes_and_of_ends_of_lines(db):
+    text = "1\t\\303\\251 \\xE2\\x82\\xac \\é\n2\ttwo\\\nlines\\\\\n3\tend\\"
+    assert db.copy_from("t", io.StringIO(text), format="text", columns=["id", "s"]) == 3
+    assert [row[1] for row in rows(db)] == ["é € é", "two\nlines\\", "end\\"]
+    with pytest.raises(seachange.Error) as caught:
+        db.copy_from("t", io.StringIO("4\tx\n5\t\\303\n"), format="text", columns=["id", "s"])
+    assert (caught.value.sqlstate, "line 2" in str(caught.value)) == ("22021", True)
+
+
+def test_a_quote_that_does_not_end_takes_no_longer_than_its_lines():
+    """It took the square of them: longer than a test may."""
+    with pytest.raises(seachange.Error, match="unterminated"):
+        list(read_records(io.StringIO('"' + "\n" * 600_000, newline=""), FORMATS[0]))
+
+
 def test_some_columns_and_options(db):
     assert db.copy_from("public.t", io.StringIO("x;1\n-;2\n"), delimiter=";", null="-", columns=["s", "id"]) == 2
     assert [row[:2] for row in rows(db)] == [(1, "x"), (2, None)]

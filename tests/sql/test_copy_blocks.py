@@ -30,6 +30,8 @@ TYPES = [
     SqlType(Kind.BOOLEAN),
     SqlType(Kind.DATE),
     SqlType(Kind.TIMESTAMP),
+    SqlType(Kind.TIMESTAMP, scale=6),
+    SqlType(Kind.TIMESTAMP, scale=3),
     SqlType(Kind.TIMESTAMPTZ),
     SqlType(Kind.UUID),
     SqlType(Kind.JSONB),
@@ -56,18 +58,19 @@ NUMERALS = [
     "1e999",
     "1e-400",
 ]
-NUMERALS += ["1e999", "1e-400", ".5", "5.", "NaN", "inf", "-Infinity", "nan", "1.005", "123456.789"]
+NUMERALS += ["1e999", "1e-400", ".5", "5.", "NaN", "inf", "-Infinity", "nan", "nan(1)", "1.005", "123456.789"]
 MOMENTS = ["2026-02-28", "2026-02-30", "0000-01-01", "0001-01-01", "2026-2-3", "epoch", "infinity", "2026-01-01 05"]
 MOMENTS += [
     "2026-01-01 05:06:07",
     "2026-01-01T05:06",
     "2026-01-01 05:06:07.1234567",
+    "2026-01-01 05:06:07.123456",
     "2026-01-01 24:00:00",
     "10000-01-01",
 ]
 MOMENTS += ["2026-01-01 05:06:07+02", "2026-01-01 24:00:00", "10000-01-01", "0000-01-01 00:00:00"]
 WORDS = ["t", "f", "true", "yes", "T", "o", "NULL", "null", "#N/A", "äöü", "😀😀😀😀", "abc ", "abcd", "{}", '{"a":1}']
-WORDS += ["c0ffee00-0000-0000-0000-000000000000"]
+WORDS += ["\ufeff", "\ufeffa", "c0ffee00-0000-0000-0000-000000000000"]
 SIGNS = ["\\N", "\\", "-", "a,b", 'a"b', "a;b", "a|b", "\\.", "x\\ny", "\r", "\0", "\\\\x00"]
 ODD = [*NUMERALS, *MOMENTS, *WORDS, *SIGNS]
 NUMBERS = st.one_of(st.integers(-40_000, 40_000).map(str), st.decimals(-1e6, 1e6, places=2).map(str))
@@ -107,6 +110,7 @@ def test_a_block_gives_what_its_records_give(data: st.DataObject, name: str):
 def test_each_field_is_read_as_it_is_alone(type_: SqlType):
     for (name, format_), field in product(FORMATS.items(), ODD):
         check(f"1{format_.delimiter}{field}\n", name, [SqlType(Kind.INTEGER), type_])
+        check(f"{field}{format_.delimiter}1\n", name, [type_, SqlType(Kind.INTEGER)])
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,10 @@ def read_columns(text: str, format_: CopyFormat, types: Sequence[SqlType]) -> li
 
 def _is_plain(text: str, format_: CopyFormat) -> bool:
     """Whether fields are what stands between delimiters, and records what stands between ends of lines."""
-    if not format_.delimiter.isascii() or any(sign in text for sign in ("\r", "\0", "\n\n")) or text.startswith("\n"):
+    if not format_.delimiter.isascii() or any(sign in text for sign in ("\r", "\0", "\n\n")):
+        return False
+    # What says how bytes are ordered, where Arrow takes it for no part of the text.
+    if text.startswith(("\n", "\ufeff")):
         return False
     if format_.csv:
         return '"' not in text and "\\." not in text
@@ -120,8 +123,9 @@ def _integer(texts: pa.Array, type_: SqlType) -> pa.Array | None:
 
 
 def _double(texts: pa.Array, type_: SqlType) -> pa.Array | None:
-    """Without exponents: what is out of range is an error, which Arrow takes for infinite."""
-    return None if _has(texts, "e") else _cast(texts, type_)
+    """Without exponents: what is out of range is an error, which Arrow takes for infinite. Nor is a NaN with more words
+    left to it."""
+    return None if _has(texts, "e") or _has(texts, "(") else _cast(texts, type_)
 
 
 def _boolean(texts: pa.Array, type_: SqlType) -> pa.Array | None:
@@ -137,6 +141,9 @@ def _date(texts: pa.Array, type_: SqlType) -> pa.Array | None:
 
 
 def _timestamp(texts: pa.Array, type_: SqlType) -> pa.Array | None:
+    if type_.scale:
+        # Of fewer digits than six: they are rounded one by one.
+        return None
     usual = pc.all(pc.match_substring_regex(texts, _TIMESTAMP)).as_py()
     return _cast(texts, type_) if usual is not False else None
 

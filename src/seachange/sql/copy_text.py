@@ -18,8 +18,8 @@ RECORD_CHARS_MAX = 16 << 20
 Fields = list[str | None]
 
 _QUOTE = '"'
-_ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
-_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPED = re.compile(rb"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
+_ESCAPES = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 _SPECIAL = {"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 
 
@@ -70,19 +70,38 @@ def read_records(file: Lines, format_: CopyFormat, lines: int = 0) -> Iterator[t
     first = True
     while line := _read_line(file, number + 1):
         start = number + 1
-        number += 1
-        while format_.csv and line.count(_QUOTE) % 2:
-            more = _read_line(file, number + 1)
-            if not more or len(line) + len(more) > RECORD_CHARS_MAX:
-                raise errors.BadCopyFormat(line=start, detail="unterminated CSV quoted field")
-            line += more
-            number += 1
-        text = line.rstrip("\r\n") if not line.endswith("\n") else line[:-1].removesuffix("\r")
+        record, number = _read_rest(file, format_, line, start)
+        text = record.rstrip("\r\n") if not record.endswith("\n") else record[:-1].removesuffix("\r")
         if text == "\\.":
             return
         if not (first and format_.header):
-            yield start, split_csv(text, format_, start) if format_.csv else _split_text(text, format_)
+            yield start, split_csv(text, format_, start) if format_.csv else _split_text(text, format_, start)
         first = False
+
+
+def _read_rest(file: Lines, format_: CopyFormat, line: str, start: int) -> tuple[str, int]:
+    """The record that begins with a line, and the number of its last: it goes on behind a line that ends within quotes,
+    or with a backslash."""
+    parts, length, number = [line], len(line), start
+    is_open = bool(line.count(_QUOTE) % 2) if format_.csv else _is_escaped(line)
+    while is_open:
+        more = _read_line(file, number + 1)
+        if not more and not format_.csv:
+            break
+        parts.append(more)
+        length += len(more)
+        if not more or length > RECORD_CHARS_MAX:
+            detail = "unterminated CSV quoted field" if format_.csv else "a record that does not end"
+            raise errors.BadCopyFormat(line=start, detail=detail)
+        number += 1
+        is_open = is_open is not bool(more.count(_QUOTE) % 2) if format_.csv else _is_escaped(more)
+    return "".join(parts), number
+
+
+def _is_escaped(line: str) -> bool:
+    """Whether the end of a line is part of a field."""
+    body = line.removesuffix("\n")
+    return line.endswith("\n") and bool((len(body) - len(body.rstrip("\\"))) % 2)
 
 
 def _read_line(file: Lines, number: int) -> str:
@@ -145,20 +164,30 @@ def _find(text: str, what: str, start: int) -> int:
     return len(text) if found < 0 else found
 
 
-def _split_text(text: str, format_: CopyFormat) -> Fields:
+def _split_text(text: str, format_: CopyFormat, line: int) -> Fields:
     if "\\" not in text:
         return [None if part == format_.null else part for part in text.split(format_.delimiter)]
     parts = re.split(rf"(?<!\\)((?:\\\\)*){re.escape(format_.delimiter)}", text)
     joined = [parts[i] + (parts[i + 1] if i + 1 < len(parts) else "") for i in range(0, len(parts), 2)]
-    return [None if part == format_.null else _ESCAPED.sub(_unescape, part) for part in joined]
+    return [None if part == format_.null else _unescape(part, line) for part in joined]
 
 
-def _unescape(match: re.Match[str]) -> str:
+def _unescape(field: str, line: int) -> str:
+    """Numbers stand for bytes: several may be one character."""
+    if "\\" not in field:
+        return field
+    try:
+        return _ESCAPED.sub(_escaped_byte, field.encode()).decode()
+    except UnicodeError:
+        raise errors.InvalidEncoding(line=line) from None
+
+
+def _escaped_byte(match: re.Match[bytes]) -> bytes:
     what = match.group(1)
-    if what[0] == "x" and len(what) > 1:
-        return chr(int(what[1:], 16))
-    if what[0] in "01234567":
-        return chr(int(what, 8))
+    if what[:1] == b"x" and len(what) > 1:
+        return bytes([int(what[1:], 16)])
+    if what[0] in b"01234567":
+        return bytes([int(what, 8) & 0xFF])
     return _ESCAPES.get(what, what)
 
 
