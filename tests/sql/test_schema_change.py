@@ -162,3 +162,24 @@ def test_a_constraint_that_is_not_valid_proves_nothing(db):
     with pytest.raises(Error) as caught:
         run(db, "alter table t alter column a set not null")
     assert caught.value.sqlstate == "23502"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ("create unique index i on t ((a % 2))", "23505"),
+        ("alter table t alter a type int using 1 / (a - 1)", "22012"),
+    ],
+)
+def test_a_change_over_the_key_of_an_index_that_is_no_text_is_taken_back(db, change, code):
+    """DuckDB tells the type of such a key when the change has been planned."""
+    run(db, "create table t (id int primary key, a int, b text)")
+    run(db, "create index lengths on t ((length(b) + a))")
+    run(db, "insert into t values (1, 1, 'x'), (2, 3, 'y')")
+    run(db, "set statement_timeout = '20s'")
+    with pytest.raises(Error) as problem:
+        run(db, change)
+    assert problem.value.sqlstate == code
+    assert rows(db, "select status from seachange.jobs") == [("failed",)]
+    run(db, "drop index lengths")
+    assert rows(db, "select id from t where a = 3") == [(2,)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from seachange.model import elements
 from seachange.model.descriptor import Table
 from seachange.model.elements import Element, descriptor_of
 from seachange.model.ids import DescriptorId, TableId
@@ -76,4 +77,13 @@ def change_descriptor(
         parts.pop(mutation.element, None)
         if mutation.state is not State.ABSENT:
             parts[mutation.element] = mutation.state
+    _drop_lone_types(parts)
     return compose(before if before is not None else kept, parts)
+
+
+def _drop_lone_types(parts: dict[Element, State]) -> None:
+    """The key of an index that is an expression is planned as a text, and DuckDB has told its type since: when it goes,
+    its type is another element than the one that is taken out."""
+    columns = {e.column_id for e in parts if isinstance(e, elements.Column | elements.ConvertedColumn)}
+    for part in [e for e in parts if isinstance(e, elements.ColumnType) and e.column_id not in columns]:
+        del parts[part]
