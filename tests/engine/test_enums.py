@@ -79,6 +79,16 @@ def test_a_writer_of_texts_commits_after_they_became_labels(changer, writer):
     assert list(rows) == [(2, "ok"), (1, "glad"), (3, "glad")]
 
 
+def test_a_row_in_flight_to_an_empty_table_does_not_keep_a_value_that_was_dropped(changer, writer):
+    changer.execute("truncate t")
+    writer.execute("begin")
+    writer.execute("insert into t values (3, 'sad')")
+    changer.execute("alter type mood drop value 'sad'")
+    with pytest.raises(errors.InvalidTextRepresentation):
+        writer.execute("commit")
+    assert _rows(changer) == []
+
+
 def test_the_past_has_the_labels_of_its_time(opened, changer, writer):
     before = opened.epoch.applied
     changer.execute("alter type mood rename value 'ok' to 'fine'")

@@ -103,6 +103,9 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     changed = {id_ for stage in at_once for id_ in stage.publishes}
     for id_ in sorted(changed):
         _publish(known.get(id_), after.descriptors.get(id_), kept, port, duck)
+    # Whoever has rows in flight for a table that is taken to have none learns of the change by the table's version.
+    for table_id in plan.change.empty - changed:
+        port.publish(tables[table_id], replace(tables[table_id], version=tables[table_id].version + 1))
     _rely(changed, known, after, port)
     if needs_job or port.asks_for_job:
         rest = [stage.phase for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
