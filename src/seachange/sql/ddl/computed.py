@@ -11,6 +11,7 @@ from seachange.model.statements import AddColumn, AlterTable, DdlStatement, Expr
 from seachange.model.types import SqlType
 from seachange.model.values import format_canonical
 from seachange.sql.assignment import check_assignable
+from seachange.sql.ddl.local_time import check_local
 from seachange.sql.default_text import drawn_text, is_drawn, read_drawn
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
@@ -30,6 +31,8 @@ def verify_computed(before: Table | None, after: Table, duck: DuckSession) -> No
             sql = f"SELECT {text} FROM (SELECT {nulls}) WHERE false"  # noqa: S608 - columns are named by id
             (found,) = duck.rows(DuckQuery(sql, {}, {}, moments)).types
             check_assignable(column, found)
+            if column.conversion is not None:
+                check_local(column, found)
 
 
 def _expressions(column: Column, table: Table) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:

@@ -6,13 +6,12 @@ that is. So functions of time tell one moment of all rows, and local times are t
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
 from seachange import errors
-from seachange.model.descriptor import Column, Table
+from seachange.model.descriptor import Column
 from seachange.model.enums import quote_text
 from seachange.model.ids import ColumnId
 from seachange.model.statements import (
@@ -26,6 +25,7 @@ from seachange.model.statements import (
 from seachange.model.timezone import UTC, session_zone
 from seachange.model.types import Kind, SqlType
 from seachange.model.values import format_canonical
+from seachange.sql.ddl.local_time import localize
 from seachange.sql.ddl.volatility import VOLATILITIES
 from seachange.sql.default_text import replace_words
 from seachange.sql.moments import NOW
@@ -42,17 +42,6 @@ _TYPES: Final[dict[str, SqlType]] = {
 }
 
 
-# An assignment from the one kind to the other, around the column, by a time zone.
-_LOCAL: Final[dict[tuple[Kind, Kind], tuple[str, str]]] = {
-    (Kind.TIMESTAMP, Kind.TIMESTAMPTZ): ("(TIMEZONE({zone}, ", "))"),
-    (Kind.DATE, Kind.TIMESTAMPTZ): ("(TIMEZONE({zone}, CAST(", " AS TIMESTAMP)))"),
-    (Kind.TIMESTAMPTZ, Kind.TIMESTAMP): ("(TIMEZONE({zone}, ", "))"),
-    (Kind.TIMESTAMPTZ, Kind.DATE): ("(CAST(TIMEZONE({zone}, ", ") AS DATE))"),
-    (Kind.TIMESTAMPTZ, Kind.TIME): ("(CAST(TIMEZONE({zone}, ", ") AS TIME))"),
-}
-_ZONED_CAST: Final = re.compile(r"\bAS (?:TIMESTAMPTZ|TIMESTAMP WITH TIME ZONE)\b", re.IGNORECASE)
-
-
 def settle_conversions(statement: DdlStatement, port: TransactionPort) -> DdlStatement:
     """The statement with moments in the place of the functions that tell them. What else is stable stays so."""
     if not isinstance(statement, AlterTable) or not any(isinstance(a, AlterColumnType) for a in statement.actions):
@@ -62,25 +51,8 @@ def settle_conversions(statement: DdlStatement, port: TransactionPort) -> DdlSta
         # What is not there is for others to say.
         with suppress(errors.UndefinedTable, errors.WrongObjectType):
             table = port.table(statement.table.schema, statement.table.name)
-            actions = [_localize(action, table) for action in actions]
+            actions = [localize(action, table) for action in actions]
     return replace(statement, actions=tuple(actions))
-
-
-def _localize(action: AlterAction, table: Table) -> AlterAction:
-    match action:
-        case AlterColumnType(using=None, type=SqlType() as type_) if action.name in table.column_by_name:
-            around = _LOCAL.get((table.column_by_name[action.name].type.kind, type_.kind))
-            if around is None:
-                return action
-            pieces = tuple(piece.format(zone=quote_text(session_zone())) for piece in around)
-            return replace(action, using=ExpressionDefinition(pieces, (action.name,)))
-        case AlterColumnType(using=ExpressionDefinition(pieces=pieces)) if _ZONED_CAST.search(" ".join(pieces)):
-            raise errors.FeatureNotSupported(
-                feature=f"converting column {action.name} by a cast to timestamptz in time zone {session_zone()}",
-                instead="Say of which zone the time is with AT TIME ZONE, or SET timezone = 'UTC' first.",
-            )
-        case _:
-            return action
 
 
 def _settle(action: AlterAction, port: TransactionPort) -> AlterAction:
