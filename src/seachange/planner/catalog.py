@@ -15,6 +15,7 @@ from seachange.model.ids import DescriptorId, TableId
 from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Descriptor
 from seachange.model.ops import Op, SetState
 from seachange.model.states import State
+from seachange.planner.comments import follow_comments
 from seachange.planner.object_parts import compose, decompose
 
 
@@ -71,13 +72,15 @@ def change_descriptor(
     """The next version of one descriptor. Changes are made to what it is now, so that a change under way and a comment
     made meanwhile do not undo each other. `kept` is the last version of a table that comes back: its layouts, in which
     its files were written, and the ids that it has used up come back too."""
-    parts: dict[Element, State] = decompose(before) if before is not None else {}
+    known: dict[Element, State] = decompose(before) if before is not None else {}
+    parts = dict(known)
     for mutation in mutations:
         # Taken out first: the element that is put in may know more, of which comparisons know nothing.
         parts.pop(mutation.element, None)
         if mutation.state is not State.ABSENT:
             parts[mutation.element] = mutation.state
     _drop_lone_types(parts)
+    follow_comments(known, parts)
     return compose(before if before is not None else kept, parts)
 
 

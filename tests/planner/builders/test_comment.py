@@ -3,6 +3,9 @@
 import pytest
 
 from seachange.model.object_statements import ObjectKind
+from seachange.planner.catalog import apply_ops
+from seachange.planner.plan import plan_revert
+from seachange.planner.stages import progress_after
 from tests.planner.builders.world import World, changes
 
 T = "create table t (id int primary key, a int constraint positive check (a > 0))"
@@ -55,6 +58,31 @@ def test_a_comment_stays_on_what_is_rebuilt():
     assert parts[ObjectKind.INDEX] == table.secondary[0].id
     assert parts[ObjectKind.COLUMN] == table.column_by_name["a"].id
     assert parts[ObjectKind.CONSTRAINT] == table.checks[0].id
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+def test_a_comment_that_is_made_during_a_change_stays(is_published):
+    world = World(T, "alter table t add column c int", "create index i on t (a)")
+    world.run("comment on column t.a is 'before'; comment on index i is 'before'")
+    plan = world.plan("alter table t alter column a type text using 'x', drop column c")
+    first, *rest = plan.stages
+    world.catalog = apply_ops(world.catalog, plan.ops(first))
+    parts = ("column t.a", "index i", "constraint positive on t", "column t.c")
+    for part in parts:
+        world.run(f"comment on {part} is 'meanwhile'")
+    if not is_published:
+        plan = plan_revert(plan.change, progress_after(plan.graph, [first]))
+        rest = list(plan.stages)
+    for stage in rest:
+        world.catalog = apply_ops(world.catalog, plan.ops(stage))
+    table = world.find("t")
+    commented = {
+        (ObjectKind.COLUMN, table.column_by_name["a"].id),
+        (ObjectKind.INDEX, table.secondary[0].id),
+        (ObjectKind.CONSTRAINT, table.checks[0].id),
+        *(() if is_published else [(ObjectKind.COLUMN, 3)]),
+    }
+    assert _comments(world) == dict.fromkeys(commented, "meanwhile")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,70 @@
+"""Comments that somebody makes while a part of a table is being replaced by another.
+
+A change moves the comments that it was planned with. One that was made since is on a part that goes: on the old one
+when the change is published, on the new one when it is taken back.
+
+**Invariant:** such a comment stays with what has taken the place of its part, and is later than what was moved there;
+if nothing has, it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from seachange.model import elements
+from seachange.model.elements import Element
+from seachange.model.object_statements import ObjectKind
+from seachange.model.states import State
+
+Part = tuple[ObjectKind, int]
+
+
+def follow_comments(before: Mapping[Element, State], parts: dict[Element, State]) -> None:
+    """`parts` are those of the next version, of which `before` is the one that there was."""
+    made = [e for e in parts if isinstance(e, elements.Comment) and e.part is not None]
+    if not made:
+        return
+    kept = {comment.part for comment in made if comment in before}
+    for moved in [comment for comment in made if comment not in before and comment.part in kept]:
+        made.remove(moved)
+        del parts[moved]
+    there, known, places = _names(parts), _names(before), _places(parts)
+    named: dict[tuple[ObjectKind, str], Part] = {
+        (part[0], name): part for part, name in there.items() if part[0] is not ObjectKind.COLUMN
+    }
+    for comment in made:
+        assert comment.part is not None
+        if comment.part in there or comment.part not in known:
+            continue
+        state = parts.pop(comment)
+        successor = places.get(comment.part) or named.get((comment.part[0], known[comment.part]))
+        if successor is not None:
+            for other in [e for e in parts if isinstance(e, elements.Comment) and e.part == successor]:
+                del parts[other]
+            parts[replace(comment, part=successor)] = state
+
+
+def _names(parts: Iterable[Element]) -> Mapping[Part, str]:
+    found: dict[Part, str] = {}
+    for element in parts:
+        match element:
+            case elements.ColumnName(column_id=id_, name=name):
+                found[ObjectKind.COLUMN, id_] = name
+            case elements.IndexName(index_id=id_, name=name):
+                found[ObjectKind.INDEX, id_] = name
+            case elements.ConstraintName(constraint_id=id_, name=name):
+                found[ObjectKind.CONSTRAINT, id_] = name
+            case _:
+                pass
+    return found
+
+
+def _places(parts: Iterable[Element]) -> Mapping[Part, Part]:
+    """Columns by those that stood in their place: another of the same name may have nothing to do with it."""
+    columns = [e for e in parts if isinstance(e, elements.Column | elements.ConvertedColumn)]
+    return {
+        (ObjectKind.COLUMN, c.in_place_of): (ObjectKind.COLUMN, c.column_id)
+        for c in columns
+        if c.in_place_of is not None
+    }
