@@ -74,6 +74,7 @@ def test_the_primary_key_of_a_table_without_rows(created):
         ("alter table c alter column g type bigint", None),
         ("alter table c alter column n type bigint", None),
         ("alter table c alter column n type jsonb using to_json(n)", "0A000"),
+        ("alter table c alter column d drop default, alter column d type json using to_json(d)", "0A000"),
         ("alter table c alter column i type text", "22023"),
         ("alter table c alter column d type int using 1", "42804"),
         ("alter table c alter column d drop default, alter column d type int using 1", None),
@@ -83,7 +84,7 @@ def test_what_depends_on_the_column(statement, code):
     world = World(T)
     world.run(
         "create table c (a int references t (a), n int, g int generated always as (n) stored, d text default 'x', "
-        "i int generated always as identity)"
+        "i int generated always as identity); create index on c (d)"
     )
     assert world.code(statement) == code
 

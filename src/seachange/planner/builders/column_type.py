@@ -137,6 +137,12 @@ def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: 
         raise errors.DatatypeMismatch(detail=detail)
     if draft.select(elements.ColumnIdentity, **place):
         check_identity_type(new, name)
+    for index in (draft.primary(table_id), *indexes_on(draft, table_id, column_id)) if not new.is_key else ():
+        if column_id in index.key:
+            raise errors.FeatureNotSupported(
+                feature=f"changing column {name}, the key of index {draft.index_name(index).name}, to type {new}",
+                instead="Drop the index first.",
+            )
     doing = f"changing the type of column {name}"
     refuse_if_read(draft, table_id, doing, column_id)
     _refuse_other_form(draft, table_id, column_id, doing, new)
