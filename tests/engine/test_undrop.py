@@ -219,3 +219,19 @@ def test_what_is_collected_meanwhile_does_not_come_back(node: Node, session: Ses
         FAULTS.disarm()
         there.close()
         other.close()
+
+
+def test_rows_do_not_come_back_with_values_that_their_type_has_lost(session: Session):
+    session.execute("create type mood as enum ('sad', 'ok', 'happy')")
+    session.execute("alter type mood drop value 'happy'")
+    session.execute("create table moody (id int primary key, m mood)")
+    session.execute("insert into moody values (1, 'sad')")
+    session.execute("drop table moody")
+    session.execute("alter type mood drop value 'sad'")
+    with pytest.raises(errors.FeatureNotSupported):
+        session.execute("undrop table moody")
+    session.execute("alter type mood add value 'sad'")
+    session.execute("undrop table moody")
+    assert list(session.execute("select * from moody").rows) == [(1, "sad")]
+    session.execute("drop table moody")
+    session.execute("drop type mood")

@@ -18,7 +18,7 @@ from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash,
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
-from seachange.model.objects import PublishedDescriptor
+from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
 from seachange.model.segments import Generation, Holdings, IndexContents
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
@@ -122,9 +122,8 @@ class Catalog(Protocol):
     def descriptors(self, epoch: Epoch, at: Seq) -> tuple[PublishedDescriptor, ...]:
         """Of every descriptor that is live at `at`, its newest version published at or below it."""
 
-    def dropped(self) -> tuple[PublishedDescriptor, ...]:
-        """What was dropped and is still kept, in the order of the drops: the last body, with the version that the drop
-        was published as."""
+    def dropped(self) -> tuple[DroppedDescriptor, ...]:
+        """What was dropped and is still kept, in the order of the drops."""
 
     def index_contents(self, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:
         """The newest generation with base <= `at`, and the deltas with base < seq <= `at`."""

@@ -24,7 +24,7 @@ from seachange.model.jobs import Event, JobId, JobRecord, JobRequest, JobStatus
 from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait
 from seachange.model.log import CommitRequest, Locked, LogEntry, NodeRecord
 from seachange.model.object_json import decode_descriptor
-from seachange.model.objects import PublishedDescriptor
+from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
 from seachange.model.segments import (
     Generation,
@@ -161,6 +161,11 @@ def descriptor_from(row: Row) -> PublishedDescriptor:
     id_, version, body = row
     descriptor = decode_descriptor(body) if body is not None else None
     return PublishedDescriptor(DescriptorId(id_), version, descriptor)
+
+
+def dropped_from(row: Row) -> DroppedDescriptor:
+    id_, version, body, seq = row
+    return DroppedDescriptor(DescriptorId(id_), version, decode_descriptor(body), Seq(seq))
 
 
 def node_from(row: Row) -> NodeRecord:

@@ -31,7 +31,7 @@ from seachange.engine.writeplan import WritePlan
 from seachange.engine.writes import RowWriter
 from seachange.model.constraint import Action
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.ids import IndexId, KeyHash, Seq, TableId
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId, JobStatus
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
@@ -83,8 +83,26 @@ class TransactionWrites(TransactionReads):
 
     def revive(self, dropped: Table, after: Table) -> None:
         self._check_writable()
+        self._refuse_lost_values(dropped)
         self._declare(None, after)
         self.pending.revive(dropped, after)
+
+    def _refuse_lost_values(self, dropped: Table) -> None:
+        """Its rows may have values of enum types that nobody looked for in them when they were dropped."""
+        if not dropped.enum_places:
+            return
+        drops = {found.id: found.dropped_at for found in self.parts.catalog.dropped()}
+        # One that this transaction has dropped was as it is now until then.
+        then = self.epoch.schema(Seq(drops[dropped.id] - 1) if dropped.id in drops else self.snapshot).objects
+        for column in (dropped.columns[place] for place in dropped.enum_places):
+            type_id = DescriptorId(column.type.enum)
+            lost = _held(then.get(type_id)) - _held(self.object_by_id(type_id))
+            if lost:
+                raise errors.FeatureNotSupported(
+                    feature=f"UNDROP TABLE {dropped.name}, whose column {column.name} may have value {min(lost)}, "
+                    "which was dropped since,",
+                    instead="ALTER TYPE ... ADD VALUE brings the value back.",
+                )
 
     def _declare(self, before: Descriptor | None, after: Descriptor | None) -> None:
         """What the change conflicts by: the table, and every name that a relation or type is given by it."""
@@ -350,3 +368,7 @@ def _names(descriptor: Descriptor | None) -> set[tuple[str, str, str]]:
     place = (descriptor.database, descriptor.schema)
     indexes = descriptor.indexes if isinstance(descriptor, Table) else ()
     return {(*place, descriptor.name), *((*place, index.name) for index in indexes)}
+
+
+def _held(type_: Descriptor | None) -> set[str]:
+    return {value.held for value in type_.values} if isinstance(type_, EnumType) else set()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from seachange.model.access import Access
 from seachange.model.descriptor import Table
-from seachange.model.ids import ColumnId, DescriptorId, TableId
+from seachange.model.ids import ColumnId, DescriptorId, Seq, TableId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.types import SqlType
 
@@ -159,6 +159,16 @@ class PublishedDescriptor:
     id: DescriptorId
     version: int
     body: Descriptor | None
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedDescriptor:
+    """What was dropped and is still kept: its last body, the version that the drop was published as, and the commit."""
+
+    id: DescriptorId
+    version: int
+    body: Descriptor
+    dropped_at: Seq
 
 
 def is_relabelled(before: Descriptor, after: Descriptor) -> bool:

@@ -21,6 +21,7 @@ from seachange.catalog.rows import (
     check_snapshot,
     deltas_from,
     descriptor_from,
+    dropped_from,
     entry_from,
     generation_from,
     group,
@@ -28,7 +29,7 @@ from seachange.catalog.rows import (
 )
 from seachange.model.ids import Epoch, IndexId, KeyHash, Seq
 from seachange.model.log import LogEntry
-from seachange.model.objects import PublishedDescriptor
+from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.segments import Generation, IndexContents
 
 _CHECK = """SELECT s.floor, n.live FROM seachange.sequencer s
@@ -61,7 +62,7 @@ _DESCRIPTORS_AT = """SELECT d.id, d.version, d.body FROM seachange.descriptor_ve
     WHERE d.body IS NOT NULL AND d.version = (SELECT max(n.version)
         FROM seachange.descriptor_version n WHERE n.id = d.id AND n.seq <= %b)
     ORDER BY d.id"""
-_DROPPED = """SELECT d.id, d.version, v.body FROM seachange.descriptor d
+_DROPPED = """SELECT d.id, d.version, v.body, d.changed FROM seachange.descriptor d
     JOIN seachange.descriptor_version v ON v.id = d.id
     WHERE NOT d.live AND v.version = (SELECT max(n.version) FROM seachange.descriptor_version n
         WHERE n.id = d.id AND n.body IS NOT NULL)
@@ -137,8 +138,8 @@ def read_descriptors(db: Connection, epoch: Epoch, at: Seq) -> tuple[PublishedDe
     return found
 
 
-def read_dropped(db: Connection) -> tuple[PublishedDescriptor, ...]:
-    return tuple(map(descriptor_from, query(db, _DROPPED)))
+def read_dropped(db: Connection) -> tuple[DroppedDescriptor, ...]:
+    return tuple(map(dropped_from, query(db, _DROPPED)))
 
 
 def read_contents(db: Connection, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:

@@ -34,7 +34,7 @@ from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash,
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
-from seachange.model.objects import PublishedDescriptor
+from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
 from seachange.model.segments import Generation, Holdings, IndexContents
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
@@ -224,7 +224,7 @@ class SqliteCatalog:
         with Read(self._readers) as db:
             return read_descriptors(db, epoch, at)
 
-    def dropped(self) -> tuple[PublishedDescriptor, ...]:
+    def dropped(self) -> tuple[DroppedDescriptor, ...]:
         with Read(self._readers) as db:
             return read_dropped(db)
 

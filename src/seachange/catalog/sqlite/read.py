@@ -16,6 +16,7 @@ from seachange.catalog.rows import (
     check_snapshot,
     deltas_from,
     descriptor_from,
+    dropped_from,
     entry_from,
     generation_from,
     group,
@@ -26,7 +27,7 @@ from seachange.catalog.rows import (
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import Epoch, IndexId, KeyHash, Seq
 from seachange.model.log import LogEntry
-from seachange.model.objects import PublishedDescriptor
+from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.segments import Generation, IndexContents, InlineBatch, Segment
 
 HEAD = "SELECT max(seq) FROM log"
@@ -52,7 +53,7 @@ _DESCRIPTORS_AT = """SELECT id, version, body FROM descriptor_version d
     WHERE body IS NOT NULL AND version = (SELECT max(version) FROM descriptor_version n
         WHERE n.id = d.id AND n.seq <= ?)
     ORDER BY id"""
-_DROPPED = """SELECT d.id, d.version, v.body FROM descriptor d JOIN descriptor_version v ON v.id = d.id
+_DROPPED = """SELECT d.id, d.version, v.body, d.changed FROM descriptor d JOIN descriptor_version v ON v.id = d.id
     WHERE d.live = 0 AND v.version = (SELECT max(n.version) FROM descriptor_version n
         WHERE n.id = d.id AND n.body IS NOT NULL)
     ORDER BY d.changed, d.id"""
@@ -120,8 +121,8 @@ def read_descriptors(db: sqlite3.Connection, epoch: Epoch, at: Seq) -> tuple[Pub
     return found
 
 
-def read_dropped(db: sqlite3.Connection) -> tuple[PublishedDescriptor, ...]:
-    return tuple(map(descriptor_from, db.execute(_DROPPED)))
+def read_dropped(db: sqlite3.Connection) -> tuple[DroppedDescriptor, ...]:
+    return tuple(map(dropped_from, db.execute(_DROPPED)))
 
 
 def read_contents(db: sqlite3.Connection, epoch: Epoch, index_id: IndexId, at: Seq) -> IndexContents:
