@@ -1,6 +1,7 @@
 """The DuckDBs of statements and of sorts."""
 
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
@@ -9,7 +10,7 @@ import pytest
 
 from seachange.storage import spill
 from seachange.storage.duck import Duck
-from seachange.storage.spill import KeptInstance, SortLimits, passing_folder, sorting_connection
+from seachange.storage.spill import IDLE_MAX, KeptInstance, SortLimits, SortPool, passing_folder, sorting_connection
 
 
 def test_no_progress_bar_is_drawn(tmp_path: Path):
@@ -51,6 +52,48 @@ def test_a_kept_instance_is_as_a_sort_needs_it(kept: KeptInstance, tmp_path: Pat
         with kept.connect(tmp_path, SortLimits(threads=threads)) as connection:
             assert connection.execute(settings).fetchall() == [(threads, "UTC", True)]
     assert len(list(tmp_path.glob("sort-*"))) == 1
+
+
+@pytest.fixture
+def pool():
+    made = SortPool()
+    yield made
+    made.close()
+
+
+def folders(spill: Path) -> set[Path]:
+    return set(spill.glob("sort-*"))
+
+
+def test_sorts_one_after_the_other_share_a_database(pool: SortPool, tmp_path: Path):
+    seen = []
+    for _ in range(3):
+        with pool.connect(tmp_path) as connection:
+            connection.execute("create temp table held as select 1")
+            seen.append(folders(tmp_path))
+    assert len(seen[0]) == 1
+    assert seen == [seen[0]] * 3
+
+
+def test_sorts_at_the_same_time_do_not(pool: SortPool, tmp_path: Path):
+    with ExitStack() as stack:
+        for number in range(1, IDLE_MAX + 2):
+            stack.enter_context(pool.connect(tmp_path))
+            assert len(folders(tmp_path)) == number
+    # Of all of them a few are kept.
+    assert len(folders(tmp_path)) == IDLE_MAX
+
+
+def test_who_has_failed_is_not_used_again(pool: SortPool, tmp_path: Path):
+    with pytest.raises(duckdb.Error), pool.connect(tmp_path) as connection:
+        connection.execute("select error('no')")
+    assert not folders(tmp_path)
+
+
+def test_a_closed_pool_keeps_nobody(pool: SortPool, tmp_path: Path):
+    with pool.connect(tmp_path):
+        pool.close()
+    assert not folders(tmp_path)
 
 
 def test_a_kept_instance_outlives_its_place(kept: KeptInstance, tmp_path: Path):

@@ -73,8 +73,8 @@ class BulkInsert:
 
     @contextmanager
     def _sorter(self) -> Iterator[Sorter]:
-        interrupts = self._txn.client.interrupts
-        made = Sorter(self._txn.parts.files, self._txn.parts.data / "tmp", self._reserve)
+        parts, interrupts = self._txn.parts, self._txn.client.interrupts
+        made = Sorter(parts.files, parts.data / "tmp", self._reserve, connect=parts.sorts.connect)
         with made as sorter, interrupts.reaching(sorter):
             yield sorter
 

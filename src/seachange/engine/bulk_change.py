@@ -77,9 +77,9 @@ class BulkChange:
         return [segment for segment in found if not _is_data(segment)]
 
     def run(self, rows: pa.RecordBatchReader) -> int:
-        interrupts = self._txn.client.interrupts
-        spill = self._txn.parts.data / "tmp"
-        with Sorter(self._txn.parts.files, spill, self._reserve) as sorter, interrupts.reaching(sorter):
+        parts, interrupts = self._txn.parts, self._txn.client.interrupts
+        made = Sorter(parts.files, parts.data / "tmp", self._reserve, connect=parts.sorts.connect)
+        with made as sorter, interrupts.reaching(sorter):
             try:
                 count = sorter.hold(_HELD, self._filled(rows))
                 self._check_nulls(sorter)

@@ -175,6 +175,7 @@ class _FrameInsert:
                 give_up,
                 reserved.difference_update,
                 manners,
+                connect=parts.sorts.connect,
             )
         except BaseException:
             with suppress(errors.Error):

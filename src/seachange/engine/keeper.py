@@ -67,7 +67,8 @@ def _fold_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: Ind
         return ids
 
     try:
-        folded = fold(current, index, image.parts(upto), parts.warehouse, reserve, parts.data / "tmp", full)
+        spill, connect = parts.data / "tmp", parts.sorts.connect
+        folded = fold(current, index, image.parts(upto), parts.warehouse, reserve, spill, connect, full)
     except Exception:
         with suppress(errors.Error):
             parts.catalog.abandon_segments(epoch.epoch, reserved)

@@ -37,7 +37,15 @@ def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts) 
         return settle(column, parts.clock.wall_us(), lambda sequence_id: _numbered(parts, epoch, sequence_id, rows))
 
     return LocalPipeline(
-        parts.catalog, epoch.epoch, parts.warehouse, parts.data / "tmp", hold, interrupts, translate_error, settled
+        parts.catalog,
+        epoch.epoch,
+        parts.warehouse,
+        parts.data / "tmp",
+        hold,
+        interrupts,
+        translate_error,
+        settled,
+        connect=parts.sorts.connect,
     )
 
 

@@ -20,6 +20,7 @@ from seachange.runtime.clock import Clock
 from seachange.runtime.entropy import Entropy
 from seachange.runtime.filesystem import FileSystem
 from seachange.storage.duck import Duck
+from seachange.storage.spill import SortPool
 from seachange.storage.warehouse import Warehouse
 
 # Up to so many rows of an index go inline into the catalog; more become a sorted file.
@@ -39,6 +40,7 @@ class NodeParts:
     clock: Clock
     entropy: Entropy
     rowids: RowIds = field(default_factory=RowIds)
+    sorts: SortPool = field(default_factory=SortPool)
     inline_rows_max: int = INLINE_ROWS_MAX
     sequences: NodeSequences = field(init=False)
     meters: Meters = field(init=False)
@@ -60,6 +62,7 @@ class NodeParts:
     def close(self) -> None:
         self.catalog.close()
         self.duck.close()
+        self.sorts.close()
         self.warehouse.close()
 
     def write_plan(self, table: Table) -> WritePlan:

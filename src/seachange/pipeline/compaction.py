@@ -26,6 +26,7 @@ from seachange.storage.plan import plan_rewrite
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
 from seachange.storage.segment_writer import Reserve
 from seachange.storage.sorter import Sorter
+from seachange.storage.spill import Connect
 from seachange.storage.warehouse import Warehouse
 
 # A segment is written anew when more than this share of its rows is superseded.
@@ -117,6 +118,7 @@ def fold(
     warehouse: Warehouse,
     reserve: Reserve,
     spill: Path,
+    connect: Connect,
     full: bool = False,
 ) -> Folded:
     """Writes what has to be written and gives the members of the generation that replaces `parts`."""
@@ -125,7 +127,7 @@ def fold(
     written: list[Segment] = []
     if plan.rewritten or parts.inline:
         scan = plan_rewrite(table, index, SnapshotParts(plan.rewritten, parts.inline), warehouse, "fold")
-        with Sorter(warehouse.files, spill, reserve) as sorter:
+        with Sorter(warehouse.files, spill, reserve, connect=connect) as sorter:
             written = sorter.sort_scan(scan, base_shape(table, index))
         warehouse.remember(written)
     members = [*kept_members(plan.kept), *(GenerationMember(segment) for segment in written)]

@@ -32,7 +32,7 @@ from seachange.pipeline.tasks import work_bytes
 from seachange.pipeline.validation import Progress, validate
 from seachange.pipeline.workshop import Interrupts, Workshop
 from seachange.runtime.faults import reach
-from seachange.storage.spill import SortLimits
+from seachange.storage.spill import Connect, SortLimits, sorting_connection
 from seachange.storage.warehouse import Warehouse
 
 Hire = Callable[[Workshop, Look], Crew]
@@ -53,6 +53,7 @@ class LocalPipeline:
     sizes: Sizes = Sizes()  # noqa: RUF009 - a value
     limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
     manners: Manners = field(default_factory=Manners)
+    connect: Connect = sorting_connection
     # Makes a crew of others; None is this process. The second is called now and then while they are at work.
     hire: Hire | None = None
     # What was built as of a sequence and is not attached yet: other indexes may be made from it.
@@ -197,6 +198,7 @@ class LocalPipeline:
             give_up,
             reserved.difference_update,
             self.manners,
+            connect=self.connect,
         )
         try:
             yield workshop, reserved

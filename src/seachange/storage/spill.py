@@ -9,6 +9,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from seachange import errors
 from seachange.runtime.filesystem import named_errors
 
 SORT_BYTES_MAX = 512 << 20
+# So many DuckDBs of a node wait for the next sort.
+IDLE_MAX = 2
 _LOCK_NAME = "lock"
 
 
@@ -74,8 +77,8 @@ def _prepared(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnectio
 
 
 class KeptInstance:
-    """A DuckDB for one sort after the other, by a process that does little else: to open and close one takes 20 to 40
-    ms. Tables and relations of a sort go with its connection. Of another place or other limits it is another."""
+    """A DuckDB for one sort after the other: to open and close one takes 20 to 40 ms. Tables and relations of a sort go
+    with its connection. Of another place or other limits it is another."""
 
     def __init__(self) -> None:
         self._of: tuple[Path, SortLimits] | None = None
@@ -96,9 +99,64 @@ class KeptInstance:
         finally:
             connection.close()
 
+    def is_for(self, spill: Path, limits: SortLimits) -> bool:
+        return self._of == (spill, limits)
+
     def close(self) -> None:
         self._of = None
         self._stack.close()
+
+
+class SortPool:
+    """The DuckDBs of a node's sorts: a few are kept for the next sort, each for one at a time, so that what a sort may
+    take stays its own.
+
+    **Invariant:** whoever is idle has nothing of the sort before, which has ended well; a closed pool keeps nobody.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[KeptInstance] = []
+        self._idle_max = IDLE_MAX
+
+    @contextmanager
+    def connect(
+        self,
+        spill: Path,
+        limits: SortLimits = SortLimits(),  # noqa: B008 - a value
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        kept = self._take(spill, limits)
+        try:
+            with kept.connect(spill, limits) as connection:
+                yield connection
+        except BaseException:
+            kept.close()
+            raise
+        self._keep(kept)
+
+    def _take(self, spill: Path, limits: SortLimits) -> KeptInstance:
+        with self._lock:
+            fitting = (kept for kept in self._idle if kept.is_for(spill, limits))
+            found = next(fitting, None)
+            if found is None:
+                return KeptInstance()
+            self._idle.remove(found)
+            return found
+
+    def _keep(self, kept: KeptInstance) -> None:
+        with self._lock:
+            self._idle.append(kept)
+            # The oldest goes: it may be one with limits that nobody has any more.
+            leaving = self._idle.pop(0) if len(self._idle) > self._idle_max else None
+        if leaving is not None:
+            leaving.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._idle_max = 0
+            leaving, self._idle = self._idle, []
+        for kept in leaving:
+            kept.close()
 
 
 @contextmanager

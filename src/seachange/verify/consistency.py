@@ -21,7 +21,6 @@ from seachange.model.isolation import Isolation
 from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
 from seachange.model.segments import IndexContents
 from seachange.model.states import READABLE
-from seachange.storage.spill import sorting_connection
 from seachange.verify.anomalies import Anomaly, Coverage, Kind
 from seachange.verify.files import FATAL, check_files
 from seachange.verify.keywise import KeywiseComparison
@@ -169,7 +168,8 @@ class TableCheck:
 
     @contextmanager
     def _connection(self) -> Iterator[SetComparison]:
-        with sorting_connection(self._snapshot.parts.data / "tmp") as connection:
+        parts = self._snapshot.parts
+        with parts.sorts.connect(parts.data / "tmp") as connection:
             yield SetComparison(connection, self._snapshot)
 
     @contextmanager

@@ -11,6 +11,7 @@ from seachange.model.descriptor import Index, Table
 from seachange.model.ids import Epoch, Seq
 from seachange.model.isolation import Isolation
 from seachange.storage.image import IndexImage
+from seachange.storage.spill import SortPool
 from seachange.storage.warehouse import Warehouse
 
 
@@ -30,6 +31,9 @@ class Parts(Protocol):
 
     @property
     def warehouse(self) -> Warehouse: ...
+
+    @property
+    def sorts(self) -> SortPool: ...
 
 
 class Snapshot(Protocol):
