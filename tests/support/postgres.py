@@ -36,6 +36,8 @@ FIRST_PORT = 20_000
 PORTS = 10_000
 SUPERUSER = "postgres"
 DEADLINE_S = 60.0
+# What a server and its log take in a run of all tests is far less.
+MEMORY, MEMORY_BYTES_MIN = Path("/dev/shm"), 4 << 30
 # The oldest that the package has; Seachange supports 15 and newer.
 OLDEST_VERSION = 16
 INSTALLATIONS = {16: "pginstall", 18: "pginstall18"}
@@ -104,11 +106,17 @@ def find_free_port() -> int:
             return port
 
 
+def find_memory() -> Path | None:
+    """A folder in memory with space for a server: to create a database takes 0.02 s there, on a disk ten times that."""
+    has_space = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES_MIN
+    return MEMORY if has_space else None
+
+
 class LocalPostgres:
     """A server with its own data folder, on a port that it keeps across restarts.
 
-    It is durable like a production server unless `fsync` is turned off. Extra
-    `settings` go to the command line of every start.
+    It is durable like a production server unless `fsync` is turned off: then its data is in memory, if that can be had
+    as a folder. Extra `settings` go to the command line of every start.
     """
 
     def __init__(
@@ -129,6 +137,7 @@ class LocalPostgres:
             "unix_socket_directories": "",
             **(settings or {}),
         }
+        self._parent = None if fsync else find_memory()
         self._account = unprivileged_account()
         self._folder: Path | None = None
         self._binaries = Path()
@@ -207,7 +216,8 @@ class LocalPostgres:
     def create_database(self, name: str | None = None) -> str:
         """Creates an empty database and returns its URL."""
         name = name or f"database_{next(self._database_numbers)}"
-        self._run(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        # Through the log, which is PostgreSQL's way, it takes twice as long.
+        self._run(sql.SQL("CREATE DATABASE {} STRATEGY file_copy").format(sql.Identifier(name)))
         return self.database_url(name)
 
     def drop_database(self, url: str) -> None:
@@ -237,7 +247,7 @@ class LocalPostgres:
         return self._folder / "log"
 
     def _create_data(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="seachange-postgres-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="seachange-postgres-", dir=self._parent))
         self._binaries = find_binaries(self.version, self._folder, self._account)
         password_path = self._folder / "password"
         password_path.write_text(self.password)
