@@ -7,16 +7,18 @@ their operands, as their names say.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Final
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 from duckdb.func import PythonUDFType
 
 from seachange.model.numeric_functions import CALCULATIONS
 from seachange.model.types import NUMERIC_PRECISION_MAX
+from seachange.storage.vector_quotients import divide_all
 
 SCALE_PHRASE: Final = "an operand has more digits behind its point than were expected"
 # What the names of such functions begin with, and of those that only they call.
@@ -81,13 +83,21 @@ def _vector_function(name: str) -> Callable[..., pa.Array]:
     scales = _scales(found)
 
     def calculate(*vectors: pa.Array) -> pa.Array:
-        rows = zip(*map(_whole_numbers, vectors), strict=True)
-        one = CALCULATIONS[found[1]]
-        made = b"".join(one(*row, *scales).to_bytes(_WIDTH, "little", signed=True) for row in rows)
+        numbers = [_whole_numbers(vector) for vector in vectors]
+        made = b"".join(value.to_bytes(_WIDTH, "little", signed=True) for value in _each(found[1], numbers, scales))
         type_ = pa.decimal128(NUMERIC_PRECISION_MAX, scales[-1])
         return pa.Array.from_buffers(type_, len(vectors[0]), [None, pa.py_buffer(made)])
 
     return _TAKING[len(scales) - 1](calculate)
+
+
+def _each(calculation: str, numbers: Sequence[list[int]], scales: Sequence[int]) -> Iterable[int]:
+    if calculation == "quotient":
+        found = divide_all(numbers[0], numbers[1], *scales)
+        if found is not None:
+            return found
+    one = CALCULATIONS[calculation]
+    return (one(*row, *scales) for row in zip(*numbers, strict=True))
 
 
 # DuckDB asks a function how many arguments it has.
@@ -110,6 +120,11 @@ def _whole_numbers(vector: pa.Array) -> list[int]:
     """All of their digits; DuckDB gives no NULLs."""
     numbers: list[int] = []
     for chunk in vector.chunks if isinstance(vector, pa.ChunkedArray) else [vector]:
-        data = memoryview(chunk.buffers()[1])[chunk.offset * _WIDTH : (chunk.offset + len(chunk)) * _WIDTH]
-        numbers += [int.from_bytes(data[at : at + _WIDTH], "little", signed=True) for at in range(0, len(data), _WIDTH)]
+        halves = np.frombuffer(chunk.buffers()[1], np.int64)[2 * chunk.offset : 2 * (chunk.offset + len(chunk))]
+        low, high = halves[0::2], halves[1::2]
+        if np.array_equal(high, low >> 63):
+            numbers += low.tolist()
+        else:
+            pairs = zip(high.tolist(), low.view(np.uint64).tolist(), strict=True)
+            numbers += [(upper << 64) | lower for upper, lower in pairs]
     return numbers

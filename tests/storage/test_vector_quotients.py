@@ -1,0 +1,24 @@
+"""Quotients that are found together are those that are found one by one."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seachange.model.quotients import divide
+from seachange.storage.vector_quotients import divide_all
+
+NUMBERS = st.integers(-(10**15), 10**15) | st.integers(-100, 100) | st.sampled_from([10**n for n in range(15)])
+PAIRS = st.lists(st.tuples(NUMBERS, NUMBERS.filter(bool)), min_size=1, max_size=20)
+
+
+@settings(max_examples=30)
+@given(PAIRS, st.integers(0, 9), st.integers(0, 9))
+def test_together_as_one_by_one(pairs: list[tuple[int, int]], behind: int, divisor_behind: int) -> None:
+    dividends, divisors = zip(*pairs, strict=True)
+    found = divide_all(dividends, divisors, behind, divisor_behind, 21)
+    assert found is None or found == [divide(*pair, behind, divisor_behind, 21) for pair in pairs]
+
+
+def test_what_is_common_is_found_together() -> None:
+    assert divide_all([100, -7], [3, 2], 2, 0, 21) == [333333333333333333330, -35000000000000000000]
+    assert divide_all([1], [0], 0, 0, 21) is None
+    assert divide_all([10**18], [1], 0, 0, 21) is None
