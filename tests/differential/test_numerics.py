@@ -30,6 +30,9 @@ def both(postgres_server: LocalPostgres, tmp_path_factory: pytest.TempPathFactor
         for id_ in range(ROWS):
             written = ", ".join(random_number(source, _SCALES[name]) for name in COLUMNS)
             opened.run(f"INSERT INTO v VALUES ({id_}, {written})")
+        opened.run(
+            "CREATE VIEW totals AS SELECT id % 7 AS k, sum(m) AS s, count(*) AS n, max(i) AS i FROM v GROUP BY 1"
+        )
         yield opened
 
 
@@ -105,6 +108,7 @@ def test_roots_and_powers(both: Both) -> None:
         "SELECT 1e-9::numeric / 3, 10000.0 / 1, 1.0 / 10000, 1 / 1.0, 0 / 3.0, -7 / 2.0",
         "SELECT round(10 / 3.0, 4), trunc(10 / 3.0, 4), ceil(10 / 3.0), (10 / 3.0)::numeric(6,2), abs(-10 / 3.0)",
         "SELECT sum(q), max(q), count(q) FROM (SELECT m / 7 AS q FROM v) s",
+        "SELECT k, s / n, s / 7, i / 7.0 FROM totals",
         "SELECT x / 7 FROM (VALUES (1.5), (22.75)) w(x)",
         "SELECT x / 7 FROM (SELECT m AS x FROM v UNION ALL SELECT 1) s",
         "WITH a AS (SELECT m AS x FROM v), b AS (SELECT x / 3 AS y FROM a) SELECT y, y / 3 FROM b",

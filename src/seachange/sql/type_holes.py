@@ -20,7 +20,7 @@ from seachange.model.descriptor import Table
 from seachange.model.digits import count_digits, plain_number
 from seachange.model.enums import labels_of
 from seachange.model.ids import DescriptorId
-from seachange.model.objects import EnumType
+from seachange.model.objects import EnumType, View
 from seachange.model.relation import RelationName
 from seachange.model.types import TEXT, Kind, SqlType, array_of
 from seachange.sql.arithmetic import (
@@ -313,9 +313,19 @@ def _column_type(
     """None unless it is certain which column is meant."""
     own = [table for alias, table in named if alias == column.table]
     among = own or ([table for _, table in named] if not column.table else [])
-    tables = [table for each in among if (table := _find(*each, find)) is not None]
-    found = {made.type for table in tables if (made := table.column_by_name.get(column.name)) is not None}
+    found = {type_ for each in among if (type_ := _type_in(_find_relation(*each, find), column.name)) is not None}
     return found.pop() if len(found) == 1 else None
+
+
+def _type_in(relation: object, name: str) -> SqlType | None:
+    """The type of a column of a table or view; how many digits a numeric of a view has is known only if it says so."""
+    if isinstance(relation, Table):
+        column = relation.column_by_name.get(name)
+        return None if column is None else column.type
+    if not isinstance(relation, View) or len(relation.types) != len(relation.columns):
+        return None
+    type_ = dict(zip(relation.columns, relation.types, strict=True)).get(name)
+    return None if type_ is None or (type_.kind is Kind.NUMERIC and not type_.precision) else type_
 
 
 def _cast_type(hole: UserCast, port: TransactionPort) -> str:
@@ -359,12 +369,16 @@ def _is_document(column: str, named: Sequence[tuple[str | None, str]], find: Fin
 
 
 def _find(schema: str | None, name: str, find: FindTable) -> Table | None:
+    found = _find_relation(schema, name, find)
+    return found if isinstance(found, Table) else None
+
+
+def _find_relation(schema: str | None, name: str, find: FindTable) -> object:
     try:
-        found = find(schema, name)
+        return find(schema, name)
     except (errors.UndefinedTable, KeyError):
         # A view of the system, rows that the statement hands over, or a name that a view does not know.
         return None
-    return found if isinstance(found, Table) else None
 
 
 def enum_types(port: TransactionPort) -> dict[str, SqlType]:
