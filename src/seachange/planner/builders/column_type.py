@@ -47,7 +47,10 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     if draft.column_element(table_id, column_id) in draft.targets:
         _retype_added(draft, table_id, column_id, new)
         return
-    if action.using is not None:
+    assigned = _assigned(action)
+    if assigned is not None and _is_shown_otherwise(draft, table_id, assigned, new):
+        conversion = bind_expression(draft, table_id, ("SEACHANGE_TEXT(", ")"), (assigned,))
+    elif action.using is not None:
         _refuse_changing(draft, table_id, action)
         conversion = bind_expression(draft, table_id, action.using.pieces, action.using.columns)
     else:
@@ -62,6 +65,23 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     new_id = replace_column(draft, table_id, column_id, new, conversion, distinct)
     for dependent in generated:
         _recompute(draft, dependent, column_id, new_id)
+
+
+# What DuckDB's own cast to text shows in another form than PostgreSQL.
+_SHOWN_OTHERWISE = frozenset({Kind.REAL, Kind.DOUBLE, Kind.NUMERIC, Kind.BYTEA})
+_TEXTS = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.CHAR, Kind.NAME})
+
+
+def _assigned(action: AlterColumnType) -> str | None:
+    """The column that is assigned as it is; None where values are computed."""
+    if action.using is None:
+        return action.name
+    return action.using.columns[0] if action.using.pieces == _AS_TEXT[0] else None
+
+
+def _is_shown_otherwise(draft: Draft, table_id: TableId, name: str, new: SqlType) -> bool:
+    given = draft.column_type(table_id, draft.column(table_id, name)).type
+    return given.kind in _SHOWN_OTHERWISE and new.kind in _TEXTS and not new.enum
 
 
 # Every value of these has one text, and no other has the same: keys stay distinct, and none is lost.
