@@ -163,3 +163,15 @@ def test_a_session_that_is_to_write_nothing_writes_nothing(wire):
         told(wire, query("set session characteristics as transaction read write"))
     assert told(wire, insert) == ["INSERT 0 1", "I"]
     assert ids(wire) == [10]
+
+
+@pytest.mark.parametrize("data", [query("select 2"), parse("selec 2") + SYNC], ids=["a text", "one that is none"])
+def test_a_statement_without_a_name_ends_with_the_next(wire, data):
+    told(wire, parse("select 1") + SYNC)
+    assert wire.kinds(bind() + execute() + SYNC) == "2DCZ"
+    told(wire, data)
+    assert wire.code(bind() + execute() + SYNC) == "26000"
+
+
+def test_strings_of_bits_are_refused(wire):
+    assert wire.code(query("select b'101'")) == wire.code(query("select x'1F'")) == "0A000"

@@ -6,8 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
+from seachange.engine.session import Session
 from seachange.runtime.haste import Holding, WouldWait, in_haste, may_wait
 from seachange.server.crew import Crew
+from seachange.sql.execute import prepare
 from tests.support.serving import serving
 from tests.support.wire import SYNC, Wire, bind, describe, execute, message, parse, query
 
@@ -51,6 +53,26 @@ def test_look_ups_see_what_was_committed_before(served):
         with pytest.raises(psycopg.errors.UndefinedColumn):
             reader.execute(BY_KEY, (5,))
         assert reader.execute("select 1").fetchone() == (1,)
+
+
+def test_nothing_is_compiled_in_haste(served):
+    session = Session(served.node)
+    (prepared,) = prepare("select n from k where id = $1")
+
+    def look_up() -> list[tuple[int]]:
+        return list(session.execute_prepared(prepared, (3,)).rows)
+
+    assert look_up() == [(6,)]
+    with in_haste():
+        assert look_up() == [(6,)]
+    # Constants of the text would be read otherwise.
+    session.execute("set timezone = 'Asia/Tokyo'")
+    with in_haste(), pytest.raises(WouldWait):
+        look_up()
+    assert look_up() == [(6,)]
+    with in_haste():
+        assert look_up() == [(6,)]
+    session.close()
 
 
 def test_rows_from_files_and_of_great_length(served):

@@ -177,6 +177,7 @@ class Connection:
         text = m.read_text(body)
         self._end_implicit()
         self._portals.remove("")
+        self._statements.remove("")
         prepared = prepare(text)
         way = find_way(prepared) if self.session.status is Status.IDLE else Way.EACH
         if not prepared:
@@ -291,6 +292,9 @@ class Connection:
 
     def _parse(self, body: bytes) -> None:
         parse = m.read_parse(body)
+        if not parse.name:
+            # It is replaced, also by one that fails.
+            self._statements.remove("")
         prepared = prepare(parse.text)
         if len(prepared) > 1:
             raise errors.SyntaxProblem(detail="a prepared statement is one command")

@@ -16,6 +16,7 @@ from seachange.model.session_statements import Explain
 from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement
 from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import session_zone
+from seachange.runtime.haste import may_wait
 from seachange.sql.constants import is_constant
 from seachange.sql.create_as import run_create_as
 from seachange.sql.databases import check_named_databases
@@ -155,6 +156,8 @@ def _run_tree(
     zone = session_zone()
     plan, made_in = prepared.plan if prepared.plan is not None else (None, zone)
     if plan is None or made_in != zone or not plan.is_current(port):
+        # Longer than to hand the statement over; sessions that mean several things by one text do it each time.
+        may_wait()
         try:
             plan = compile_plan(statement.tree, port)
             prepared.plan = plan, zone

@@ -81,6 +81,9 @@ def _check_node(node: exp.Expr) -> None:
         raise errors.SyntaxProblem(detail=f'at or near "{node.sql()}"')
     if isinstance(node, exp.Parameter) and not _is_numbered(node):
         raise errors.SyntaxProblem(detail=f'at or near "{node.sql()}"')
+    if isinstance(node, exp.BitString | exp.HexString):
+        # DuckDB takes them for a number and for bytes.
+        raise errors.FeatureNotSupported(feature="a string of bits", instead="Write bytes as '\\x1F'::bytea.")
     if isinstance(node, exp.SessionParameter | exp.Pseudocolumn):
         raise errors.SyntaxProblem(detail=f'at or near "{node.sql()}"')
     if isinstance(node, exp.Table | exp.Lateral):
