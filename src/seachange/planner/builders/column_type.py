@@ -12,6 +12,7 @@ from seachange.model.enums import quote_text, relabel
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, DescriptorId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
+from seachange.model.shown import show_held
 from seachange.model.statements import AlterColumnType, DropExpression, SetExpression, Volatility
 from seachange.model.targets import Goal
 from seachange.model.types import MOMENTS, TEXT, Kind, SqlType, assignable, widens
@@ -48,7 +49,7 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
         _retype_added(draft, table_id, column_id, new)
         return
     assigned = _assigned(action)
-    if assigned is not None and _is_shown_otherwise(draft, table_id, assigned, new):
+    if assigned is not None and _is_shown_otherwise(_type_named(draft, table_id, assigned), new):
         conversion = bind_expression(draft, table_id, ("SEACHANGE_TEXT(", ")"), (assigned,))
     elif action.using is not None:
         _refuse_changing(draft, table_id, action)
@@ -79,8 +80,11 @@ def _assigned(action: AlterColumnType) -> str | None:
     return action.using.columns[0] if action.using.pieces == _AS_TEXT[0] else None
 
 
-def _is_shown_otherwise(draft: Draft, table_id: TableId, name: str, new: SqlType) -> bool:
-    given = draft.column_type(table_id, draft.column(table_id, name)).type
+def _type_named(draft: Draft, table_id: TableId, name: str) -> SqlType:
+    return draft.column_type(table_id, draft.column(table_id, name)).type
+
+
+def _is_shown_otherwise(given: SqlType, new: SqlType) -> bool:
     return given.kind in _SHOWN_OTHERWISE and new.kind in _TEXTS and not new.enum
 
 
@@ -238,6 +242,8 @@ def _recast_default(draft: Draft, table_id: TableId, column_id: ColumnId, old: S
         if old.enum and not new.enum:
             shown = {stored: label for label, stored in stored_values(draft, DescriptorId(old.enum)).items()}
             value = shown[value]
+        elif _is_shown_otherwise(old, new):
+            value = show_held(old, value)
         text = constant_default(new, coerce(new, value))
         assert text is not None
         draft.replace(default, replace(default, expression=text))
