@@ -34,7 +34,6 @@ _TYPES = "types of PostgreSQL that are not here"
 DIFFERENT: dict[str, str] = {
     "asyncpg 1": "there is no JIT to be switched off",
     "django 6": "there are no system columns",
-    "jdbc 2": "the words of the grammar are not listed",
     "jdbc 18": _TYPES,
     "jdbc 19": _TYPES,
     "psql 2": _SIZES,
@@ -42,7 +41,6 @@ DIFFERENT: dict[str, str] = {
     "psql 12": _SIZES,
     "psql 70": "the first role owns all that there is",
     "psql 74": "casts are not listed",
-    "psql 86": "there is no work_mem",
     "sqlalchemy 1": "another version",
     "sqlalchemy 17": "only default operator classes are listed",
 }

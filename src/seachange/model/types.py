@@ -163,7 +163,8 @@ ENCODED_AS_GIVEN = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.TEX
 @dataclass(frozen=True, slots=True)
 class SqlType:
     """A kind with its modifiers: (precision, scale) of a numeric (0: none), length of a varchar or char (0: none). The
-    `scale` of a time is how many of its six digits behind the second are always zero. `enum` is the id of the
+    `scale` of a time is how many of its six digits behind the second are always zero; its `precision` is 6 if that was
+    declared, which changes nothing but its name. `enum` is the id of the
     descriptor of an enum type (0: none). A row holds an enum's value as a text that never changes, mostly its first
     label (`Value.held`), and so do constants in descriptors: another label touches none of them. Expressions see
     labels. `element` is the type of an array's elements; an array has the `enum` that these have."""
@@ -182,10 +183,16 @@ class SqlType:
             return f"numeric({self.precision},{self.scale})"
         if self.length:
             return f"{self.kind.value}({self.length})"
-        if self.scale and self.kind in MOMENTS:
+        if self.moment_digits is not None:
             name, space, zone = self.kind.value.partition(" ")
-            return f"{name}({MOMENT_DIGITS_MAX - self.scale}){space}{zone}"
+            return f"{name}({self.moment_digits}){space}{zone}"
         return self.kind.value
+
+    @property
+    def moment_digits(self) -> int | None:
+        """How many digits behind the second were declared."""
+        declared = self.kind in MOMENTS and (self.precision or self.scale)
+        return MOMENT_DIGITS_MAX - self.scale if declared else None
 
     @property
     def digits(self) -> tuple[int, int]:

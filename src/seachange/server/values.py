@@ -40,6 +40,8 @@ def modifier(type_: SqlType | None) -> int:
         return -1
     if type_.kind is Kind.NUMERIC and type_.precision:
         return (type_.precision << 16 | type_.scale) + _MODIFIED
+    if type_.moment_digits is not None:
+        return type_.moment_digits
     return type_.length + _MODIFIED if type_.length else -1
 
 

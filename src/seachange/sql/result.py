@@ -88,9 +88,8 @@ def duck_column(name: str, duck_type: str, type_: SqlType | None = None, origin:
 
 
 def table_column(name: str, type_: SqlType, origin: Origin | None = None) -> ResultColumn:
-    return ResultColumn(
-        name, type_.oid, type_.precision, type_.scale if type_.precision else 0, type_, is_shown(type_), origin
-    )
+    digits = (type_.precision, type_.scale) if type_.kind is Kind.NUMERIC and type_.precision else (0, 0)
+    return ResultColumn(name, type_.oid, *digits, type_, is_shown(type_), origin)
 
 
 def column_type(type_name: str) -> SqlType:

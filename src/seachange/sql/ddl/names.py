@@ -175,7 +175,7 @@ def _with_modifiers(kind: Kind, modifiers: tuple[int, ...]) -> SqlType:
         case _, ():
             return SqlType(kind)
         case ((Kind.TIME | Kind.TIMESTAMP | Kind.TIMESTAMPTZ), (digits,)) if digits <= MOMENT_DIGITS_MAX:
-            return SqlType(kind, scale=MOMENT_DIGITS_MAX - digits)
+            return SqlType(kind, digits if digits == MOMENT_DIGITS_MAX else 0, MOMENT_DIGITS_MAX - digits)
         case _:
             feature = f"type {kind} with modifiers {modifiers}"
             raise errors.FeatureNotSupported(feature=feature, instead="")

@@ -24,7 +24,7 @@ from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Database, 
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.states import State
 from seachange.model.temporary import is_temporary
-from seachange.model.types import MOMENT_DIGITS_MAX, MOMENTS, NAMES, Kind, SqlType
+from seachange.model.types import MOMENTS, NAMES, Kind, SqlType
 from seachange.sql.pgcatalog.builtin import (
     BOOTSTRAP_ROLE_OID,
     CATALOG_OID,
@@ -74,8 +74,8 @@ def type_modifier(type_: SqlType) -> int:
         return type_modifier(type_.element)
     if type_.kind is Kind.NUMERIC and type_.precision:
         return ((type_.precision << 16) | type_.scale) + 4
-    if type_.kind in MOMENTS and type_.scale:
-        return MOMENT_DIGITS_MAX - type_.scale
+    if type_.moment_digits is not None:
+        return type_.moment_digits
     return type_.length + 4 if type_.length else -1
 
 

@@ -153,7 +153,8 @@ def _type_columns(facts: Facts, type_: SqlType) -> dict[str, Any]:
         if type_.precision:
             found |= {"numeric_precision": type_.precision, "numeric_scale": type_.scale}
     if type_.kind in _SECONDS:
-        found["datetime_precision"] = _SECONDS[type_.kind]
+        declared = type_.moment_digits
+        found["datetime_precision"] = _SECONDS[type_.kind] if declared is None else declared
     return found
 
 

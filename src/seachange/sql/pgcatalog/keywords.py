@@ -21,10 +21,10 @@ _WORDS: Final[dict[tuple[str, bool], str]] = {
     """,
     ("C", True): """
         between bigint bit boolean coalesce dec decimal exists extract float greatest grouping inout int integer
-        interval json json_array json_arrayagg json_exists json_object json_objectagg json_query json_scalar
-        json_serialize json_table json_value least merge_action national nchar none normalize nullif numeric out
-        overlay position real row setof smallint substring time timestamp treat trim values varchar xmlattributes
-        xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable
+        interval json_array json_arrayagg json_object json_objectagg least national nchar none normalize nullif
+        numeric out overlay position real row setof smallint substring time timestamp treat trim values varchar
+        xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize
+        xmltable
     """,
     ("R", False): """
         array as create except fetch for from grant group having intersect into limit offset on order returning to
@@ -51,38 +51,37 @@ _WORDS: Final[dict[tuple[str, bool], str]] = {
         abort absent absolute access action add admin after aggregate also alter always asensitive assertion
         assignment at atomic attach attribute backward before begin breadth by cache call called cascade cascaded
         catalog chain characteristics checkpoint class close cluster columns comment comments commit committed
-        compression conditional configuration conflict connection constraints content continue conversion copy cost
-        csv cube current cursor cycle data database deallocate declare defaults deferred definer delete delimiter
-        delimiters depends depth detach dictionary disable discard document domain double drop each empty enable
-        encoding encrypted enforced enum error escape event exclude excluding exclusive execute explain expression
-        extension external family finalize first following force format forward function functions generated global
-        granted groups handler header hold identity if immediate immutable implicit import include including increment
-        indent index indexes inherit inherits inline input insensitive insert instead invoker isolation keep key keys
-        label language large last leakproof level listen load local location lock locked logged mapping match matched
-        materialized maxvalue merge method minvalue mode move name names nested new next nfc nfd nfkc nfkd no
-        normalized nothing notify nowait nulls object objects of off oids old omit operator option options ordinality
-        others overriding owned owner parallel parameter parser partial partition passing password path period plan
-        plans policy preceding prepare prepared preserve prior privileges procedural procedure procedures program
-        publication quote quotes range read reassign recursive ref referencing refresh reindex relative release rename
-        repeatable replace replica reset restart restrict return returns revoke role rollback rollup routine routines
-        rows rule savepoint scalar schema schemas scroll search security sequence sequences serializable server
-        session set sets share show simple skip snapshot source sql stable standalone start statement statistics stdin
-        stdout storage stored strict string strip subscription support sysid system tables tablespace target temp
-        template temporary text ties transaction transform trigger truncate trusted type types uescape unbounded
-        uncommitted unconditional unencrypted unknown unlisten unlogged until update vacuum valid validate validator
-        value version view views virtual volatile whitespace work wrapper write xml yes zone
+        compression configuration conflict connection constraints content continue conversion copy cost csv cube
+        current cursor cycle data database deallocate declare defaults deferred definer delete delimiter delimiters
+        depends depth detach dictionary disable discard document domain double drop each enable encoding encrypted
+        enum escape event exclude excluding exclusive execute explain expression extension external family finalize
+        first following force format forward function functions generated global granted groups handler header hold
+        identity if immediate immutable implicit import include including increment indent index indexes inherit
+        inherits inline input insensitive insert instead invoker isolation json key keys label language large last
+        leakproof level listen load local location lock locked logged mapping match matched materialized maxvalue
+        merge method minvalue mode move name names new next nfc nfd nfkc nfkd no normalized nothing notify nowait
+        nulls object of off oids old operator option options ordinality others overriding owned owner parallel
+        parameter parser partial partition passing password plans policy preceding prepare prepared preserve prior
+        privileges procedural procedure procedures program publication quote range read reassign recheck recursive ref
+        referencing refresh reindex relative release rename repeatable replace replica reset restart restrict return
+        returns revoke role rollback rollup routine routines rows rule savepoint scalar schema schemas scroll search
+        security sequence sequences serializable server session set sets share show simple skip snapshot sql stable
+        standalone start statement statistics stdin stdout storage stored strict strip subscription support sysid
+        system tables tablespace temp template temporary text ties transaction transform trigger truncate trusted type
+        types uescape unbounded uncommitted unencrypted unknown unlisten unlogged until update vacuum valid validate
+        validator value version view views volatile whitespace work wrapper write xml yes zone
     """,
 }
 
 
 def pg_get_keywords(facts: Facts) -> Iterator[dict[str, Any]]:
-    """Whatever the schema is."""
-    for (kind, bare), words in _WORDS.items():
-        for word in words.split():
-            yield {
-                "word": word,
-                "catcode": kind,
-                "barelabel": bare,
-                "catdesc": _KINDS[kind],
-                "baredesc": _LABELS[bare],
-            }
+    """Whatever the schema is, in the order of the words."""
+    found = ((word, kind, bare) for (kind, bare), words in _WORDS.items() for word in words.split())
+    for word, kind, bare in sorted(found):
+        yield {
+            "word": word,
+            "catcode": kind,
+            "barelabel": bare,
+            "catdesc": _KINDS[kind],
+            "baredesc": _LABELS[bare],
+        }
