@@ -10,6 +10,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from seachange import errors
+from seachange.sql.forms import NORMALIZED, read_forms
 from seachange.sql.tokens import DIALECT, RawStatement
 
 # How sqlglot stumbles over an operand or argument that is not there, while it parses and when it generates text.
@@ -48,10 +49,10 @@ _LISTED["oid"] = Token(TokenType.UINT, "uint")
 # documents, an object of SQL/JSON): it does not know these names.
 _PATTERNED = {
     name: Token(TokenType.VAR, f"pg_{name}")
-    for name in ("to_char", "to_date", "to_timestamp", "to_number", "json_object")
+    for name in ("to_char", "to_date", "to_timestamp", "to_number", "json_object", "date_add", "date_subtract")
 }
 _TYPED_CAST = re.compile(r"'\s*::")
-_PATTERNED_CALL = re.compile(r"\b(?:to_(?:char|date|timestamp|number)|json_object)\b", re.IGNORECASE)
+_PATTERNED_CALL = re.compile(r"\b(?:to_(?:char|date|timestamp|number)|json_object|date_(?:add|subtract))\b", re.IGNORECASE)
 _TYPES_OF_CONSTANTS = frozenset({"date", "time", "timestamp", "timestamptz", "interval"})
 _INTERVAL_CONSTANT = re.compile(r"\binterval\s*'", re.IGNORECASE)
 _PREFIXED_NUMBER = re.compile(r"\b0[xXbB][0-9a-fA-F]")
@@ -63,11 +64,11 @@ _OPEN, _CLOSE = Token(TokenType.L_PAREN, "("), Token(TokenType.R_PAREN, ")")
 
 
 def _plain_tokens(raw: RawStatement) -> list[Token]:
-    tokens = list(raw.tokens)
+    tokens = read_forms(raw.text, list(raw.tokens))
     if "[]" in raw.text:
         _plain_arrays(tokens)
     if _PATTERNED_CALL.search(raw.text):
-        for at, (token, following) in enumerate(pairwise(raw.tokens)):
+        for at, (token, following) in enumerate(pairwise(tuple(tokens))):
             if following.token_type is TokenType.L_PAREN and token.token_type is not TokenType.STRING:
                 tokens[at] = _PATTERNED.get(token.text.lower(), token)
     if _PREFIXED_NUMBER.search(raw.text):
@@ -159,6 +160,9 @@ def _built_in(tree: exp.Expr) -> exp.Expr:
     for column in [c for c in tree.find_all(exp.Column) if not c.table and c.name.lower() == _CURRENT_ROLE]:
         if not column.this.args.get("quoted"):
             column.replace(exp.CurrentRole())
+    for test in [i for i in tree.find_all(exp.Is) if i.expression.name.startswith(NORMALIZED)]:
+        form = exp.Var(this=test.expression.name.removeprefix(NORMALIZED).upper())
+        test.replace(exp.EQ(this=test.this.copy(), expression=exp.Normalize(this=test.this.copy(), form=form)))
     return tree
 
 

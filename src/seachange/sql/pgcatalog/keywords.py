@@ -72,6 +72,10 @@ _WORDS: Final[dict[tuple[str, bool], str]] = {
         validator value version view views volatile whitespace work wrapper write xml yes zone
     """,
 }
+# Words that are no names of columns, unless AS stands before them.
+RESERVED: Final = frozenset(
+    word for (kind, _), words in _WORDS.items() if kind in ("R", "T") for word in words.split()
+)
 
 
 def pg_get_keywords(facts: Facts) -> Iterator[dict[str, Any]]:
