@@ -1,8 +1,8 @@
 """Functions and operators give what they give in PostgreSQL, for the same inputs; and seeded random expressions.
 
-Each line of testdata/expressions.txt and documented.txt is an expression, of aggregates.txt one over the table below,
-of queries.txt a query. What differs is listed in testdata/differences.txt with a reason; what is refused here is a
-difference too.
+Each line of testdata/expressions.txt, documented.txt and json_paths.txt is an expression, of aggregates.txt one over
+the table below, of queries.txt a query. What differs is listed in testdata/differences.txt with a reason; what is
+refused here is a difference too.
 """
 
 from collections.abc import Iterator
@@ -36,6 +36,7 @@ def read_lines(name: str) -> list[str]:
 QUERIES = [
     *(f"SELECT {expression}" for expression in read_lines("expressions.txt")),
     *(f"SELECT {expression}" for expression in read_lines("documented.txt")),
+    *(f"SELECT {expression}" for expression in read_lines("json_paths.txt")),
     *(f"SELECT {expression} FROM sample" for expression in read_lines("aggregates.txt")),
     *read_lines("queries.txt"),
 ]

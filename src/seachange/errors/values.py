@@ -75,6 +75,51 @@ class InvalidArgumentOfLogarithm(DataError):
     message = "{detail}"
 
 
+class SubstringError(DataError):
+    sqlstate = "22011"
+    message = "negative substring length not allowed"
+
+
+class InvalidJsonMoment(DataError):
+    sqlstate = "22031"
+    message = "{detail}"
+
+
+class JsonSubscriptError(DataError):
+    sqlstate = "22033"
+    message = "{detail}"
+
+
+class JsonNumberRequired(DataError):
+    sqlstate = "22036"
+    message = "{detail}"
+
+
+class SingletonRequired(DataError):
+    sqlstate = "22038"
+    message = "{detail}"
+
+
+class JsonArrayNotFound(DataError):
+    sqlstate = "22039"
+    message = "{detail}"
+
+
+class JsonMemberNotFound(DataError):
+    sqlstate = "2203A"
+    message = "{detail}"
+
+
+class JsonNumberNotFound(DataError):
+    sqlstate = "2203B"
+    message = "{detail}"
+
+
+class JsonObjectNotFound(DataError):
+    sqlstate = "2203C"
+    message = "{detail}"
+
+
 class InvalidRegularExpression(DataError):
     sqlstate = "2201B"
     message = "invalid regular expression: {detail}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 
 from seachange import errors
 
@@ -11,6 +12,34 @@ def get_byte(data: bytes, place: int) -> int:
     if not 0 <= place < len(data):
         raise errors.ArraySubscriptError(detail=f"index {place} out of valid range, 0..{len(data) - 1}")
     return data[place]
+
+
+def hash_text(text: str) -> int:
+    """A number of 32 bits with a sign, the same on every node."""
+    return int.from_bytes(zlib.crc32(text.encode()).to_bytes(4), signed=True)
+
+
+def substring(data: bytes, start: int, length: int) -> bytes:
+    """From a place, counted from 1; what lies before the first byte is not there."""
+    if length < 0:
+        raise errors.SubstringError()
+    return data[max(start - 1, 0) : max(start - 1 + length, 0)]
+
+
+def position(part: bytes, data: bytes) -> int:
+    return data.find(part) + 1
+
+
+def trim(data: bytes, those: bytes) -> bytes:
+    return data.strip(those)
+
+
+def trim_start(data: bytes, those: bytes) -> bytes:
+    return data.lstrip(those)
+
+
+def trim_end(data: bytes, those: bytes) -> bytes:
+    return data.rstrip(those)
 
 
 def count_bits(data: bytes) -> int:

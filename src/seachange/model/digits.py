@@ -1,4 +1,4 @@
-"""How many digits a number has, in all and behind its point."""
+"""How many digits a number has, in all and behind its point; and of how many bytes a text speaks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
+from seachange import errors
 from seachange.model.types import NUMERIC_PRECISION_MAX
 
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,2})?", re.IGNORECASE)
@@ -36,6 +37,26 @@ def count_digits(value: Decimal) -> tuple[int, int]:
     assert isinstance(exponent, int)
     behind = max(-exponent, 0)
     return max(value.adjusted() + 1, 0) + behind or 1, behind
+
+
+_SIZE = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
+_SIZE_UNITS = ("bytes", "kb", "mb", "gb", "tb", "pb")
+
+
+def read_size(text: str) -> int:
+    """
+    >>> read_size("1.5 kB"), read_size("1 GB"), read_size("12")
+    (1536, 1073741824, 12)
+    """
+    found = _SIZE.fullmatch(text)
+    unit = found[2].lower() if found is not None else ""
+    unit = "bytes" if unit in ("", "b") else unit
+    if found is None or unit not in _SIZE_UNITS:
+        raise errors.InvalidParameterValue(detail=f'invalid size: "{text}"')
+    size = int(Decimal(found[1]) * 1024 ** _SIZE_UNITS.index(unit))
+    if not -(2**63) <= size < 2**63:
+        raise errors.NumericValueOutOfRange(type="bigint", value=text)
+    return size
 
 
 def count_decimals(text: str) -> int:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from seachange import errors
-from seachange.model.json_text import normalize_json, parse_json, show_json
+from seachange.model.json_text import has_repeated_key, normalize_json, parse_json, show_json
 
 _MISSING: Any = object()
 
@@ -63,6 +63,22 @@ def _without_zeros(value: Any) -> Any:
     # By its text: the context of decimals keeps 28 digits.
     text = f"{value:f}"
     return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+_KINDS: dict[str, tuple[type, ...]] = {"array": (list,), "object": (dict,), "value": (object,)}
+
+
+def is_json(text: str, kind: str, unique: int) -> bool:
+    """Whether a text is one of a document: of any kind, or of this one; `unique`: without a key that occurs twice."""
+    try:
+        value = parse_json(text)
+    except errors.InvalidTextRepresentation:
+        return False
+    if kind == "scalar":
+        is_kind = not isinstance(value, list | dict)
+    else:
+        is_kind = isinstance(value, _KINDS[kind])
+    return is_kind and not (unique and has_repeated_key(text))
 
 
 def _show(value: Any) -> str | None:

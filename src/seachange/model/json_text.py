@@ -41,6 +41,26 @@ def parse_json(text: str, type_: SqlType = JSON_TYPE) -> Any:
         raise errors.StatementTooComplex() from None
 
 
+class _Repeated(Exception):
+    pass
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _Repeated
+    return found
+
+
+def has_repeated_key(text: str) -> bool:
+    """Of a text that is one of a document."""
+    try:
+        json.loads(text, object_pairs_hook=_distinct, parse_int=Decimal, parse_float=Decimal)
+    except _Repeated:
+        return True
+    return False
+
+
 def normalize_json(text: str) -> str:
     value = parse_json(text, SqlType(Kind.JSONB))
     if _ESCAPED_NUL in text and _has_nul(value):

@@ -9,6 +9,7 @@ import duckdb
 
 from seachange import errors
 from seachange.storage.duck import FACTOR_PHRASE
+from seachange.storage.duck_functions import SAMPLE_PHRASE
 
 # In the message of every guard against values that are too large.
 LIMIT_PHRASE: Final = "exceeds the limit of"
@@ -19,6 +20,7 @@ ARGUMENT_PHRASES: Final[dict[str, str]] = {
     "ln": "cannot take logarithm of zero or a negative number",
     "power": "zero raised to a negative power is undefined",
     "arc": "input is out of range",
+    "json_null": "JSON value must not be null",
 }
 
 # A class of duckdb ("" is any), a pattern searched in the message, and the error; the first match wins.
@@ -31,6 +33,8 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("", ARGUMENT_PHRASES["power"], errors.InvalidArgumentOfPower),
     ("", ARGUMENT_PHRASES["ln"], errors.InvalidArgumentOfLogarithm),
     ("", ARGUMENT_PHRASES["arc"], errors.NumericValueOutOfRange),
+    ("", ARGUMENT_PHRASES["json_null"], errors.NullValueNotAllowed),
+    ("", SAMPLE_PHRASE, errors.InvalidParameterValue),
     ("", r"DatetimeFieldOverflow: |Date out of range: ", errors.DatetimeFieldOverflow),
     ("", r"InvalidDatetimeFormat: ", errors.InvalidDatetimeFormat),
     ("", r"extract specifier .* not recognized", errors.InvalidParameterValue),
@@ -71,7 +75,7 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("FatalException", "", errors.Bug),
 )
 
-_OWN = re.compile(r"Python exception .*?: (?:seachange\.errors\.)?([A-Z]\w+): (.*)")
+_OWN = re.compile(r"Python exception .*?: (?:seachange\.errors\.(?:\w+\.)?)?([A-Z]\w+): (.*)")
 _PREFIX = re.compile(r"^[A-Z][A-Za-z ]*(Error|Exception): ")
 _FILE = re.compile(r"[^\s\"']+\.parquet")
 _VALUE = re.compile(r"string '(.*?)' to (\w+)", re.DOTALL)
@@ -104,7 +108,7 @@ def translate_error(error: Exception) -> errors.Error:
 def _own_error(match: re.Match[str]) -> errors.Error:
     """What a function of ours has raised, of which DuckDB passes on the class and the text."""
     made = getattr(errors, match[1], errors.QueryFailed)
-    own: errors.Error = made(detail=match[2], type="", value="", feature="", instead="")
+    own: errors.Error = made(detail=match[2], type="", value="", feature="", instead="", kind="", name="")
     own.args = (match[2],)
     return own
 

@@ -96,9 +96,7 @@ def _end_of_operand(tokens: list[Token], start: int) -> int:
         kind = tokens[at].token_type
         depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
         at += 1
-        goes_on = at < len(tokens) and (
-            tokens[at].token_type in _JOINTS or tokens[at - 1].token_type in _JOINTS
-        )
+        goes_on = at < len(tokens) and (tokens[at].token_type in _JOINTS or tokens[at - 1].token_type in _JOINTS)
         if depth == 0 and not goes_on:
             break
     return at

@@ -11,10 +11,10 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.sql.guard import function_name
-from seachange.sql.mapped import documents, lists, numbers, regexps, text, times
+from seachange.sql.mapped import byte_strings, documents, lists, numbers, regexps, text, times
 from seachange.sql.mapped.trees import Rewrite
 
-_OPERATORS: Final = (exp.SimilarTo, exp.Like, exp.ILike, exp.DPipe, exp.Overlaps, exp.Div, exp.IntDiv)
+_OPERATORS: Final = (exp.SimilarTo, exp.Like, exp.ILike, exp.DPipe, exp.Overlaps, exp.Div, exp.IntDiv, exp.Is)
 # How a translation stumbles over arguments that are not there, or too many.
 _INCOMPLETE: Final = (AttributeError, LookupError, TypeError, ValueError)
 _REWRITES: Final[dict[str, Rewrite]] = {
@@ -44,6 +44,8 @@ def _rewrite(node: exp.Expr) -> exp.Expr | None:
         return text.translate_similar(node)
     if isinstance(node, exp.Overlaps):
         return times.translate_overlaps(node)
+    if isinstance(node, exp.Is):
+        return documents.is_json_test(node)
     if isinstance(node, exp.IntDiv):
         return numbers.divide_whole(node)
     if isinstance(node, exp.Div):
@@ -53,6 +55,9 @@ def _rewrite(node: exp.Expr) -> exp.Expr | None:
     if isinstance(node, exp.Like | exp.ILike):
         return text.translate_like(node)
     assert isinstance(node, exp.Func)
+    of_bytes = byte_strings.translate_bytes(node)
+    if of_bytes is not None:
+        return of_bytes
     name = function_name(node)
     rewrite = _REWRITES.get(name)
     if rewrite is None:

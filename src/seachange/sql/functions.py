@@ -55,7 +55,9 @@ _MAPPED: Final = """
     array_concat array_fill array_lower array_ndims array_positions array_replace every j_s_o_n_array_agg
     json_build_array jsonb_agg jsonb_array_length jsonb_build_array jsonb_extract_path_text jsonb_typeof
     num_nonnulls num_nulls pg_to_char pg_to_date pg_to_timestamp regexp_match regexp_split_to_array to_json to_jsonb
-    trim_array
+    trim_array array_sample array_shuffle hashtext j_s_o_n_b_path_exists jsonb_path_exists jsonb_path_match
+    jsonb_path_query_array jsonb_path_query_first jsonb_set_lax match_against pg_date_add pg_date_subtract
+    pg_size_bytes random_normal timeofday to_ascii
 """
 _BUILT: Final = """
     acosd array_dims asind atan2d atand convert_from convert_to cosd cotd erf erfc get_bit getbit parse_ident
@@ -69,7 +71,7 @@ _BUILT: Final = """
 _SETS: Final = """
     json_array_elements json_array_elements_text json_each json_each_text json_object_keys
     jsonb_array_elements jsonb_array_elements_text jsonb_each jsonb_each_text jsonb_object_keys
-    regexp_matches regexp_split_to_table string_to_table
+    jsonb_path_query regexp_matches regexp_split_to_table string_to_table
 """
 # The same, with columns that the alias declares.
 _RECORDS: Final = "json_to_record json_to_recordset jsonb_to_record jsonb_to_recordset"
@@ -103,6 +105,23 @@ FUNCTIONS: Final[frozenset[str]] = frozenset(
             _RECORDS,
         )
     ).split()
+)
+
+# Those whose last arguments may be given as one list.
+VARIADIC: Final = frozenset(
+    [
+        "concat",
+        "concat_ws",
+        "format",
+        "json_build_array",
+        "json_extract_path",
+        "json_extract_path_text",
+        "jsonb_build_array",
+        "jsonb_extract_path",
+        "jsonb_extract_path_text",
+        "num_nonnulls",
+        "num_nulls",
+    ]
 )
 
 # Functions of sequences: the engine answers them, DuckDB's own of these names are never called.
@@ -139,8 +158,8 @@ TYPES: Final[frozenset[str]] = frozenset(_TYPES.split())
 # Constructs beside functions and operators, by the names of sqlglot's classes.
 _STRUCTURE: Final = """
     Alias AtTimeZone CTE ColumnDef Cube DataType DataTypeParam Distinct Except Fetch Filter From Group GroupingSets
-    Having HavingMax Identifier IgnoreNulls Intersect Interval IntervalSpan JSONPath JSONPathKey JSONPathRoot
+    Having HavingMax JSON Identifier IgnoreNulls Intersect Interval IntervalSpan JSONPath JSONPathKey JSONPathRoot
     JSONPathSubscript Join Lateral Limit LimitOptions Offset Order Ordered Qualify RespectNulls Rollup Select Slice
-    Star Subquery Table TableAlias Tuple Union Values Var Where Window WindowSpec With WithinGroup
+    Star Subquery Table TableAlias TableSample Tuple Union Values Var Variadic Where Window WindowSpec With WithinGroup
 """
 STRUCTURE: Final[frozenset[str]] = frozenset(_STRUCTURE.split())

@@ -16,7 +16,15 @@ from sqlglot.tokenizer_core import TokenType
 
 from seachange import errors
 from seachange.model.relation import RelationName
-from seachange.sql.functions import FUNCTIONS, REFUSED_PREFIXES, SEQUENCE_FUNCTIONS, STRUCTURE, TABLE_FUNCTIONS, TYPES
+from seachange.sql.functions import (
+    FUNCTIONS,
+    REFUSED_PREFIXES,
+    SEQUENCE_FUNCTIONS,
+    STRUCTURE,
+    TABLE_FUNCTIONS,
+    TYPES,
+    VARIADIC,
+)
 from seachange.sql.pgcatalog.names import CATALOG_FUNCTIONS
 
 # Bare words (units, fields, keywords) are generated as they are: they must be words.
@@ -24,6 +32,8 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # DuckDB takes a table name that looks like a path for a file, should a WITH query of that name be out of its sight.
 _PATH_LIKE = re.compile(r"[./\\:*?]")
 _DUCKDB = DuckDB()
+# What a frame may leave out.
+_EXCLUSIONS = frozenset({"CURRENT ROW", "GROUP", "TIES", "NO OTHERS"})
 # Marks places in generated text, so it may not come out of an escape.
 _NUL = "\x00"
 
@@ -40,16 +50,14 @@ _REFUSED_ARGS: dict[type[exp.Expr], dict[str, str]] = {
     },
     exp.Table: {
         "pivots": "PIVOT",
-        "sample": "TABLESAMPLE",
         "version": "AT (VERSION ...)",
         "when": "a historical table",
         "changes": "CHANGES",
         "format": "a file format",
         "pattern": "a file pattern",
-        "rows_from": "ROWS FROM",
         "hints": "a hint",
     },
-    exp.LimitOptions: {"with_ties": "FETCH ... WITH TIES", "percent": "FETCH ... PERCENT"},
+    exp.LimitOptions: {"percent": "FETCH ... PERCENT"},
     exp.Subquery: {"pivots": "PIVOT", "sample": "TABLESAMPLE"},
 }
 
@@ -90,6 +98,10 @@ def _check_node(node: exp.Expr) -> None:
         _check_source(node)
     if isinstance(node, exp.Identifier) and not node.name:
         raise errors.SyntaxProblem(detail="an empty name")
+    if isinstance(node, exp.Variadic):
+        _check_variadic(node)
+    if isinstance(node, exp.Var) and node.arg_key == "exclude" and node.name.upper() in _EXCLUSIONS:
+        return
     if isinstance(node, exp.Var) and not _WORD.fullmatch(node.name):
         raise errors.SyntaxProblem(detail=f'at or near "{node.name}"')
     if isinstance(node, exp.DataType):
@@ -162,9 +174,17 @@ def _check_function(node: exp.Func) -> None:
         raise errors.UndefinedFunction(detail=f"function {name} does not exist")
 
 
+def _check_variadic(node: exp.Variadic) -> None:
+    called = node.parent
+    if not isinstance(called, exp.Func) or function_name(called) not in VARIADIC:
+        raise errors.FeatureNotSupported(feature="VARIADIC of this function", instead="")
+
+
 def _check_source(node: exp.Expr) -> None:
-    """Where a table stands: a name, a subquery, or one of few functions."""
+    """Where a table stands: a name, a subquery, or one of few functions, or several of these side by side."""
     source = node.this
+    if source is None and node.args.get("rows_from"):
+        return
     if isinstance(source, exp.Func) and function_name(source) not in TABLE_FUNCTIONS:
         name = function_name(source)
         raise errors.InsufficientPrivilege(detail=f"function {name} may not be used as a table")

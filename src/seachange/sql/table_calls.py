@@ -37,6 +37,7 @@ _CALLS: Final[dict[str, TableCall]] = {
     "json_each": TableCall("json_members", _MEMBERS, ("value",)),
     "json_each_text": TableCall("json_member_texts", _MEMBERS),
     "json_object_keys": TableCall("json_keys"),
+    "jsonb_path_query": TableCall("path_items", ("",), ("",)),
     "regexp_matches": TableCall("regexp_all"),
     "regexp_split_to_table": TableCall("regexp_parts"),
     "string_to_table": TableCall("string_parts"),
@@ -69,6 +70,8 @@ def expand_table_calls(tree: exp.Expr) -> exp.Expr:
             elif name in RECORD_CALLS:
                 node.replace(_records(node, source, RECORD_CALLS[name]))
     holder = exp.Paren(this=tree)
+    for series in list(holder.find_all(exp.ExplodingGenerateSeries)):
+        _list_fractions(series)
     for call_ in reversed(list(holder.find_all(exp.Func))):
         name = function_name(call_)
         made = TABLE_CALLS.get(name) if name not in _LISTED_ELSEWHERE else None
@@ -104,6 +107,16 @@ def _type_series(node: exp.Expr, source: exp.Func) -> None:
     name = alias.columns[0].name if alias.columns else alias.name
     query = exp.Select(expressions=[exp.alias_(value, name, quoted=True)], from_=exp.From(this=rows))
     node.replace(exp.Subquery(this=query, alias=exp.TableAlias(this=alias.this.copy())))
+
+
+def _list_fractions(source: exp.Func) -> None:
+    """In the list of a query, a series of constants with a fraction."""
+    given = [source.args.get(key) for key in ("start", "end", "step")]
+    bounds = [part for part in given if isinstance(part, exp.Expr)]
+    in_list = not isinstance(source.parent, exp.Table | exp.Lateral)
+    if in_list and all(map(_is_number, bounds)) and None in [whole_value(part.unnest()) for part in bounds]:
+        start, end, step = [*(part.copy() for part in bounds), number(1)][:3]
+        source.replace(exp.Explode(this=call(PREFIX + "series", start, end, step)))
 
 
 def _is_number(node: exp.Expr) -> bool:

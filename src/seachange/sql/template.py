@@ -22,6 +22,7 @@ from seachange.sql.guard import check_text, check_tree
 from seachange.sql.json_operators import translate_json
 from seachange.sql.links import LINKS, PLACE, Link, note_links
 from seachange.sql.mapped.gathered import gather_documents
+from seachange.sql.mapped.hypothetical import rank_hypothetical
 from seachange.sql.moments import name_moments
 from seachange.sql.output import output_names
 from seachange.sql.output_types import SOURCE, Outputs, note_outputs
@@ -35,6 +36,7 @@ from seachange.sql.row_values import expand_rows
 from seachange.sql.scope import is_cte_reference
 from seachange.sql.seek import DEMANDS, Demand, note_demands
 from seachange.sql.sequence_calls import name_calls, plain_names
+from seachange.sql.sources import expand_sources
 from seachange.sql.table_calls import expand_table_calls
 from seachange.sql.tree import INCOMPLETE
 from seachange.sql.type_holes import ARGUMENT, TYPE_HOLES, TypeHole, cut_types, fill_types
@@ -205,11 +207,13 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     _unqualify,
     _plain_strings,
     _fill_empty_lists,
+    expand_sources,
     expand_table_calls,
     name_function_columns,
     translate_catalog_calls,
     declare_results,
     gather_documents,
+    rank_hypothetical,
     map_functions,
     translate_quantifiers,
     expand_rows,

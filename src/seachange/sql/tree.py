@@ -52,7 +52,9 @@ _PATTERNED = {
     for name in ("to_char", "to_date", "to_timestamp", "to_number", "json_object", "date_add", "date_subtract")
 }
 _TYPED_CAST = re.compile(r"'\s*::")
-_PATTERNED_CALL = re.compile(r"\b(?:to_(?:char|date|timestamp|number)|json_object|date_(?:add|subtract))\b", re.IGNORECASE)
+_PATTERNED_CALL = re.compile(
+    r"\b(?:to_(?:char|date|timestamp|number)|json_object|date_(?:add|subtract))\b", re.IGNORECASE
+)
 _TYPES_OF_CONSTANTS = frozenset({"date", "time", "timestamp", "timestamptz", "interval"})
 _INTERVAL_CONSTANT = re.compile(r"\binterval\s*'", re.IGNORECASE)
 _PREFIXED_NUMBER = re.compile(r"\b0[xXbB][0-9a-fA-F]")

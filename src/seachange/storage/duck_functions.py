@@ -8,15 +8,18 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
 from duckdb.func import FunctionNullHandling
 
-from seachange.model import bytes_ops, digits, interval_parts, json_build, json_ops, names_text
+from seachange import errors
+from seachange.model import bytes_ops, digits, interval_parts, json_build, json_ops, json_path, names_text
 from seachange.model.array_text import parse_array
 from seachange.model.duck_text import SHOWN_TYPES, show_list, show_scalar
 from seachange.model.format_text import format_text
@@ -33,6 +36,8 @@ PREFIX: Final = "seachange_"
 
 _LOCK = threading.Lock()
 _TEXT, _TEXTS, _NUMBER, _TRUTH = "VARCHAR", "VARCHAR[]", "BIGINT", "BOOLEAN"
+# What array_sample says of a number of items that there are not.
+SAMPLE_PHRASE: Final = "sample size must be between 0 and the number of items"
 _MEMBERS = "STRUCT(key VARCHAR, value VARCHAR)[]"
 
 
@@ -43,6 +48,36 @@ def show_interval(canonical: str) -> str:
 def check_json(text: str) -> str:
     parse_json(text)
     return text
+
+
+def _matches(text: str, pattern: str) -> bool:
+    """By RE2, as in statements: it takes no longer than the text is long."""
+    try:
+        return bool(pc.match_substring_regex(pa.scalar(text), pattern).as_py())
+    except pa.ArrowInvalid:
+        raise errors.InvalidRegularExpression(detail=pattern) from None
+
+
+def _path_functions() -> Iterator[tuple[str, Callable[..., Any], tuple[str, ...], str]]:
+    """Of paths of SQL/JSON; those that are silent give NULL, or nothing, where the others fail."""
+    for name, run, result in (
+        ("path_exists", json_path.exists, _TRUTH),
+        ("path_match", json_path.match, _TRUTH),
+        ("path_items", json_path.query, _TEXTS),
+    ):
+        plain = partial(run, like=_matches)
+        yield name, plain, (_TEXT, _TEXT, _TEXT), result
+        yield f"{name}_silent", _silent(plain, [] if result == _TEXTS else None), (_TEXT, _TEXT, _TEXT), result
+
+
+def _silent(run: Callable[..., Any], instead: Any) -> Callable[..., Any]:
+    def run_silently(document: str, path: str, variables: str) -> Any:
+        try:
+            return run(document, path, variables)
+        except errors.DataError:
+            return instead
+
+    return run_silently
 
 
 # Name, function, types of its arguments, and of its result. NULL for an argument gives NULL.
@@ -77,6 +112,11 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("justify_interval", interval_parts.justify_interval, (_TEXT,), _TEXT),
     ("get_byte", bytes_ops.get_byte, ("BLOB", _NUMBER), "INTEGER"),
     ("count_bits", bytes_ops.count_bits, ("BLOB",), _NUMBER),
+    ("bytes_substring", bytes_ops.substring, ("BLOB", _NUMBER, _NUMBER), "BLOB"),
+    ("bytes_position", bytes_ops.position, ("BLOB", "BLOB"), _NUMBER),
+    ("bytes_trim", bytes_ops.trim, ("BLOB", "BLOB"), "BLOB"),
+    ("bytes_trim_start", bytes_ops.trim_start, ("BLOB", "BLOB"), "BLOB"),
+    ("bytes_trim_end", bytes_ops.trim_end, ("BLOB", "BLOB"), "BLOB"),
     ("digest", bytes_ops.digest, ("BLOB", _NUMBER), "BLOB"),
     ("scale", digits.count_decimals, (_TEXT,), "INTEGER"),
     ("min_scale", digits.count_needed_decimals, (_TEXT,), "INTEGER"),
@@ -89,6 +129,10 @@ _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ..
     ("json_typeof", json_ops.type_name, (_TEXT,), _TEXT),
     ("json_length", json_ops.array_length, (_TEXT,), _NUMBER),
     ("json_without_path", json_ops.without_path, (_TEXT, _TEXTS), _TEXT),
+    ("is_json", json_ops.is_json, (_TEXT, _TEXT, _NUMBER), _TRUTH),
+    *_path_functions(),
+    ("size_bytes", digits.read_size, (_TEXT,), _NUMBER),
+    ("hashtext", bytes_ops.hash_text, (_TEXT,), "INTEGER"),
     ("divided_interval", interval_parts.divide, (_TEXT, "DOUBLE"), _TEXT),
     ("get_bit", bytes_ops.get_bit, ("BLOB", _NUMBER), "INTEGER"),
     ("set_bit", bytes_ops.set_bit, ("BLOB", _NUMBER, _NUMBER), "BLOB"),
@@ -235,12 +279,38 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         " lambda i: a + i * s)",
         (),
     ),
+    PREFIX + "truncated": (
+        "(u, x DATE) AS date_trunc(u, CAST(x AS TIMESTAMP WITH TIME ZONE)), (u, x) AS date_trunc(u, x)",
+        (),
+    ),
     PREFIX + "time": (
         "(x TIMESTAMP WITH TIME ZONE) AS CAST(CAST(x AS TIMESTAMP) AS TIME), (x) AS CAST(x AS TIME)",
         (),
     ),
     PREFIX + "joined": ("(a, b) AS CASE WHEN a IS NOT NULL OR b IS NOT NULL THEN list_concat(a, b) END", ()),
     PREFIX + "removed": ("(l, v) AS list_filter(l, lambda item: item IS DISTINCT FROM v)", ()),
+    # What VARIADIC spreads.
+    PREFIX + "texts": (f"(l) AS list_transform(l, lambda item: {PREFIX}shown(item))", (PREFIX + "shown",)),
+    PREFIX + "concatenated": (
+        "(s, l) AS CASE WHEN s IS NOT NULL AND l IS NOT NULL"
+        f" THEN coalesce(array_to_string({PREFIX}texts(l), s), '') END",
+        (PREFIX + "texts",),
+    ),
+    PREFIX + "count_nulls": ("(l) AS CAST(len(list_filter(l, lambda item: item IS NULL)) AS INTEGER)", ()),
+    PREFIX + "count_values": ("(l) AS CAST(len(list_filter(l, lambda item: item IS NOT NULL)) AS INTEGER)", ()),
+    # By a number that is drawn for each item.
+    PREFIX + "shuffled": (
+        "(l) AS list_transform(list_sort(list_transform(l, lambda item: {'drawn': random(), 'item': item})),"
+        " lambda pair: pair.item)",
+        (),
+    ),
+    PREFIX + "sampled": (
+        "(l, n) AS CASE WHEN n BETWEEN 0 AND len(l)"
+        f" THEN list_slice({PREFIX}shuffled(l), 1, n) ELSE error('{SAMPLE_PHRASE}') END",
+        (PREFIX + "shuffled",),
+    ),
+    # By the method of Box and Muller.
+    PREFIX + "random_normal": ("(m, s) AS m + s * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())", ()),
     PREFIX + "filled": ("(v, n) AS list_transform(generate_series(1, n), lambda i: v)", ()),
 }
 _BY_NAME: Final = {PREFIX + name: (run, given, result) for name, run, given, result in _FUNCTIONS}

@@ -15,7 +15,16 @@ from seachange.storage.duck_functions import PREFIX
 _LISTS: Final = frozenset(
     {
         *("array", "array_agg", "array_append", "array_concat", "array_fill", "array_positions", "array_prepend"),
-        *("array_remove", "array_replace", "regexp_match", "regexp_split", "regexp_split_to_array", "string_to_array"),
+        *(
+            "array_remove",
+            "array_replace",
+            "array_sample",
+            "array_shuffle",
+            "regexp_match",
+            "regexp_split",
+            "regexp_split_to_array",
+            "string_to_array",
+        ),
         *("trim_array", "list_append", "list_prepend", "list_slice", "regexp_split_to_array"),
         *(PREFIX + name for name in ("filled", "joined", "positions", "removed", "replaced", "subscripts", "turned")),
     }
@@ -80,6 +89,8 @@ def _is_list(node: exp.Expr) -> bool | None:
         case _ if choices := _choices(inner):
             told = {_is_list(part) for part in choices} - {None}
             return told.pop() if len(told) == 1 else None
+        case exp.Select() if len(inner.expressions) == 1:
+            return _is_list(inner.expressions[0].unalias())
         case exp.Func():
             return function_name(inner) in _LISTS
         case _:
@@ -142,6 +153,15 @@ def _array_fill(node: exp.Func) -> exp.Expr:
     return call(PREFIX + "filled", value, call("list_extract", sizes, number(1)))
 
 
+def _shuffle(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + "shuffled", *arguments(node))
+
+
+def _sample(node: exp.Func) -> exp.Expr:
+    listed, count = arguments(node)
+    return call(PREFIX + "sampled", listed, count)
+
+
 REWRITES: Final[dict[str, Rewrite]] = {
     "array_concat": _array_cat,
     "array_dims": _array_dims,
@@ -152,6 +172,8 @@ REWRITES: Final[dict[str, Rewrite]] = {
     "array_positions": _array_positions,
     "array_remove": _array_remove,
     "array_replace": _array_replace,
+    "array_sample": _sample,
+    "array_shuffle": _shuffle,
     "array_size": _array_length,
     "trim_array": _trim_array,
 }

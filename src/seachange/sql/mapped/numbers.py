@@ -10,7 +10,7 @@ from sqlglot import exp
 from seachange.model.types import NUMERIC_DEFAULT
 from seachange.sql.duck_errors import ARGUMENT_PHRASES
 from seachange.sql.guard import function_name
-from seachange.sql.mapped.trees import Rewrite, arguments, call, number, whole_value
+from seachange.sql.mapped.trees import Rewrite, arguments, call, number, spread_list, whole_value
 from seachange.storage.duck_functions import PREFIX
 
 
@@ -80,10 +80,16 @@ def _round(node: exp.Func) -> exp.Expr:
 
 
 def _count_nulls(node: exp.Func) -> exp.Expr:
+    listed = spread_list(node.expressions)
+    if listed is not None:
+        return call(PREFIX + "count_nulls", listed)
     return _sum_of(exp.Is(this=exp.paren(a), expression=exp.null()) for a in arguments(node))
 
 
 def _count_values(node: exp.Func) -> exp.Expr:
+    listed = spread_list(node.expressions)
+    if listed is not None:
+        return call(PREFIX + "count_values", listed)
     return _sum_of(exp.Not(this=exp.Is(this=exp.paren(a), expression=exp.null())) for a in arguments(node))
 
 
@@ -120,6 +126,12 @@ def _width_bucket(node: exp.Func) -> exp.Expr:
     return exp.cast(exp.case().when(known, held), exp.DType.INT)
 
 
+def _random_normal(node: exp.Func) -> exp.Expr:
+    given = arguments(node)
+    mean, deviation = [*given, *(number(0), number(1))[len(given) :]]
+    return call(PREFIX + "random_normal", mean, deviation)
+
+
 def _degrees(node: exp.Func) -> exp.Expr:
     return call(PREFIX + function_name(node), *node.expressions)
 
@@ -146,6 +158,7 @@ REWRITES: Final[dict[str, Rewrite]] = {
     "num_nonnulls": _count_values,
     "num_nulls": _count_nulls,
     "power": _power,
+    "random_normal": _random_normal,
     "round": _round,
     "sqrt": _sqrt,
 }

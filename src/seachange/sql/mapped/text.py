@@ -9,8 +9,9 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.sql.guard import function_name
-from seachange.sql.mapped.regexps import matched
-from seachange.sql.mapped.trees import Rewrite, call, number, text_value, whole_value
+from seachange.sql.mapped.byte_strings import is_bytes
+from seachange.sql.mapped.regexps import matched, translate_pattern
+from seachange.sql.mapped.trees import Rewrite, call, number, spread_list, text_value, whole_value
 from seachange.sql.quantified import is_quantified
 from seachange.storage.duck_functions import PREFIX
 
@@ -34,7 +35,8 @@ def similar_pattern(pattern: str, escape: str = "\\") -> str:
     while at < len(pattern):
         character = pattern[at]
         if character == escape and at + 1 < len(pattern):
-            made.append(re.escape(pattern[at + 1]))
+            # A letter is the escape that it is in other patterns, as in \\m.
+            made.append(f"\\{pattern[at + 1]}" if pattern[at + 1].isalnum() else re.escape(pattern[at + 1]))
             at += 2
             continue
         if bracket:
@@ -54,7 +56,9 @@ def translate_similar(node: exp.SimilarTo) -> exp.Expr:
     if pattern is None:
         raise errors.FeatureNotSupported(feature="SIMILAR TO a pattern that is computed", instead="Use ~.")
     flags = exp.Literal.string("s")
-    return call("regexp_full_match", node.this, exp.Literal.string(similar_pattern(pattern)), flags)
+    return call(
+        "regexp_full_match", node.this, exp.Literal.string(translate_pattern(similar_pattern(pattern), "n")), flags
+    )
 
 
 def _substring(node: exp.Func) -> exp.Expr:
@@ -114,6 +118,18 @@ def _decode(node: exp.Func) -> exp.Expr:
     raise errors.InvalidParameterValue(detail=f'unrecognized encoding: "{form}"')
 
 
+def _size_bytes(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + "size_bytes", exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
+
+
+def _hash(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + "hashtext", exp.cast(node.expressions[0].copy(), exp.DType.TEXT))
+
+
+def _to_ascii(node: exp.Func) -> exp.Expr:
+    raise errors.FeatureNotSupported(feature="to_ascii from UTF8", instead="Use normalize and translate.")
+
+
 def _to_hex(node: exp.Func) -> exp.Expr:
     return call(PREFIX + "hex", node.this)
 
@@ -137,14 +153,12 @@ def _split_part(node: exp.Func) -> exp.Expr:
 
 def _octet_length(node: exp.Func) -> exp.Expr:
     argument = node.expressions[0]
-    is_bytes = isinstance(argument, exp.Cast) and argument.to.is_type(exp.DType.VARBINARY)
-    return node if is_bytes else call("strlen", exp.cast(argument.copy(), exp.DType.TEXT))
+    return node if is_bytes(argument) else call("strlen", exp.cast(argument.copy(), exp.DType.TEXT))
 
 
 def _length(node: exp.Func) -> exp.Expr:
     argument = node.this
-    is_bytes = isinstance(argument, exp.Cast) and argument.to.is_type(exp.DType.VARBINARY)
-    return call("octet_length", argument) if is_bytes or isinstance(argument, exp.Unhex) else node
+    return call("octet_length", argument) if is_bytes(argument) or isinstance(argument, exp.Unhex) else node
 
 
 def _shown(value: exp.Expr) -> exp.Expr:
@@ -154,17 +168,26 @@ def _shown(value: exp.Expr) -> exp.Expr:
 
 
 def _concat(node: exp.Func) -> exp.Expr:
+    listed = spread_list(node.expressions)
+    if listed is not None:
+        return call(PREFIX + "concatenated", exp.Literal.string(""), listed)
     node.set("expressions", [_shown(argument) for argument in node.expressions])
     return node
 
 
 def _concat_ws(node: exp.Func) -> exp.Expr:
     separator, *values = node.expressions
+    listed = spread_list(values)
+    if listed is not None:
+        return call(PREFIX + "concatenated", separator, listed)
     node.set("expressions", [separator.copy(), *[_shown(value) for value in values]])
     return node
 
 
 def _format(node: exp.Func) -> exp.Expr:
+    listed = spread_list(node.expressions)
+    if listed is not None:
+        return call(PREFIX + "format", node.this, call(PREFIX + "texts", listed))
     values = exp.Array(expressions=[_shown(argument) for argument in node.expressions])
     return call(PREFIX + "format", node.this, exp.cast(values, exp.DataType.build("TEXT[]", dialect="duckdb")))
 
@@ -264,7 +287,10 @@ REWRITES: Final[dict[str, Rewrite]] = {
     **dict.fromkeys(("s_h_a2_digest", "sha224", "sha384", "sha512"), _digest),
     "decode": _decode,
     "encode": _encode,
+    "hashtext": _hash,
     "hex": _to_hex,
+    "pg_size_bytes": _size_bytes,
+    "to_ascii": _to_ascii,
     "initcap": _initcap,
     "length": _length,
     "octet_length": _octet_length,

@@ -48,22 +48,51 @@ def _to_number(node: exp.Func) -> exp.Expr:
     return call(PREFIX + "read_number", *arguments(node))
 
 
+_TIME_OF_DAY: Final = "Dy Mon DD HH24:MI:SS.US YYYY UTC"
 _YEAR: Final = "1 year"
-_EARLY: Final = frozenset({"CENTURY", "MILLENNIUM"})
+_EARLY: Final = frozenset({"century", "millennium"})
 
 
 def _truncate(node: exp.Func) -> exp.Expr:
-    """A century begins with the year 1: in DuckDB with the year 0."""
-    if node.args["unit"].name.upper() not in _EARLY:
-        return node
-    year = exp.cast(exp.Literal.string(_YEAR), exp.DataType.build("INTERVAL", dialect="duckdb"))
-    node.set("this", exp.Sub(this=exp.paren(node.this.copy()), expression=year))
-    return exp.paren(exp.Add(this=node.copy(), expression=year.copy()))
+    """A century begins with the year 1: in DuckDB with the year 0. A date is truncated as a moment with a zone."""
+    zone, moment = node.args.get("zone"), node.this
+    if zone is not None:
+        moment = exp.AtTimeZone(this=exp.cast(moment.copy(), exp.DType.TIMESTAMPTZ), zone=zone.copy())
+    unit = node.args["unit"].name.lower()
+    if unit in _EARLY:
+        year = exp.cast(exp.Literal.string(_YEAR), exp.DataType.build("INTERVAL", dialect="duckdb"))
+        earlier = exp.Sub(this=exp.paren(moment.copy()), expression=year)
+        found: exp.Expr = exp.Add(this=_truncated(unit, earlier), expression=year.copy())
+    else:
+        found = _truncated(unit, moment)
+    if zone is not None:
+        return exp.AtTimeZone(this=exp.paren(found), zone=zone.copy())
+    return exp.paren(found) if unit in _EARLY else found
+
+
+def _truncated(unit: str, moment: exp.Expr) -> exp.Expr:
+    return call(PREFIX + "truncated", exp.Literal.string(unit), moment)
 
 
 def _at_zone(node: exp.Func) -> exp.Expr:
     zone, moment = arguments(node)
     return exp.AtTimeZone(this=exp.paren(moment), zone=zone)
+
+
+def _shift(node: exp.Func) -> exp.Expr:
+    """date_add and date_subtract: by the days of a zone, if one is given."""
+    moment, span, *zone = arguments(node)
+    kind = exp.Add if function_name(node) == "pg_date_add" else exp.Sub
+    start: exp.Expr = exp.cast(moment, exp.DType.TIMESTAMPTZ)
+    if zone:
+        start = exp.AtTimeZone(this=start, zone=zone[0])
+    shifted = kind(this=exp.paren(start), expression=exp.cast(span, exp.DType.INTERVAL))
+    return exp.AtTimeZone(this=exp.paren(shifted), zone=zone[0].copy()) if zone else exp.paren(shifted)
+
+
+def _time_of_day(node: exp.Func) -> exp.Expr:
+    now = exp.Anonymous(this="clock_timestamp")
+    return exp.Anonymous(this=PREFIX + "to_char", expressions=[now, exp.Literal.string(_TIME_OF_DAY)])
 
 
 def translate_overlaps(node: exp.Overlaps) -> exp.Expr:
@@ -117,7 +146,10 @@ def divide_interval(node: exp.Div) -> exp.Expr | None:
 REWRITES: Final[dict[str, Rewrite]] = {
     "extract": _extract,
     **dict.fromkeys(("justify_days", "justify_hours", "justify_interval"), _justify),
+    "pg_date_add": _shift,
+    "pg_date_subtract": _shift,
     "pg_to_char": _to_char,
+    "timeofday": _time_of_day,
     "pg_to_date": _to_date,
     "pg_to_number": _to_number,
     "timestamp_trunc": _truncate,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -30,6 +30,7 @@ FUNCTION_NAMES: Final = {
     "removed": "array_remove",
     "replaced": "array_replace",
     "to_char": "to_char",
+    "truncated": "date_trunc",
 }
 
 
@@ -52,6 +53,11 @@ def whole_value(node: exp.Expr | None) -> int | None:
 
 def text_value(node: exp.Expr | None) -> str | None:
     return node.name if isinstance(node, exp.Literal) and node.is_string else None
+
+
+def spread_list(values: Sequence[exp.Expr]) -> exp.Expr | None:
+    """The list whose items are the last arguments: VARIADIC."""
+    return values[-1].this if values and isinstance(values[-1], exp.Variadic) else None
 
 
 def arguments(node: exp.Func) -> list[exp.Expr]:

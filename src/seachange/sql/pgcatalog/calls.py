@@ -66,6 +66,25 @@ class Call:
     least: int
 
 
+# Objects that may not be there.
+
+
+def _class_name(context: Context, text: str) -> str | None:
+    return None if find_class(context, text) is None else regclassout(context, text)
+
+
+def _type_name(context: Context, text: str) -> str | None:
+    return None if find_type(context, text) is None else regtypeout(context, text)
+
+
+def _namespace_name(context: Context, text: str) -> str | None:
+    return None if find_namespace(context, text) is None else regnamespaceout(context, text)
+
+
+def _role_name(context: Context, text: str) -> str | None:
+    return None if find_role(context, text) is None else regroleout(context, text)
+
+
 # Definitions.
 
 
@@ -306,6 +325,10 @@ CALLS: Final[dict[str, Call]] = {
     "to_regtype": _call("VARCHAR", "UINTEGER", find_type),
     "to_regnamespace": _call("VARCHAR", "UINTEGER", find_namespace),
     "to_regrole": _call("VARCHAR", "UINTEGER", find_role),
+    "to_regclass_name": _call("VARCHAR", "VARCHAR", _class_name),
+    "to_regtype_name": _call("VARCHAR", "VARCHAR", _type_name),
+    "to_regnamespace_name": _call("VARCHAR", "VARCHAR", _namespace_name),
+    "to_regrole_name": _call("VARCHAR", "VARCHAR", _role_name),
     "pg_get_indexdef": _call("BIGINT INTEGER BOOLEAN", "VARCHAR", _indexdef, 1),
     "pg_get_constraintdef": _call("BIGINT BOOLEAN", "VARCHAR", _constraintdef, 1),
     "pg_get_viewdef": _call("VARCHAR BOOLEAN", "VARCHAR", _viewdef, 1),

@@ -73,9 +73,7 @@ _WORDS: Final[dict[tuple[str, bool], str]] = {
     """,
 }
 # Words that are no names of columns, unless AS stands before them.
-RESERVED: Final = frozenset(
-    word for (kind, _), words in _WORDS.items() if kind in ("R", "T") for word in words.split()
-)
+RESERVED: Final = frozenset(word for (kind, _), words in _WORDS.items() if kind in ("R", "T") for word in words.split())
 
 
 def pg_get_keywords(facts: Facts) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,8 @@ REGISTERED_TYPES: Final = frozenset({"regclass", "regtype", "regnamespace", "reg
 
 _NAMES: Final = """
     regclassin regclassout regtypein regtypeout regnamespacein regnamespaceout regrolein regroleout to_regclass
-    to_regtype to_regnamespace to_regrole pg_get_indexdef pg_get_constraintdef pg_get_viewdef format_type pg_typeof
+    to_regtype to_regnamespace to_regrole to_regclass_name to_regtype_name to_regnamespace_name to_regrole_name
+    pg_get_indexdef pg_get_constraintdef pg_get_viewdef format_type pg_typeof
     obj_description col_description shobj_description pg_get_serial_sequence pg_get_userbyid pg_table_is_visible
     pg_type_is_visible pg_function_is_visible pg_opclass_is_visible pg_opfamily_is_visible pg_operator_is_visible
     pg_collation_is_visible pg_conversion_is_visible pg_statistics_obj_is_visible pg_ts_config_is_visible

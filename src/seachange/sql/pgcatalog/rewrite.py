@@ -322,9 +322,15 @@ def _is_shown(node: exp.Expr) -> bool:
     return outer is None or (isinstance(outer, exp.Paren) and outer.parent is None)
 
 
+# What finds an object by its name, and is shown as that.
+_LOOK_UPS: Final = frozenset(f"to_{name}" for name in REGISTERED_TYPES)
+
+
 def translate_catalog_calls(tree: exp.Expr) -> exp.Expr:
     """Functions of catalogs that other expressions stand for."""
     for node in reversed(list(tree.find_all(exp.Anonymous))):
+        if node.name.lower() in _LOOK_UPS and _is_shown(node):
+            node.set("this", f"{node.name.lower()}_name")
         made = _REWRITES.get(node.name.lower())
         if made is not None and node.expressions:
             node.replace(made(node))
