@@ -170,7 +170,7 @@ def test_key_columns_are_not_null():
         ("time", SqlType(Kind.TIME)),
         ("time without time zone", SqlType(Kind.TIME)),
         ("timestamp", SqlType(Kind.TIMESTAMP)),
-        ("timestamp(6) without time zone", SqlType(Kind.TIMESTAMP)),
+        ("timestamp(6) without time zone", SqlType(Kind.TIMESTAMP, 6)),
         ("timestamp with time zone", SqlType(Kind.TIMESTAMPTZ)),
         ("timestamptz", SqlType(Kind.TIMESTAMPTZ)),
         ("uuid", SqlType(Kind.UUID)),
