@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import pyarrow as pa
+
 from seachange import errors
 from seachange.changer.job import Job
 from seachange.engine.buffer import WriteBuffer
@@ -85,6 +87,8 @@ class TransactionSchema:
         self.jobs: list[JobChange] = []
         # What its changes of descriptors conflict by, with the snapshots that they were planned at.
         self.changed: dict[KeyHash, Seq] = {}
+        # Rows that one part of the statement under way gives to those behind it.
+        self.handed: dict[str, pa.Table] = {}
         self.stands_alone = False
         self.asks_for_job = False
         # The job whose statement was queued, and is run by this transaction; and what is said of every one that begins.

@@ -173,6 +173,9 @@ def _array(cast: exp.Cast) -> exp.Expr:
     if isinstance(inner, exp.DataType) and inner.is_type(_DType.ARRAY):
         raise _several_dimensions()
     text = _literal(cast)
+    if isinstance(cast.this, exp.Column):
+        # A text in a column is one of an array, too.
+        cast.set("this", exp.Anonymous(this=f"{PREFIX}listed", expressions=[cast.this.copy()]))
     if text is None or inner is None:
         return cast
     values = [exp.null() if e is None else exp.cast(exp.Literal.string(e), inner.copy()) for e in parse_array(text)]

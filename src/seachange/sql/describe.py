@@ -27,6 +27,7 @@ from seachange.sql.parse import TreeStatement
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import describe_query
 from seachange.sql.result import ResultColumn, table_column
+from seachange.sql.with_changes import changing_queries
 
 _SAMPLES: dict[Kind, Any] = {
     Kind.BOOLEAN: False,
@@ -93,6 +94,10 @@ def _sample(type_: SqlType | None) -> Any:
 
 def _query(tree: exp.Expr) -> exp.Expr:
     """A query with the columns that the statement answers with."""
+    if changing_queries(tree):
+        tree = tree.copy()
+        for cte in changing_queries(tree):
+            cte.set("this", _query(cte.this) if cte.this.args.get("returning") else exp.select("1"))
     returning = tree.args.get("returning")
     if returning is None:
         query = tree.copy()

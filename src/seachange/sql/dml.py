@@ -16,6 +16,7 @@ from seachange.sql.insert import InsertRows
 from seachange.sql.insert_select import InsertSelect
 from seachange.sql.job_calls import JobSelect, calls_job
 from seachange.sql.locking import LockingSelect
+from seachange.sql.merge import Merge
 from seachange.sql.operands import check_argument_count
 from seachange.sql.output import output_names
 from seachange.sql.plan import Plan
@@ -24,6 +25,7 @@ from seachange.sql.query import run_query
 from seachange.sql.result import Result, RowSink
 from seachange.sql.target import Target, read_target, refuse_clauses
 from seachange.sql.template import Template, compile_template
+from seachange.sql.with_changes import WithChanges, changing_queries
 
 _INSERT_CLAUSES = {
     "overwrite": "INSERT OVERWRITE",
@@ -46,6 +48,8 @@ _DELETE_CLAUSES = {
 
 
 def compile_plan(tree: exp.Expr, port: TransactionPort) -> Plan:
+    if changing_queries(tree):
+        return WithChanges(tree, port, compile_plan)
     match tree:
         case exp.Insert():
             return _compile_insert(tree, port)
@@ -57,6 +61,8 @@ def compile_plan(tree: exp.Expr, port: TransactionPort) -> Plan:
             refuse_clauses(tree, _DELETE_CLAUSES)
             target = read_target(tree.this)
             return Delete(tree, target, target.resolve(port))
+        case exp.Merge():
+            return Merge(tree, port, compile_plan)
         case exp.Query() if tree.args.get("locks"):
             return LockingSelect(tree, port)
         case exp.Query() if calls_advisory(tree):

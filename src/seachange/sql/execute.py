@@ -33,6 +33,7 @@ from seachange.sql.roles import run_role
 from seachange.sql.schema_change import run_ddl
 from seachange.sql.sequence_calls import find_calls
 from seachange.sql.temporary import localize
+from seachange.sql.with_changes import changing_queries
 
 _PREPARED_MAX = 2048
 # Longer texts hold data rather than a form of statement that comes again: they are not kept.
@@ -64,9 +65,11 @@ class Prepared:
 
 
 def _is_writing(parsed: Parsed) -> bool:
-    """Of a query: whether it locks rows, or draws from a sequence."""
+    """Of a query: whether it locks rows, draws from a sequence, or changes rows in its WITH."""
     if not isinstance(parsed, TreeStatement):
         return False
+    if changing_queries(parsed.tree):
+        return True
     return bool(parsed.tree.args.get("locks")) or any(True for _ in find_calls(parsed.tree))
 
 

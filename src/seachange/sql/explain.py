@@ -26,6 +26,7 @@ from seachange.sql.query import bind_query, check_parameter_count, scan_tables
 from seachange.sql.result import Result, table_column
 from seachange.sql.system import is_told
 from seachange.sql.template import Template
+from seachange.sql.with_changes import changing_queries
 
 _NO_PLAN = "The rows found are the answer: nothing is left for DuckDB to do"
 _FILE = re.compile(r"\S+\.parquet")
@@ -38,6 +39,8 @@ def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, va
     if more or not isinstance(parsed, TreeStatement):
         raise errors.SyntaxProblem(detail="EXPLAIN takes one query")
     check_named_databases(parsed, port)
+    if changing_queries(parsed.tree):
+        raise errors.FeatureNotSupported(feature="EXPLAIN of a WITH that changes rows", instead="Explain its parts.")
     if parsed.command != "SELECT":
         return _result(_explain_change(parsed, statement.analyze, port, duck, values))
     template = compile_select(parsed.tree)
@@ -66,7 +69,7 @@ def _explain_change(
     """An INSERT, UPDATE or DELETE: the way to its rows, and what is checked of them; with ANALYZE it is run."""
     plan = compile_plan(statement.tree, port)
     if not isinstance(plan, Delete | Update | InsertRows | InsertSelect):
-        raise errors.Bug(detail=f"a plan for {statement.command} that changes nothing")
+        raise errors.FeatureNotSupported(feature=f"EXPLAIN of {statement.command}", instead="Explain its USING.")
     source = plan.source(values)
     port.check_access(source.table, source.verb.upper())
     lines = [f"{source.verb} on {source.table.schema}.{source.table.name}: {rows_in_words(source)}"]

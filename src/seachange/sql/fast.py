@@ -15,6 +15,7 @@ from seachange.sql.result import Result, ResultColumn, table_column
 from seachange.sql.seek import Demand, bind_demands, read_whole_condition
 from seachange.sql.system import is_told
 from seachange.sql.target import Target, folded, read_target
+from seachange.sql.template import GIVEN
 
 _SELECT_ARGS = frozenset({"expressions", "from_", "where"})
 _TABLE_ARGS = frozenset({"this", "db", "alias"})
@@ -75,7 +76,7 @@ def simple_target(tree: exp.Expr) -> Target | None:
     if where is None or not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier):
         return None
     alias = source.args.get("alias")
-    if _has_others(source, _TABLE_ARGS) or (alias is not None and alias.columns):
+    if source.meta.get(GIVEN) or _has_others(source, _TABLE_ARGS) or (alias is not None and alias.columns):
         return None
     target = read_target(source)
     return None if is_told(target.schema, target.name) else target

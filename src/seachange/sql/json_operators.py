@@ -6,6 +6,8 @@ texts and whole numbers is the same, and much faster, so they are asked first wh
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from seachange import errors
@@ -59,6 +61,8 @@ def as_assigned(column: Column, node: exp.Expr) -> exp.Expr:
 
 
 def _translate(node: exp.Expr) -> exp.Expr | None:
+    if isinstance(node, _ARRAYED):
+        _name_arrays(node)
     match node:
         case exp.Cast() if node.to.is_type(*_DOCUMENTS):
             return _cast(node)
@@ -203,6 +207,22 @@ def _compare(node: exp.Expr) -> exp.Expr | None:
         text = exp.Literal.string(coerce(_JSONB, side.name)) if is_constant else _text(side)
         node.set(key, _call("json_value", text))
     return node
+
+
+_ARRAYED = (exp.ArrayOverlaps, exp.ArrayContainsAll, exp.ArrayContainedBy)
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+
+
+def _name_arrays(node: exp.Expr) -> None:
+    """A constant beside an array is the text of one, unless it is one of a document."""
+    for key in ("this", "expression"):
+        side = node.args[key]
+        is_text = isinstance(side, exp.Literal) and side.is_string and side.name.strip()[:1] == "{"
+        if is_text and (isinstance(node, exp.ArrayOverlaps) or not _is_document(side)):
+            items = parse_array(side.name)
+            are_numbers = bool(items) and all(item is not None and _NUMBER.fullmatch(item) for item in items)
+            make = exp.Literal.number if are_numbers else exp.Literal.string
+            node.set(key, exp.Array(expressions=[exp.null() if item is None else make(item) for item in items]))
 
 
 def _contains(node: exp.Expr) -> exp.Expr | None:

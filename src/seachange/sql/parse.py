@@ -61,8 +61,9 @@ _COMMANDS: dict[type[exp.Expr], str] = {
     exp.Insert: "INSERT",
     exp.Update: "UPDATE",
     exp.Delete: "DELETE",
+    exp.Merge: "MERGE",
 }
-_TREE_WORDS = frozenset({"select", "with", "values", "table", "insert", "update", "delete"})
+_TREE_WORDS = frozenset({"select", "with", "values", "table", "insert", "update", "delete", "merge"})
 
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     (("begin",), read_begin),
@@ -98,7 +99,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
 
 # First words of statements that PostgreSQL or DuckDB know and that are refused here, with what works instead.
 _REFUSED: dict[str, str] = {
-    **dict.fromkeys(("cluster", "lock", "merge", "reindex", "security"), ""),
+    **dict.fromkeys(("cluster", "lock", "reindex", "security"), ""),
     **dict.fromkeys(("listen", "notify", "refresh"), ""),
     **dict.fromkeys(("call", "do"), "There are no procedures: send the statements themselves."),
     **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),

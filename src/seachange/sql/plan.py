@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from sqlglot import exp
+
 from seachange.model.descriptor import Column, Table
 from seachange.sql.duck import DuckSession
 from seachange.sql.port import TransactionPort
@@ -34,6 +36,12 @@ class Plan(Protocol):
     def is_current(self, port: TransactionPort) -> bool: ...
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result: ...
+
+
+class CompilePlan(Protocol):
+    """Makes a plan of a tree, for plans that are made of others."""
+
+    def __call__(self, tree: exp.Expr, port: TransactionPort) -> Plan: ...
 
 
 def is_same_table(port: TransactionPort, target: Target, table: Table) -> bool:

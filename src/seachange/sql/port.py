@@ -151,6 +151,10 @@ class TransactionPort(Protocol):
     def hold_alone(self, database: Database) -> None:
         """55006 if another session uses the database; none begins to before the transaction ends."""
 
+    @property
+    def handed(self) -> dict[str, pa.Table]:
+        """Rows that one part of a statement gives to those behind it."""
+
     def table_by_id(self, table_id: TableId) -> Table | None: ...
 
     def object_by_id(self, id_: DescriptorId) -> Descriptor | None: ...

@@ -81,7 +81,7 @@ def scan_tables(
     for reference in sorted(template.tables, key=_turn):
         if reference.given:
             relation = f"given_{reference.name}"
-            rows = (given or {})[reference.name]
+            rows = given[reference.name] if given and reference.name in given else port.handed[reference.name]
             scans[reference] = Scan(f"SELECT {read_given(rows.schema)} FROM {relation}", {}, {relation: rows})  # noqa: S608
         elif is_system(reference.schema, reference.name):
             scans[reference] = scan_system(reference.name, port.system_rows(reference.name), len(scans))
@@ -196,9 +196,8 @@ def _table_columns(template: Template, port: TransactionPort, count: int) -> Seq
     tables: dict[int, Table] = {}
     for reference in template.tables:
         if reference.source >= 0:
-            table = (
-                None if is_told(reference.schema, reference.name) else port.relation(reference.schema, reference.name)
-            )
+            is_none = reference.given or is_told(reference.schema, reference.name)
+            table = None if is_none else port.relation(reference.schema, reference.name)
             if not isinstance(table, Table):
                 return None
             tables[reference.source] = table

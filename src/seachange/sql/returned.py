@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from seachange.model.types import SqlType
@@ -14,6 +16,12 @@ _READ_AS = b"seachange.type"
 def given_field(name: str, type_: SqlType) -> pa.Field:
     metadata = {_READ_AS: type_.duckdb.encode()} if type_.stored != type_.duckdb else None
     return pa.field(name, arrow_type(type_), metadata=metadata)
+
+
+def read_as(rows: pa.Table, types: Sequence[str]) -> pa.Table:
+    """A result of DuckDB's that it is to read again, with the types that it had: Arrow has not all of them."""
+    fields = [field.with_metadata({_READ_AS: type_.encode()}) for field, type_ in zip(rows.schema, types, strict=True)]
+    return rows.cast(pa.schema(fields))
 
 
 def read_given(schema: pa.Schema) -> str:

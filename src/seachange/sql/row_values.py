@@ -41,8 +41,22 @@ def _expand(node: exp.Expr) -> exp.Expr | None:
             return _all_of([exp.Is(this=c.copy(), expression=exp.Null(), negate=negated) for c in columns])
         case exp.Binary() if isinstance(node, _COMPARISONS) and _columns(node.expression) is not None:
             return _compare(type(node), node.this, node.expression)
+        case exp.EQ() | exp.NEQ() if isinstance(node.expression, exp.Subquery):
+            return _compare_found(node, columns)
         case _:
             return None
+
+
+def _compare_found(node: exp.Binary, columns: list[exp.Expr]) -> exp.Expr | None:
+    """With the row that a subquery finds: as values, unless a column is NULL."""
+    query = node.expression.this
+    if not isinstance(query, exp.Select) or len(query.expressions) != len(columns):
+        return None
+    found = query.copy()
+    found.set("expressions", [exp.Anonymous(this="row", expressions=[e.unalias() for e in found.expressions])])
+    row = exp.Anonymous(this="row", expressions=[column.copy() for column in columns])
+    known = _all_of([exp.Is(this=c.copy(), expression=exp.Null(), negate=True) for c in columns])
+    return exp.Case(ifs=[exp.If(this=known, true=type(node)(this=row, expression=exp.Subquery(this=found)))])
 
 
 def _is_among(node: exp.In, columns: list[exp.Expr]) -> exp.Expr:

@@ -68,6 +68,39 @@ def _choices(node: exp.Expr) -> list[exp.Expr]:
     return [part for part in parts if part is not None and not isinstance(part, exp.Null)]
 
 
+def _declaring(column: exp.Column) -> exp.Expr | None:
+    """What a column of a WITH query is, in its first part: of one that is recursive the others follow that."""
+    query = column.find_ancestor(exp.Select)
+    clause = column.find_ancestor(exp.With)
+    root = column.root()
+    clauses = [c for c in (clause, root.args.get("with_")) if c is not None]
+    if query is None or not clauses:
+        return None
+    tables = [t for t in query.find_all(exp.Table) if t.find_ancestor(exp.Select) is query]
+    named = {t.name.lower() for t in tables if not t.db and column.table in ("", t.alias_or_name)}
+    ctes = [c for each in clauses for c in each.expressions if c.alias.lower() in named]
+    for cte in ctes:
+        first = cte.this
+        while isinstance(first, exp.SetOperation):
+            first = first.this.unnest()
+        items = _items(first)
+        names = [c.name for c in cte.args["alias"].columns] or [item.alias_or_name for item in items]
+        if column.name in names and names.index(column.name) < len(items):
+            found = items[names.index(column.name)].unalias()
+            return None if isinstance(found, exp.Column) else found
+    return None
+
+
+def _items(query: exp.Expr) -> list[exp.Expr]:
+    source = query.args.get("from_")
+    if source is not None and isinstance(source.this, exp.Values) and len(query.expressions) == 1 and query.is_star:
+        query = source.this
+    if isinstance(query, exp.Values):
+        first = query.expressions[0]
+        return list(first.expressions) if isinstance(first, exp.Tuple) else [first]
+    return list(query.expressions) if isinstance(query, exp.Select) else []
+
+
 def _is_list(node: exp.Expr) -> bool | None:
     """None if it cannot be told."""
     inner = node.unnest()
@@ -82,7 +115,10 @@ def _is_list(node: exp.Expr) -> bool | None:
             return _is_list(inner.this) or _is_list(inner.expression) or None
         case exp.Literal():
             return None if inner.is_string else False
-        case exp.Dot() | exp.Column():
+        case exp.Column():
+            declared = _declaring(inner)
+            return None if declared is None else _is_list(declared)
+        case exp.Dot():
             return None
         case exp.Boolean() | exp.Unary() | exp.Binary():
             return False

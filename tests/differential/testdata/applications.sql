@@ -1,0 +1,8 @@
+CREATE TABLE users (id bigserial PRIMARY KEY, email varchar(120) NOT NULL UNIQUE, name text, created timestamptz NOT NULL, age int, tags text[] NOT NULL DEFAULT '{}', profile jsonb NOT NULL DEFAULT '{}', manager_id bigint REFERENCES users (id));
+CREATE TABLE orders (id bigserial PRIMARY KEY, user_id bigint NOT NULL REFERENCES users (id), placed timestamp NOT NULL, status text NOT NULL, total numeric(10,2) NOT NULL, note text);
+CREATE TABLE items (order_id bigint REFERENCES orders (id), line int, sku text NOT NULL, quantity int NOT NULL, price numeric(10,2) NOT NULL, PRIMARY KEY (order_id, line));
+CREATE TABLE stock (sku text PRIMARY KEY, held int NOT NULL DEFAULT 0, changed timestamptz, CHECK (held >= 0));
+INSERT INTO users (id, email, name, created, age, tags, profile, manager_id) VALUES (1,'ada@x.org','Ada','2024-01-01 10:00+00',36,'{admin,dev}','{"lang":"en","langs":["en","fr"],"address":{"city":"London"}}',NULL),(2,'bob@x.org','Bob','2024-02-10 23:30+00',NULL,'{dev}','{"lang":"de"}',1),(3,'cy@y.org','Cy','2024-02-29 00:00+00',28,'{}','{}',1),(4,'di@y.org',NULL,'2024-03-31 02:30+00',51,'{ops,dev}','{"lang":"fr","score":4.5}',2);
+INSERT INTO orders (id, user_id, placed, status, total, note) VALUES (10,1,'2024-03-01 09:00','paid',100.00,NULL),(11,1,'2024-03-02 09:00','open',50.50,'gift'),(12,2,'2024-03-02 12:00','paid',20.00,''),(13,3,'2024-03-05 18:30','canceled',75.25,'late'),(14,4,'2024-04-01 00:00','paid',20.00,NULL);
+INSERT INTO items VALUES (10,1,'a',2,25),(10,2,'b',1,50),(11,1,'a',1,25),(11,2,'c',3,8.5),(12,1,'c',2,10),(13,1,'b',1,75.25),(14,1,'a',1,20);
+INSERT INTO stock VALUES ('a',10,'2024-01-01'),('b',0,NULL),('c',5,'2024-02-01');
