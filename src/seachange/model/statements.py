@@ -48,8 +48,8 @@ def sequence_call(name: RelationName) -> str:
     """How the text of an expression draws from a sequence before it is bound. Within a literal the quotes would be
     doubled, so this is found in a text only where it is meant.
 
-    >>> sequence_call(RelationName("s", "it's"))
-    'nextval(\'"s"."it\'\'s"\')'
+    >>> print(sequence_call(RelationName("s", "it's")))
+    nextval('"s"."it''s"')
     """
     parts = [part for part in (name.schema, name.name) if part is not None]
     quoted = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
