@@ -276,3 +276,33 @@ def test_doubles_as_text_are_those_of_the_engine(served, value):
         cursor = connection.execute(f"select '{value}'::float8, '{value}'::float8::text")
         assert cursor.pgresult is not None
         assert cursor.pgresult.get_value(0, 0) == cursor.pgresult.get_value(0, 1)
+
+
+def test_with_that_changes_rows_takes_parameters_and_tells_its_columns(connection):
+    """Of every type: what one part returns comes to the next as it was."""
+    connection.execute("create table twins (like kinds)")
+    marks = ", ".join(["%s"] * len(ROW))
+    connection.execute(f"insert into kinds values ({marks})", ROW)
+    moved = (
+        "with gone as (delete from kinds where id = %s returning *) insert into twins select * from gone returning *"
+    )
+    assert connection.execute(moved, (ROW[0],), prepare=True).fetchall() == [ROW]
+    back = "with gone as (delete from twins returning *) select gone.*, id + %s::int as next from gone"
+    found = connection.execute(back, (1,), prepare=True)
+    assert [column.name for column in found.description][-2:] == ["i", "next"]
+    assert found.fetchall() == [(*ROW, 2)]
+    connection.execute("drop table twins")
+
+
+def test_merge_takes_every_type(connection):
+    connection.execute("create table twins (like kinds including all)")
+    names = [column.name for column in connection.execute("select * from kinds limit 0").description]
+    marks = ", ".join(["%s"] * len(ROW))
+    connection.execute(f"insert into kinds values ({marks})", ROW)
+    listed = ", ".join(f"k.{name}" for name in names)
+    merge = f"merge into twins t using kinds k on t.id = k.id when matched then delete when not matched then insert values ({listed})"
+    connection.execute(merge)
+    assert connection.execute("select * from twins").fetchall() == [ROW]
+    assert connection.execute(merge).statusmessage == "MERGE 1"
+    assert connection.execute("select count(*) from twins").fetchone() == (0,)
+    connection.execute("drop table twins; delete from kinds")

@@ -71,3 +71,23 @@ def _show(element: str) -> str:
     if element and element.upper() != "NULL" and not _QUOTED.search(element):
         return element
     return '"' + _SPECIAL.sub(r"\\\g<0>", element) + '"'
+
+
+_QUOTED_IN_RECORDS = re.compile(r'[\s(),"\\]')
+
+
+def show_record(items: Sequence[str | None]) -> str:
+    """A row, of the texts of its columns.
+
+    >>> show_record(["1", None, "", "a b", "(x)"])
+    '(1,,"","a b","(x)")'
+    """
+    return f"({','.join(_show_in_record(item) for item in items)})"
+
+
+def _show_in_record(item: str | None) -> str:
+    if item is None:
+        return ""
+    if item and not _QUOTED_IN_RECORDS.search(item):
+        return item
+    return '"' + item.replace("\\", "\\\\").replace('"', '""') + '"'

@@ -11,6 +11,7 @@ from functools import reduce
 from sqlglot import exp
 
 from seachange import errors
+from seachange.storage.duck_functions import PREFIX
 
 # The comparison of columns that decides where all before them are equal, and the one that decides earlier.
 _ORDERS: dict[type[exp.Expr], type[exp.Binary]] = {exp.GT: exp.GT, exp.GTE: exp.GT, exp.LT: exp.LT, exp.LTE: exp.LT}
@@ -18,6 +19,28 @@ _ORDERS: dict[type[exp.Expr], type[exp.Binary]] = {exp.GT: exp.GT, exp.GTE: exp.
 # column is NULL; where one is, the answer is unknown, though it may be certain that no row of the list is equal.
 _ROWS_MAX = 32
 _COMPARISONS: tuple[type[exp.Binary], ...] = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+
+
+def show_rows(tree: exp.Expr) -> exp.Expr:
+    """Rows in the list of the statement, or cast to text, are shown as PostgreSQL writes them."""
+    selects: list[exp.Expr] = [tree]
+    items: list[exp.Expr] = []
+    while selects:
+        query = selects.pop()
+        if isinstance(query, exp.SetOperation):
+            selects += [query.this.unnest(), query.expression.unnest()]
+        elif isinstance(query, exp.Select):
+            items += [item.unalias() for item in query.expressions]
+    for cast in tree.find_all(exp.Cast):
+        if cast.to.is_type(*exp.DataType.TEXT_TYPES):
+            items.append(cast.this)
+    for item in items:
+        columns = _columns(item)
+        if columns is not None:
+            texts = [exp.Anonymous(this=f"{PREFIX}shown", expressions=[column.copy()]) for column in columns]
+            listed = exp.cast(exp.Array(expressions=texts), exp.DataType.build("TEXT[]", dialect="duckdb"))
+            item.replace(exp.Anonymous(this=f"{PREFIX}record", expressions=[listed]))
+    return tree
 
 
 def expand_rows(tree: exp.Expr) -> exp.Expr:

@@ -32,7 +32,7 @@ from seachange.sql.pgcatalog.rewrite import name_function_columns, translate_cat
 from seachange.sql.quantified import translate_quantifiers
 from seachange.sql.reads import columns_read, columns_sought
 from seachange.sql.result_types import declare_results
-from seachange.sql.row_values import expand_rows
+from seachange.sql.row_values import expand_rows, show_rows
 from seachange.sql.scope import is_cte_reference
 from seachange.sql.seek import DEMANDS, Demand, note_demands
 from seachange.sql.sequence_calls import name_calls, plain_names
@@ -207,6 +207,7 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     _unqualify,
     _plain_strings,
     _fill_empty_lists,
+    show_rows,
     expand_sources,
     expand_table_calls,
     name_function_columns,

@@ -187,14 +187,15 @@ def _read_by(found: Any, port: TransactionPort) -> Iterator[DescriptorId]:
     yield found.id
     if isinstance(found, View):
         for id_ in found.relation_ids:
-            read = port.object_by_id(id_) or port.table_by_id(id_)  # type: ignore[arg-type]
+            read = port.object_by_id(id_) or port.table_by_id(id_)
             if read is not None:
                 yield from _read_by(read, port)
 
 
 def _as_arrow(result: Result) -> pa.Table:
-    types = [column.type or TEXT for column in result.columns]
-    fields = [given_field(column.name, type_) for column, type_ in zip(result.columns, types, strict=True)]
+    described = result.columns or ()
+    types = [column.type or TEXT for column in described]
+    fields = [given_field(column.name, type_) for column, type_ in zip(described, types, strict=True)]
     columns = list(zip(*result.rows, strict=True)) if result.rows else [()] * len(fields)
     arrays = [pa.array(list(held), arrow_type(type_)) for held, type_ in zip(columns, types, strict=True)]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

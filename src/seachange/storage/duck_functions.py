@@ -20,7 +20,7 @@ from duckdb.func import FunctionNullHandling
 
 from seachange import errors
 from seachange.model import bytes_ops, digits, interval_parts, json_build, json_ops, json_path, names_text
-from seachange.model.array_text import parse_array
+from seachange.model.array_text import parse_array, show_record
 from seachange.model.duck_text import SHOWN_TYPES, show_list, show_scalar
 from seachange.model.format_text import format_text
 from seachange.model.interval import read_canonical
@@ -84,6 +84,7 @@ def _silent(run: Callable[..., Any], instead: Any) -> Callable[..., Any]:
 _FUNCTIONS: Final[tuple[tuple[str, Callable[..., Any], tuple[str, ...], str], ...]] = (
     ("array", parse_array, (_TEXT,), _TEXTS),
     ("show_scalar", show_scalar, (_TEXT, _TEXT), _TEXT),
+    ("record", show_record, (_TEXTS,), _TEXT),
     ("show_list", show_list, (_TEXTS, _TEXT), _TEXT),
     ("interval_text", show_interval, (_TEXT,), _TEXT),
     ("jsonb", normalize_json, (_TEXT,), _TEXT),
