@@ -300,7 +300,10 @@ def test_merge_takes_every_type(connection):
     marks = ", ".join(["%s"] * len(ROW))
     connection.execute(f"insert into kinds values ({marks})", ROW)
     listed = ", ".join(f"k.{name}" for name in names)
-    merge = f"merge into twins t using kinds k on t.id = k.id when matched then delete when not matched then insert values ({listed})"
+    merge = (
+        "merge into twins t using kinds k on t.id = k.id when matched then delete"
+        f" when not matched then insert values ({listed})"
+    )
     connection.execute(merge)
     assert connection.execute("select * from twins").fetchall() == [ROW]
     assert connection.execute(merge).statusmessage == "MERGE 1"
