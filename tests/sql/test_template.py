@@ -115,12 +115,18 @@ REFUSALS = [
     ("select no_such_function(1)", "42883"),
     ("select * from t for update", "0A000"),
     ("select 1 into x", "0A000"),
-    ("select * from t tablesample system (1)", "0A000"),
+    ("select * from t tablesample system (1) repeatable (2)", "0A000"),
+    ("select * from rows from (read_csv('f'), unnest(array[1])) x", "42501"),
+    ("select * from rows from (unnest(array[1]), unnest(getenv('HOME'))) x", "42501"),
+    ("select concat(variadic getenv('HOME'))", "42501"),
+    ("select @ getenv('HOME')", "42501"),
+    ("select rank(getenv('HOME')) within group (order by a) from t", "42501"),
+    ("select * from t order by a fetch first length(getenv('HOME')) rows with ties", "42501"),
+    ("select jsonb_path_query(getenv('HOME'), '$')", "42501"),
     ("select * from t pivot (sum(a) for b in (1))", "0A000"),
     ("with x as (insert into t values (1) returning *) select * from x", "0A000"),
     ("select :x", "42601"),
     ("select ?", "42601"),
-    ("select @x", "42601"),
 ]
 
 
