@@ -280,7 +280,7 @@ def test_doubles_as_text_are_those_of_the_engine(served, value):
 
 def test_with_that_changes_rows_takes_parameters_and_tells_its_columns(connection):
     """Of every type: what one part returns comes to the next as it was."""
-    connection.execute("create table twins (like kinds)")
+    connection.execute("create table twins (like kinds); delete from kinds")
     marks = ", ".join(["%s"] * len(ROW))
     connection.execute(f"insert into kinds values ({marks})", ROW)
     moved = (
@@ -295,7 +295,7 @@ def test_with_that_changes_rows_takes_parameters_and_tells_its_columns(connectio
 
 
 def test_merge_takes_every_type(connection):
-    connection.execute("create table twins (like kinds including all)")
+    connection.execute("create table twins (like kinds including all); delete from kinds")
     names = [column.name for column in connection.execute("select * from kinds limit 0").description]
     marks = ", ".join(["%s"] * len(ROW))
     connection.execute(f"insert into kinds values ({marks})", ROW)

@@ -25,7 +25,7 @@ OVERRIDING = "overriding"
 
 def parse_tree(raw: RawStatement) -> exp.Expr:
     tokens, overriding = _cut_overriding(_plain_tokens(raw))
-    tree = _built_in(_parse(raw, tokens))
+    tree = _take_out_of_documents(_built_in(_parse(raw, tokens)))
     if overriding is not None:
         if not isinstance(tree, exp.Insert):
             raise errors.SyntaxProblem(detail='at or near "overriding"')
@@ -165,6 +165,29 @@ def _built_in(tree: exp.Expr) -> exp.Expr:
     for test in [i for i in tree.find_all(exp.Is) if i.expression.name.startswith(NORMALIZED)]:
         form = exp.Var(this=test.expression.name.removeprefix(NORMALIZED).upper())
         test.replace(exp.EQ(this=test.this.copy(), expression=exp.Normalize(this=test.this.copy(), form=form)))
+    return tree
+
+
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow)
+
+
+def _take_out_of_documents(tree: exp.Expr) -> exp.Expr:
+    """f(doc -> 'a') takes something out of a document: sqlglot reads a function of doc that gives 'a'."""
+    for made in reversed(list(tree.find_all(exp.Lambda))):
+        if len(made.expressions) != 1 or not isinstance(made.expressions[0], exp.Identifier):
+            continue
+        body = exp.Paren(this=made.this.copy())
+        # Casts and arithmetic bind more tightly than the arrow, all else less.
+        key: exp.Expr = body.this
+        while isinstance(key, exp.Binary | exp.In | exp.Between) and not isinstance(key, _ARITHMETIC):
+            key = key.this
+        taken = exp.JSONExtract(
+            this=exp.column(made.expressions[0].copy()),
+            expression=DIALECT.to_json_path(key.copy()),
+            only_json_types=True,
+        )
+        key.replace(taken)
+        made.replace(body.this)
     return tree
 
 

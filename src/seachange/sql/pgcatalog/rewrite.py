@@ -193,7 +193,11 @@ def name_function_columns(tree: exp.Expr) -> exp.Expr:
 
 
 def _take_apart(node: exp.Unnest) -> None:
-    alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier("unnest"))
+    lateral = node.parent if isinstance(node.parent, exp.Lateral) else None
+    named_by = lateral.args.get("alias") if lateral is not None else node.args.get("alias")
+    if lateral is not None and (not node.args.get("offset") or named_by is None):
+        return
+    alias = named_by or exp.TableAlias(this=exp.to_identifier("unnest"))
     offset = node.args.get("offset")
     if not alias.columns and len(node.expressions) == 1 and alias.this is not None:
         alias.set("columns", [alias.this.copy()])
@@ -212,7 +216,7 @@ def _take_apart(node: exp.Unnest) -> None:
         names.append(offset.name if isinstance(offset, exp.Identifier) else "ordinality")
     shown = [exp.alias_(column, name, quoted=True) for column, name in zip(columns, names, strict=True)]
     alias.set("columns", None)
-    node.replace(exp.Subquery(this=exp.Select(expressions=shown), alias=alias))
+    node.replace(exp.Subquery(this=exp.Select(expressions=shown), alias=None if lateral is not None else alias))
 
 
 def _list_text(node: exp.Any) -> None:
