@@ -114,7 +114,6 @@ def round_quotient(dividend: int, divisor: int) -> int:
 
 def within(value: int) -> int:
     if abs(value) >= _LIMIT:
-        raise errors.NumericValueOutOfRange(
-            type="numeric", value=f"a result of more than {NUMERIC_PRECISION_MAX} digits"
-        )
+        found = f"a result that has more than {NUMERIC_PRECISION_MAX} digits; cast an operand to double precision"
+        raise errors.NumericValueOutOfRange(type="numeric", value=found)
     return value
