@@ -17,7 +17,7 @@ from seachange.model.object_statements import ObjectKind
 from seachange.model.ops import FALLIBLE, Op
 from seachange.model.statements import AlterTable, DdlStatement
 from seachange.model.targets import GOAL_STATUS, Goal, Status, Target
-from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.draft import Draft, at_rest
 from seachange.planner.builders.primary_key import loses_key
 from seachange.planner.builders.statement import build_statement
 from seachange.planner.catalog import Catalog, apply_ops
@@ -108,7 +108,7 @@ def _plan_both(
     release: Release,
 ) -> Plan:
     plan = _plan_as_one(catalog, [first], ids, evaluated, release)
-    between = catalog
+    between = _without_others(catalog, plan.change)
     for stage in plan.stages:
         between = apply_ops(between, plan.ops(stage))
     following = replace(_plan_as_one(between, [then], ids, evaluated, release), follows=True)
@@ -117,6 +117,13 @@ def _plan_both(
     sequel = Sequel(following.change, replace(back.change, targets=there))
     notices = (*plan.notices, *following.notices)
     return replace(plan, notices=notices, then=following, between=between, sequel=sequel)
+
+
+def _without_others(catalog: Catalog, change: Change) -> Catalog:
+    """Another change may be under way, which is waited for when this one is planned: it is planned without it."""
+    touched = {descriptor_of(target.element) for target in change.targets} & set(catalog.descriptors)
+    rested = {id_: at_rest(catalog.descriptors[id_]) for id_ in touched}
+    return replace(catalog, descriptors={**catalog.descriptors, **rested})
 
 
 def _plan_as_one(

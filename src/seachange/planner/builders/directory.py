@@ -80,11 +80,11 @@ class Directory:
         if found is not None and found.id == entry.descriptor_id:
             del self._found[_place(entry)]
         for place in self._indexes.pop(entry.descriptor_id, {}).values():
-            del self._found[place]
+            self._found.pop(place, None)
 
     def remove_index(self, index: elements.IndexName) -> None:
         place = self._indexes.get(index.table_id, {}).pop(index.index_id, None)
-        if place is not None:
+        if place is not None and self._found[place].index_id == index.index_id:
             del self._found[place]
 
     def _is_ours(self, entry: elements.Namespace) -> bool:

@@ -95,7 +95,9 @@ class Draft:
             entry = namespace_of(descriptor)
             self.directory.put(entry)
             if isinstance(descriptor, Table):
-                self.directory.put_indexes(entry, ((index.id, index.name) for index in descriptor.indexes))
+                # One that is to take the place of another has its name already, which leads to the other until then.
+                indexes = sorted(descriptor.indexes, key=lambda index: index.state is State.PUBLIC)
+                self.directory.put_indexes(entry, ((index.id, index.name) for index in indexes))
 
     # What comes and goes.
 
