@@ -70,6 +70,16 @@ def test_a_syntax_error_fails_no_transaction_that_is_not_open(session):
     assert session.status is Status.IDLE
 
 
+def test_a_syntax_error_fails_the_transaction_that_is_open(session):
+    session.execute("begin")
+    session.execute("insert into t values (1, 1)")
+    with pytest.raises(errors.SyntaxProblem):
+        session.execute("selec")
+    assert session.status is Status.FAILED
+    assert session.execute("commit").tag == "ROLLBACK"
+    assert rows(session, "select * from t") == []
+
+
 def test_blocks_within_and_without(session):
     session.execute("begin")
     session.execute("begin")
@@ -140,7 +150,13 @@ def test_several_statements_are_one_transaction(session):
     assert [result.tag for result in results] == ["INSERT 0 1", "SELECT 1", "DELETE 1"]
     with pytest.raises(errors.UniqueViolation):
         session.execute("insert into t values (1, 1); insert into t values (1, 1)")
+    with pytest.raises(errors.UniqueViolation):
+        session.execute("insert into t values (1, 1); set application_name = 'x'; insert into t values (1, 1)")
     assert rows(session, "select * from t") == []
+    assert rows(session, "show application_name") == [("",)]
+    session.execute("insert into t values (1, 1); commit; insert into t values (2, 2); rollback; show jit")
+    assert rows(session, "select * from t") == [(1, 1)]
+    assert session.status is Status.IDLE
 
 
 def test_as_of_a_moment(node, session):

@@ -123,17 +123,31 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
     for column, dependent in find_dependent(tree) if sources else ():
         column.replace(exp.Anonymous(this=_mark(holes, dependent), expressions=[column.copy()]))
     if sources:
+        replaced: list[tuple[exp.Expr, exp.Expr]] = []
         for column, constant in list(_comparisons(tree)):
             own = [table for alias, table in sources if alias == column.table]
             tables = tuple(dict.fromkeys(own or (table for _, table in sources)))
             mark = _mark(holes, Compared(column.name, tables, _is_spaced(constant), _is_braced(constant)))
-            constant.replace(exp.Var(this=constant.sql("duckdb") + mark))
+            replaced.append((constant, exp.Var(this=constant.sql("duckdb") + mark)))
             if _is_braced(constant):
                 wrapped = exp.Anonymous(this=_mark(holes, Document(column.name, tables)), expressions=[column.copy()])
                 column.replace(wrapped)
+        _replace(replaced)
     if calculations:
         _cut_calculations(tree, holes, tuple(sources))
     return tuple(holes)
+
+
+def _replace(pairs: Sequence[tuple[exp.Expr, exp.Expr]]) -> None:
+    """Each by its other: those of one list at once, which takes as long as to replace one of them."""
+    lists: dict[int, tuple[exp.Expr, dict[int, exp.Expr]]] = {}
+    for old, new in pairs:
+        if old.index is None or old.parent is None:
+            old.replace(new)
+        else:
+            lists.setdefault(id(old.parent), (old.parent, {}))[1][id(old)] = new
+    for parent, news in lists.values():
+        parent.set("expressions", [news.get(id(item), item) for item in parent.expressions])
 
 
 def _cut_items(
