@@ -1,4 +1,4 @@
-"""Databases for the bench: on SQLite all cases, on PostgreSQL a fixed third."""
+"""Databases for the bench."""
 
 from collections.abc import Iterator
 from pathlib import Path
