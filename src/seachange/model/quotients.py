@@ -58,6 +58,8 @@ def show_quotient(value: Decimal) -> Decimal:
     """With the zeros that PostgreSQL shows. Where its first group of digits is a one it may be that four more are shown
     there, if dividend and divisor began with the same: that is not known any more.
 
+    >>> show_quotient(Decimal("0.3333333333333333333"))
+    Decimal('0.3333333333333333333')
     >>> show_quotient(Decimal("2.500")), show_quotient(Decimal("12345")), show_quotient(Decimal(1))
     (Decimal('2.5000000000000000'), Decimal('12345.000000000000'), Decimal('1.00000000000000000000'))
     """
@@ -65,6 +67,9 @@ def show_quotient(value: Decimal) -> Decimal:
     assert isinstance(exponent, int)
     whole = int(value.scaleb(max(-exponent, 0), _WIDE))
     digits = _shown_of_quotient(abs(whole), max(-exponent, 0))
+    if -exponent == min(QUOTIENT_SCALES):
+        # What could not be had is not made up.
+        digits = min(digits, -exponent)
     return value.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDE)
 
 

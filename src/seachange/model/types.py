@@ -147,8 +147,10 @@ KIND_BY_ALIAS: dict[str, Kind] = {alias: kind for kind, names in NAMES.items() f
 NUMERIC_PRECISION_MAX = 38
 # What `numeric` without a precision holds: every value up to 38 digits of which 18 follow the point.
 NUMERIC_DEFAULT = (38, 18)
-# How many digits DuckDB has behind the point of a quotient; other numerics of 38 digits rarely have so many.
-QUOTIENT_SCALES = (21, 27)
+# How many digits DuckDB has behind the point of a quotient: as a rule, and of what has many or few before it. Other
+# numerics of 38 digits rarely have so many.
+QUOTIENT_SCALE = 21
+QUOTIENT_SCALES = (19, QUOTIENT_SCALE, 27)
 # Behind the second.
 MOMENT_DIGITS_MAX = 6
 # A name is cut at this many bytes.

@@ -14,7 +14,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from seachange.model.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, QUOTIENT_SCALES, Kind, SqlType
+from seachange.model.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, QUOTIENT_SCALE, QUOTIENT_SCALES, Kind, SqlType
 from seachange.sql.casts import WIDE
 from seachange.storage.duck import AS_INTEGER, AS_SPAN, FIRST_MACRO, SUM_MACRO, DividedBy, MultipliedBy
 from seachange.storage.duck_numerics import numeric_name
@@ -222,10 +222,10 @@ def _calculated(node: exp.Expr, left: Number | None, right: Number | None) -> Nu
 
 
 def _quotient(left: Number, right: Number) -> Number:
-    """As many digits behind the point as leave room for the largest quotient, but no fewer than the smaller scale."""
+    """As many digits behind the point as leave room for the largest quotient; if that is not to be had, as usual."""
     whole = left.digits - left.scale + right.scale
     fitting = [scale for scale in QUOTIENT_SCALES if scale + whole <= NUMERIC_PRECISION_MAX]
-    return Number(Family.NUMERIC, NUMERIC_PRECISION_MAX, max(fitting, default=min(QUOTIENT_SCALES)), exact=False)
+    return Number(Family.NUMERIC, NUMERIC_PRECISION_MAX, max(fitting, default=QUOTIENT_SCALE), exact=False)
 
 
 def _made(node: exp.Expr, inner: Number | None) -> Number | None:
@@ -250,7 +250,7 @@ def _spread(node: exp.Expr, inner: Number) -> Number:
     if 2 * inner.scale > _SCALE_MAX:
         return _DOUBLE
     is_variance = _SPREADS[type(node)] in ("variance", "wholevariance")
-    return replace(_FUNCTION, scale=min(QUOTIENT_SCALES)) if is_variance else _FUNCTION
+    return replace(_FUNCTION, scale=QUOTIENT_SCALE) if is_variance else _FUNCTION
 
 
 def _product(left: Number, right: Number) -> Number:
