@@ -18,11 +18,13 @@ from seachange.model.types import SqlType
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal; `text` None is NULL. `quoted` tells '1' from 1. `casts` are those to types that somebody created."""
+    """A literal; `text` None is NULL. `quoted` tells '1' from 1. `casts` are those to types that somebody created;
+    `read_as` is the time that the text is said to be: between that and the column's there may be a time zone."""
 
     text: str | None
     quoted: bool = False
     casts: tuple[UserType, ...] = ()
+    read_as: SqlType | None = None
 
 
 class Volatility(StrEnum):

@@ -26,6 +26,7 @@ from seachange.planner.strategy import Cost, measure_whole
 from seachange.sql.access import check_owner, check_plan
 from seachange.sql.databases import check_named_databases, descriptors_of, tables_of
 from seachange.sql.ddl.check import verify_checks
+from seachange.sql.ddl.local_times import settle_local_times
 from seachange.sql.ddl.settled import settle_conversions
 from seachange.sql.duck import DuckSession
 from seachange.sql.like import expand_likes
@@ -37,7 +38,12 @@ _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 
 
 def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: DuckSession) -> list[str]:
-    statements = [settled for statement in _read(text) for settled in _settled(statement, port)]
+    said: list[str] = []
+    statements = [
+        settle_local_times(settled, port, duck, said)
+        for statement in _read(text)
+        for settled in _settled(statement, port)
+    ]
     for statement in statements:
         check_named_databases(statement, port)
         check_owner(statement, port)
@@ -46,7 +52,7 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
         check_plan(statement, plan, catalog.descriptors, port)
     _verify(plan, catalog, duck)
     plan, catalog, remarks = _with_rows(plan, catalog, statements)
-    notices = [f"Notice: {notice}" for notice in (*plan.notices, *advise(plan, catalog))]
+    notices = [f"Notice: {notice}" for notice in (*said, *plan.notices, *advise(plan, catalog))]
     comment = _COMMENTS.get(form, "")
     return [*(comment + one_line(line) for line in (*notices, *remarks)), *explain_plan(plan, catalog, form)]
 

@@ -34,6 +34,7 @@ from seachange.sql.databases import descriptors_of, hold_database, tables_of
 from seachange.sql.ddl.check import verify_checks
 from seachange.sql.ddl.computed import evaluate_stable, verify_computed
 from seachange.sql.ddl.index_types import settle_indexes
+from seachange.sql.ddl.local_times import settle_local_times
 from seachange.sql.ddl.settled import settle_conversions
 from seachange.sql.ddl.tags import command_tag
 from seachange.sql.duck import DuckSession
@@ -66,7 +67,7 @@ class _Sizes(Mapping[TableId, TableSize]):
 
 
 def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]) -> Result:
-    statement = settle_conversions(statement, port)
+    statement = settle_local_times(settle_conversions(statement, port), port, duck, notices)
     tables = {table.id: table for table in tables_of([statement], port)}
     known = descriptors_of([statement], port)
     # Looked for only by the statement that brings them back.

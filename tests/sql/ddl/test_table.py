@@ -20,6 +20,7 @@ from seachange.model.statements import (
     KeyDefinition,
     UserType,
 )
+from seachange.model.types import Kind, SqlType
 from seachange.sql.parse import parse_script
 from tests.sql.ddl.parsing import BIGINT, INTEGER, NOW, SMALLINT, ST, TEXT, TIMESTAMPTZ, T, U, code, name, parse
 
@@ -35,7 +36,7 @@ def identity(always, **options):
         ("a int default 1", ColumnDefinition("a", INTEGER, default=Constant("1"))),
         ("a int default (-1)::bigint not null", ColumnDefinition("a", INTEGER, False, Constant("-1"))),
         ("a text default null null", ColumnDefinition("a", TEXT, True, Constant(None))),
-        ("a date default date '2020-01-01'", Constant("2020-01-01", True)),
+        ("a date default date '2020-01-01'", Constant("2020-01-01", True, read_as=SqlType(Kind.DATE))),
         ("a int default 1 + 1 not null", ColumnDefinition("a", INTEGER, False, ExpressionDefinition(("(1 + 1)",)))),
         ("a timestamptz default now() not null", ColumnDefinition("a", TIMESTAMPTZ, False, NOW)),
         (

@@ -91,10 +91,11 @@ def bind_default(draft: Draft, type_: SqlType, default: Default | None) -> tuple
     match default:
         case None:
             return None, ()
-        case Constant(text=text, casts=casts):
+        case Constant(text=text, casts=casts, read_as=read_as):
             for cast in casts:
                 _check_cast(draft, type_, cast)
-            return constant_default(type_, _constant(draft, type_, text)), ()
+            given = coerce(read_as, text) if read_as is not None and text is not None else text
+            return constant_default(type_, _constant(draft, type_, given)), ()
         case ExpressionDefinition():
             refuse_computed_enum(type_, "a computed default")
             return _bind_sequences(draft, default)

@@ -11,7 +11,8 @@ from seachange.model.statements import AddColumn, AlterTable, DdlStatement, Expr
 from seachange.model.types import SqlType
 from seachange.model.values import format_canonical
 from seachange.sql.assignment import check_assignable
-from seachange.sql.ddl.local_time import check_local
+from seachange.sql.ddl.expression import GENERATED
+from seachange.sql.ddl.local_times import refuse_local_times
 from seachange.sql.default_text import drawn_text, is_drawn, read_drawn
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
@@ -25,14 +26,14 @@ def verify_computed(before: Table | None, after: Table, duck: DuckSession) -> No
     for column in after.columns:
         if known.get(column.id) == (column.default, column.generated, column.type) or column.virtual:
             continue
+        if column.generated is not None:
+            refuse_local_times(column.generated, after, duck, GENERATED, column.type)
         for text, names in _expressions(column, after):
             moments = tuple(name for name in (TRANSACTION, STATEMENT, CLOCK) if f"${name})" in text)
             nulls = ", ".join(f"CAST(NULL AS {type_}) AS {name}" for name, type_ in names) or "1"
             sql = f"SELECT {text} FROM (SELECT {nulls}) WHERE false"  # noqa: S608 - columns are named by id
             (found,) = duck.rows(DuckQuery(sql, {}, {}, moments)).types
             check_assignable(column, found)
-            if column.conversion is not None:
-                check_local(column, found)
 
 
 def _expressions(column: Column, table: Table) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seachange.model.statements import ColumnType, Constant, Default, UserType
-from seachange.model.types import KIND_BY_ALIAS
+from seachange.model.types import KIND_BY_ALIAS, SqlType
+from seachange.model.types import Kind as TypeKind
 from seachange.sql.ddl.expression import DEFAULT, compile_expression
 from seachange.sql.ddl.names import read_column_type
 from seachange.sql.tokens import Kind, Reader
 
 _WORDS: dict[str, Constant] = {"null": Constant(None), "true": Constant("true"), "false": Constant("false")}
 # Of a table of type names, those of one word: they may stand before a literal.
+_TIMES = frozenset({TypeKind.TIMESTAMPTZ, TypeKind.TIMESTAMP, TypeKind.DATE, TypeKind.TIME})
 _TYPED = frozenset(alias for alias in KIND_BY_ALIAS if " " not in alias)
 
 
@@ -38,17 +40,23 @@ def _take_constant(reader: Reader) -> Constant | None:
         if not reader.take_symbol(")"):
             return None
         casts += _take_casts(reader)
-    return replace(constant, casts=tuple(casts))
+    times = [cast for cast in casts if isinstance(cast, SqlType) and cast.kind in _TIMES]
+    if constant.read_as is not None:
+        times.insert(0, constant.read_as)
+    if len(times) > 1:
+        # One after the other: that is an expression.
+        return None
+    created = tuple(cast for cast in casts if isinstance(cast, UserType))
+    return replace(constant, casts=created, read_as=times[0] if times else None)
 
 
-def _take_casts(reader: Reader) -> list[UserType]:
-    """The value is read as one of the column's type in any case: a cast to a built-in type says nothing. Whether
-    another is there, and the column's, is for those to say who know the catalog."""
+def _take_casts(reader: Reader) -> list[ColumnType]:
+    """The value is read as one of the column's type in any case: a cast to a built-in type says nothing, unless it is
+    to a time, of which a time zone makes another. Whether a type that somebody created is there, and the column's, is
+    for those to say who know the catalog."""
     casts = []
     while reader.take_symbol("::"):
-        type_ = read_column_type(reader)
-        if isinstance(type_, UserType):
-            casts.append(type_)
+        casts.append(read_column_type(reader))
     return casts
 
 
@@ -70,6 +78,6 @@ def _take_literal(reader: Reader) -> Constant | None:
         return _WORDS[reader.next().text]
     following = reader.peek(1)
     if word.text in _TYPED and following is not None and following.kind is Kind.STRING:
-        reader.next()
-        return Constant(reader.next().text, quoted=True)
+        kind = KIND_BY_ALIAS[reader.next().text]
+        return Constant(reader.next().text, quoted=True, read_as=SqlType(kind) if kind in _TIMES else None)
     return None

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-
-import sqlglot
-from sqlglot import exp
 
 from seachange import errors
 from seachange.model.constraint import column_reference
 from seachange.model.descriptor import Column, Table
 from seachange.model.expression import Expression
-from seachange.model.types import Kind, from_duckdb
+from seachange.model.types import from_duckdb
+from seachange.sql.ddl.expression import INDEX, PREDICATE, Use
+from seachange.sql.ddl.local_times import refuse_local_times
 from seachange.sql.duck import DuckQuery, DuckSession
 
 
@@ -25,7 +23,7 @@ def settle_indexes(before: Table | None, after: Table, duck: DuckSession) -> Tab
     for index in after.secondary:
         if index.where is None or (before is not None and index.id in before.index_by_id):
             continue
-        found = _type_of(index.where, after, duck)
+        found = _type_of(index.where, after, duck, PREDICATE)
         if found != "BOOLEAN":
             raise errors.DatatypeMismatch(detail=f"argument of WHERE must be type boolean, not type {found.lower()}")
     return after if columns == after.columns else replace(after, columns=columns)
@@ -48,7 +46,7 @@ def _refuse_retyping(before: Table, after: Table) -> None:
 
 def _settled(column: Column, table: Table, duck: DuckSession) -> Column:
     assert column.generated is not None
-    found = _type_of(column.generated, table, duck)
+    found = _type_of(column.generated, table, duck, INDEX)
     type_ = from_duckdb(found)
     if type_ is None or not type_.is_key:
         raise errors.FeatureNotSupported(
@@ -57,20 +55,9 @@ def _settled(column: Column, table: Table, duck: DuckSession) -> Column:
     return replace(column, type=type_)
 
 
-def _refuse_time_zones(expression: Expression, used: Sequence[Column]) -> None:
-    """What is computed from a moment may depend on the session's time zone; whether there is one does not."""
-    moments = {f"c{column.id}": column for column in used if column.type.kind is Kind.TIMESTAMPTZ}
-    tree = sqlglot.parse_one(expression.text, dialect="duckdb") if moments else exp.Null()
-    for node in tree.find_all(exp.Column):
-        if node.name in moments and not isinstance(node.parent, exp.Is):
-            name = moments[node.name].name
-            detail = f"what is computed from {name}, a timestamp with time zone, is not immutable"
-            raise errors.InvalidObjectDefinition(detail=detail)
-
-
-def _type_of(expression: Expression, table: Table, duck: DuckSession) -> str:
+def _type_of(expression: Expression, table: Table, duck: DuckSession, use: Use) -> str:
+    refuse_local_times(expression, table, duck, use)
     used = [table.column_by_id[c] for c in expression.columns]
-    _refuse_time_zones(expression, used)
     nulls = ", ".join(f"CAST(NULL AS {c.type.duckdb}) AS {column_reference(c.id)}" for c in used) or "1"
     sql = f"SELECT {expression.text} FROM (SELECT {nulls}) WHERE false"  # noqa: S608 - columns are named by id
     (found,) = duck.rows(DuckQuery(sql, {}, {})).types

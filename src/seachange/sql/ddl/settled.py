@@ -1,16 +1,14 @@
-"""What depends on the moment or on the session, in a change of a column's type, is settled with the statement.
+"""What depends on the moment, in a change of a column's type, is settled with the statement.
 
 Whoever writes a row during the change computes its value, and again when the row goes: it must be the same, whoever
-that is. So functions of time tell one moment of all rows, and local times are those of the session that asks for it.
+that is. So functions of time tell one moment of all rows.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from seachange import errors
 from seachange.model.descriptor import Column
 from seachange.model.enums import quote_text
 from seachange.model.ids import ColumnId
@@ -22,10 +20,8 @@ from seachange.model.statements import (
     ExpressionDefinition,
     Volatility,
 )
-from seachange.model.timezone import UTC, session_zone
 from seachange.model.types import Kind, SqlType
 from seachange.model.values import format_canonical
-from seachange.sql.ddl.local_time import localize
 from seachange.sql.ddl.volatility import VOLATILITIES
 from seachange.sql.default_text import replace_words
 from seachange.sql.moments import NOW
@@ -46,13 +42,7 @@ def settle_conversions(statement: DdlStatement, port: TransactionPort) -> DdlSta
     """The statement with moments in the place of the functions that tell them. What else is stable stays so."""
     if not isinstance(statement, AlterTable) or not any(isinstance(a, AlterColumnType) for a in statement.actions):
         return statement
-    actions = [_settle(action, port) for action in statement.actions]
-    if session_zone() != UTC:
-        # What is not there is for others to say.
-        with suppress(errors.UndefinedTable, errors.WrongObjectType):
-            table = port.table(statement.table.schema, statement.table.name)
-            actions = [localize(action, table) for action in actions]
-    return replace(statement, actions=tuple(actions))
+    return replace(statement, actions=tuple(_settle(action, port) for action in statement.actions))
 
 
 def _settle(action: AlterAction, port: TransactionPort) -> AlterAction:

@@ -90,7 +90,7 @@ def _constant_text(default: str) -> str:
 def _plain_expression(text: str) -> str:
     if text.lower().startswith("nextval("):
         return text
-    return _print(sqlglot.parse_one(text, dialect="duckdb").unnest())
+    return print_expression(sqlglot.parse_one(text, dialect="duckdb").unnest())
 
 
 def expression_text(table: Table, expression: Expression | str, pretty: bool = False) -> str:
@@ -106,10 +106,10 @@ def expression_text(table: Table, expression: Expression | str, pretty: bool = F
             named = exp.Column(this=exp.to_identifier(column.name, quoted=quote_name(column.name) != column.name))
             named.meta["column"] = column
             node.replace(named)
-    return _print(holder.this, pretty)
+    return print_expression(holder.this, pretty)
 
 
-def _print(tree: exp.Expr, pretty: bool = False) -> str:
+def print_expression(tree: exp.Expr, pretty: bool = False) -> str:
     holder = exp.Paren(this=tree.copy())
     _spell_out(holder)
     spell_now(holder)
