@@ -168,7 +168,7 @@ class Bench:
             found = self.runner.parts.catalog.jobs(unfinished=True)
             if found:
                 job_id = found[0].id
-            elif self._is_untouched():
+            elif self._is_untouched() or self.case.repeats:
                 job_id = self._execute()
             else:
                 job_id = None

@@ -37,7 +37,8 @@ class Case:
     SQLSTATE that either the change or the statement gets. `refuses`: what transactions in flight may get when it is
     published. `twin` does to w what the change does to the rows of t; `converts` are the columns of t that become
     something else, as expressions over the twin's; `without` are kinds of writers that have no place in it; `in_two`:
-    it takes two changes, one after the other; `none` are queries that give no row when the change is done.
+    it takes two changes, one after the other; `none` are queries that give no row when the change is done. `repeats`:
+    whoever takes the place of one that died sends it again, whatever has become of it.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Case:
     converts: Mapping[str, str] = field(default_factory=dict)
     none: tuple[str, ...] = ()
     in_two: bool = False
+    repeats: bool = False
 
     def __str__(self) -> str:
         return self.name

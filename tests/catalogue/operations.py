@@ -180,7 +180,7 @@ OPERATIONS = (
             "truncate child",
             "truncate t cascade",
         ),
-        ("drop table", "truncate"),
+        ("drop table", "truncate", "truncate with a table that refers to it", "undrop table"),
     ),
     Operation(
         "Enum types",
@@ -205,6 +205,7 @@ OPERATIONS = (
             "alter view shown rename to listed",
             "drop view shown",
         ),
+        ("alter sequence", "drop sequence", "under a view", "replace a view"),
     ),
     Operation(
         "Schemas",

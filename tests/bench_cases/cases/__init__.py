@@ -1,5 +1,13 @@
 """All cases, by topic."""
 
-from tests.bench_cases.cases import column, constraint, conversion, enum_type, index, table
+from tests.bench_cases.cases import column, constraint, conversion, enum_type, index, table, view
 
-CASES = (*index.CASES, *column.CASES, *constraint.CASES, *conversion.CASES, *table.CASES, *enum_type.CASES)
+CASES = (
+    *index.CASES,
+    *column.CASES,
+    *constraint.CASES,
+    *conversion.CASES,
+    *table.CASES,
+    *enum_type.CASES,
+    *view.CASES,
+)

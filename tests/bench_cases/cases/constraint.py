@@ -108,6 +108,14 @@ CASES = (
         repair=_REMOVE,
     ),
     Case(
+        "add foreign key that is deferred",
+        "alter table t add constraint f foreign key (c) references q (id) deferrable initially deferred",
+        "+ foreign key f (c)",
+        setup=_PARENTS,
+        spoil=_ORPHAN,
+        repair=_REMOVE,
+    ),
+    Case(
         "add foreign key over an orphan",
         "alter table t add constraint f foreign key (c) references q (id)",
         "+ foreign key f (c)",

@@ -42,6 +42,30 @@ CASES = (
         twin="delete from w",
     ),
     Case(
+        "truncate with a table that refers to it",
+        "truncate t cascade",
+        "",
+        setup=(
+            "create table k (id int primary key, t int references t, up int references k)",
+            "insert into t (id, a, b, c, n) values (90005, 50050, 'x', 1, 90005)",
+            "insert into k values (1, 90005, null), (2, null, 1)",
+        ),
+        at_once=True,
+        refuses=TRY_AGAIN,
+        twin="delete from w",
+        none=("select id from k",),
+    ),
+    Case(
+        "undrop table",
+        "drop table if exists t; undrop table t",
+        """- foreign key t_p_fkey (p) on delete cascade on update cascade
+           + foreign key t_p_fkey (p) on delete cascade on update cascade ENFORCED""",
+        setup=("create unique index i on t (a)", "create index j on t (b) where c > 1"),
+        at_once=True,
+        repeats=True,
+        refuses=TRY_AGAIN,
+    ),
+    Case(
         "drop table",
         "drop table t",
         _GONE,
