@@ -212,7 +212,7 @@ def test_type(spelling, type_):
         ("create table t (a int check a > 0)", "42601"),
         ("create table t (a int check (a > 0)", "42601"),
         ("create table t (a text check (a <> read_text('x')))", "42501"),
-        ("create table t (a int, b int, foreign key (a, b) references u match full)", "0A000"),
+        ("create table t (a int, b int, foreign key (a, b) references u match partial)", "0A000"),
         ("create table t (a int references u on delete nothing)", "42601"),
         ("create table t (a int, foreign key (a) references u on delete set null (a))", "0A000"),
         ('create index i on t (a collate "C")', "0A000"),

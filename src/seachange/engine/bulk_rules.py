@@ -112,9 +112,9 @@ class Departure:
         return Scan(sql, {**rows.parameters, **gone.parameters}, {**rows.relations, **gone.relations})
 
 
-def _present(rows: Scan, columns: Sequence[Column]) -> Scan:
-    """Each once, and none with a NULL: it refers to nothing."""
-    present = " AND ".join(f"{column_name(c.id)} IS NOT NULL" for c in columns)
+def _present(rows: Scan, columns: Sequence[Column], match_full: bool = False) -> Scan:
+    """Each once, and none that refers to nothing: with a NULL, or with nothing else."""
+    present = (" OR " if match_full else " AND ").join(f"{column_name(c.id)} IS NOT NULL" for c in columns)
     sql = f"SELECT DISTINCT * FROM ({rows.sql}) WHERE {present}"  # noqa: S608 - columns are named by id
     return Scan(sql, rows.parameters, rows.relations)
 
@@ -146,7 +146,7 @@ class Load:
 
     def check(self, key: ForeignKey, foreign_keys: ForeignKeys) -> None:
         columns = [self._table.column_by_id[c] for c in key.columns]
-        wanted = self._keys(columns)
+        wanted = _present(by_id(self.scan(columns), columns), columns, key.match_full)
         parent = self._txn.table_by_id(key.parent)
         assert parent is not None, key
         if key.state not in REFUSING or foreign_keys.is_deferred(self._table, key):
@@ -160,7 +160,3 @@ class Load:
             raise foreign_keys.missing_parent(self._table, key, missing)
         if not self._txn.pending.is_new(parent):
             foreign_keys.share(parent, key, self._view.run(wanted))
-
-    def _keys(self, columns: Sequence[Column]) -> Scan:
-        """What the load refers to, each once; a NULL refers to nothing."""
-        return _present(by_id(self.scan(columns), columns), columns)

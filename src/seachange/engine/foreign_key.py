@@ -132,7 +132,7 @@ class ForeignKeys:
 
     def _refer(self, table: Table, rows: Iterable[Row]) -> None:
         for key, pick in self._txn.parts.write_plan(table).foreign_keys:
-            self.require(table, key, [k for row in rows if None not in (k := pick(row))])
+            self.require(table, key, [k for row in rows if key.refers(k := pick(row))])
 
     def require(self, table: Table, key: ForeignKey, keys: Iterable[Key], left: bool = False) -> None:
         """These keys must be there, or nobody may refer to them, at the end of the statement or transaction; `left`:
@@ -152,7 +152,7 @@ class ForeignKeys:
         if event.new is not None:
             for key, pick in self._txn.parts.write_plan(table).foreign_keys:
                 changed = [n for o, n in zip(event.old, event.new, strict=True) if pick(o) != pick(n)]
-                self.require(table, key, [k for row in changed if None not in (k := pick(row))])
+                self.require(table, key, [k for row in changed if key.refers(k := pick(row))])
         for child, key in self._txn.references_to(table):
             pick = pick_columns(table, table.index_by_id[key.parent_index].key)
             changes = _changed_keys(event, pick)
@@ -213,7 +213,8 @@ class ForeignKeys:
     def _check_keys(self, child: Table, key: ForeignKey, keys: Mapping[Key, bool]) -> None:
         parent = self._parent(key)
         index = parent.index_by_id[key.parent_index]
-        missing = set(self._view.missing(parent, index, keys))
+        missing = _mixed(keys)
+        missing.update(self._view.missing(parent, index, keys.keys() - missing))
         self.share(parent, key, keys.keys() - missing)
         rows = self._view.rows_with(child, key.columns, missing) if missing else []
         if rows:
@@ -223,8 +224,9 @@ class ForeignKeys:
     def _share_present(self, key: ForeignKey, keys: set[Key]) -> None:
         """What is not there cannot leave: such a row is found when all are validated."""
         parent = self._parent(key)
-        missing = self._view.missing(parent, parent.index_by_id[key.parent_index], keys)
-        self.share(parent, key, keys.difference(missing))
+        whole = keys - _mixed(keys)
+        missing = self._view.missing(parent, parent.index_by_id[key.parent_index], whole)
+        self.share(parent, key, whole.difference(missing))
 
     def share(self, parent: Table, key: ForeignKey, keys: Iterable[Key]) -> None:
         """The commit relies on these keys of the parent. Nobody else can change a table that it creates."""
@@ -244,6 +246,8 @@ class ForeignKeys:
 
     def missing_parent(self, child: Table, key: ForeignKey, value: Key) -> errors.Error:
         shown = _show(child, key, value)
+        if None in value:
+            return errors.MixedKey(relation=child.name, constraint=key.name, key=shown)
         parent = self._parent(key)
         return errors.MissingParent(relation=child.name, constraint=key.name, key=shown, parent=parent.name)
 
@@ -253,6 +257,11 @@ class ForeignKeys:
         names = ", ".join(parent.column_by_id[c].name for c in columns)
         shown = f"({names})=({', '.join(map(str, value))})"
         return errors.StillReferenced(parent=parent.name, constraint=key.name, relation=child.name, key=shown)
+
+
+def _mixed(keys: Iterable[Key]) -> set[Key]:
+    """Keys with a NULL that refer to something all the same: no parent has one."""
+    return {key for key in keys if None in key}
 
 
 def _changed_keys(event: _Event, pick: Callable[[Row], Key]) -> dict[Key, Key | None]:

@@ -85,18 +85,21 @@ class KeyView:
     # Rows by any columns.
 
     def rows_with(self, table: Table, columns: Sequence[ColumnId], keys: Collection[Key]) -> list[Row]:
-        """The rows of a table whose values in these columns are among the keys, which may be of wider types."""
+        """The rows of a table whose values in these columns are among the keys, which may be of wider types and have
+        NULLs."""
         wanted = [table.column_by_id[c] for c in columns]
         keys = [key for key in keys if all(map(_can_hold, wanted, key))]
         if not keys:
             return []
         plain = (i for i in table.readable if table.is_plain(i))
         index = next((i for i in plain if set(i.key) == set(columns) and len(i.key) == len(columns)), None)
-        if index is not None and len(keys) <= LOOKUPS_MAX:
+        has_nulls = any(None in key for key in keys)
+        if index is not None and len(keys) <= LOOKUPS_MAX and not has_nulls:
             order = [columns.index(c) for c in index.key]
             return self._by_index(table, index, [tuple([key[p] for p in order]) for key in keys])
         given, scan = _relation("wanted", wanted, keys), self._txn.scan(table, hidden=True)
-        same = " AND ".join(f"s.{quote(table.label(c))} = w.{column_name(c.id)}" for c in wanted)
+        equals = "IS NOT DISTINCT FROM" if has_nulls else "="
+        same = " AND ".join(f"s.{quote(table.label(c))} {equals} w.{column_name(c.id)}" for c in wanted)
         sql = f"SELECT s.* FROM ({scan.sql}) s SEMI JOIN wanted w ON {same}"  # noqa: S608 - quoted names
         return self.run(Scan(sql, scan.parameters, {**scan.relations, **given.relations}))
 

@@ -186,6 +186,14 @@ class MissingParent(IntegrityError):
     )
 
 
+class MixedKey(IntegrityError):
+    sqlstate = "23503"
+    message = (
+        'insert or update on table "{relation}" violates foreign key constraint "{constraint}": '
+        "key {key} has a NULL and other values, which MATCH FULL does not allow"
+    )
+
+
 class StillReferenced(IntegrityError):
     sqlstate = "23503"
     message = (

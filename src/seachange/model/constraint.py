@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from seachange.model.ids import ColumnId, ConstraintId, IndexId, TableId
 from seachange.model.states import State
@@ -35,8 +36,8 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """`columns` stand in the order of the key columns of the parent's index `parent_index`. MATCH SIMPLE: a row with a
-    NULL among them refers to nothing."""
+    """`columns` stand in the order of the key columns of the parent's index `parent_index`. A row with a NULL among them
+    refers to nothing (MATCH SIMPLE); with `match_full` one that has only NULLs does, and others may have none."""
 
     id: ConstraintId
     name: str
@@ -48,6 +49,13 @@ class ForeignKey:
     deferrable: bool = False
     initially_deferred: bool = False
     state: State = State.PUBLIC
+    match_full: bool = False
+
+    def refers(self, values: tuple[Any, ...]) -> bool:
+        """Whether there must be a parent with these values, or none may have them."""
+        if self.match_full:
+            return any(value is not None for value in values)
+        return None not in values
 
 
 def column_reference(column_id: ColumnId) -> str:

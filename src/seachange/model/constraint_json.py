@@ -30,6 +30,7 @@ def decode_check(body: dict[str, Any]) -> Check:
 
 
 def encode_foreign_key(key: ForeignKey) -> dict[str, Any]:
+    full = {"match_full": True} if key.match_full else {}
     return {
         "id": key.id,
         "name": key.name,
@@ -41,6 +42,7 @@ def encode_foreign_key(key: ForeignKey) -> dict[str, Any]:
         "deferrable": key.deferrable,
         "initially_deferred": key.initially_deferred,
         "state": key.state.value,
+        **full,
     }
 
 
@@ -56,4 +58,5 @@ def decode_foreign_key(body: dict[str, Any]) -> ForeignKey:
         deferrable=body["deferrable"],
         initially_deferred=body["initially_deferred"],
         state=State(body["state"]),
+        match_full=body.get("match_full", False),
     )

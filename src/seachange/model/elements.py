@@ -365,6 +365,7 @@ class ForeignKey:
     on_update: Action = Action.NO_ACTION
     deferrable: bool = False
     initially_deferred: bool = False
+    match_full: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,6 +132,7 @@ class ForeignKeyDefinition:
     deferrable: bool = False
     initially_deferred: bool = False
     not_valid: bool = False
+    match_full: bool = False
 
 
 # What can be declared besides keys, of which an index is made.

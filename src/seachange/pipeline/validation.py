@@ -107,12 +107,15 @@ class _Validation:
         source = self._rows(element.table_id, element.column_ids)
         parent = self._parent(element.parent_id, element.parent_index_id)
         columns = [source.table.column_by_id[c] for c in element.column_ids]
-        broken = missing_parents(source, columns, parent, self.crew, self.report)
+        broken = missing_parents(source, columns, parent, self.crew, self.report, element.match_full)
         if broken is None:
             return None
         name = _constraint_name(source.table, element.constraint_id)
         message = f'insert or update on table "{source.table.name}" violates foreign key constraint "{name}"'
-        detail = f'Key {show_key(columns, broken.keys[0])} is not present in table "{parent.table.name}".'
+        shown = show_key(columns, broken.keys[0])
+        detail = f'Key {shown} is not present in table "{parent.table.name}".'
+        if None in broken.keys[0]:
+            detail = f"Key {shown} has a NULL and other values, which MATCH FULL does not allow."
         return Violation("23503", message, detail, broken.rows)
 
     def _table(self, table_id: TableId) -> Table:
@@ -246,6 +249,7 @@ class FindOrphans(ReadsSource):
 
     columns: tuple[Column, ...]
     parent: Source
+    match_full: bool
 
     @property
     def title(self) -> str:
@@ -261,7 +265,8 @@ class FindOrphans(ReadsSource):
         keys = self.parent.scan(others, self.parent.parts, workshop.warehouse, "parent")
         scan = Scan("", {**child.parameters, **keys.parameters}, {**child.relations, **keys.relations})
         names = ", ".join(f"s.{column_name(c.id)}" for c in self.columns)
-        present = " AND ".join(f"s.{column_name(c.id)} IS NOT NULL" for c in self.columns)
+        any_or_all = " OR " if self.match_full else " AND "
+        present = any_or_all.join(f"s.{column_name(c.id)} IS NOT NULL" for c in self.columns)
         pairs = zip(self.columns, others, strict=True)
         same = " AND ".join(f"s.{column_name(c.id)} = p.{column_name(o.id)}" for c, o in pairs)
         missing = (
@@ -272,10 +277,10 @@ class FindOrphans(ReadsSource):
 
 
 def missing_parents(
-    source: Source, columns: Sequence[Column], parent: Source, crew: Crew, report: Progress
+    source: Source, columns: Sequence[Column], parent: Source, crew: Crew, report: Progress, match_full: bool = False
 ) -> Broken | None:
     """Each task reads all parents, so there are no more tasks than hands."""
     per_task = -(-source.rows // crew.hands) or 1
     units = source.units(per_task) if crew.hands > 1 else [Unit("", source.parts)]
-    tasks = [FindOrphans(replace(source, parts=unit.parts), tuple(columns), parent) for unit in units]
+    tasks = [FindOrphans(replace(source, parts=unit.parts), tuple(columns), parent, match_full) for unit in units]
     return _together(crew, tasks, report)

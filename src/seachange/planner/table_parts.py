@@ -105,6 +105,7 @@ def foreign_key_element(table_id: TableId, key: ForeignKey) -> elements.ForeignK
         key.on_update,
         key.deferrable,
         key.initially_deferred,
+        key.match_full,
     )
 
 
@@ -288,6 +289,7 @@ def _compose_constraints(
                         element.deferrable,
                         element.initially_deferred,
                         state,
+                        element.match_full,
                     )
                 )
             case _:

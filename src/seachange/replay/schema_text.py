@@ -87,7 +87,8 @@ class _Describer:
             keys = parent.index_by_id[key.parent_index].key
             referred = f"{parent.schema}.{parent.name} ({_columns_of(parent, keys)})"
             actions = f"on delete {key.on_delete.value.lower()}, on update {key.on_update.value.lower()}"
-            late = f"{', deferrable' if key.deferrable else ''}{', deferred' if key.initially_deferred else ''}"
+            late = f"{', match full' if key.match_full else ''}"
+            late += f"{', deferrable' if key.deferrable else ''}{', deferred' if key.initially_deferred else ''}"
             text = f"({self._columns(key.columns)}) references {referred} {actions}{late}{_state(key.state)}"
             yield f"constraint {where} {key.name}", text
 

@@ -68,7 +68,7 @@ class RuleKeys:
         found = []
         for row in self._rows.live.values():
             value = tuple([row[p] for p in positions])
-            if None not in value and not holds(value):
+            if key.refers(value) and (None in value or not holds(value)):
                 found.append(self._anomaly(Kind.ORPHAN_ROW, row, key.name))
         return found[:ANOMALIES_MAX]
 

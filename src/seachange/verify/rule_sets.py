@@ -54,12 +54,13 @@ class RuleSets:
         others = [parent.table.column_by_id[c] for c in parent.table.index_by_id[key.parent_index].key]
         rows = self._sets.scan(primary, list(dict.fromkeys([*primary.key, *columns])))
         parents = self._sets.scan(parent, others)
-        present = " AND ".join(f"r.{name} IS NOT NULL" for name in column_names(columns))
+        any_or_all = " OR " if key.match_full else " AND "
+        present = any_or_all.join(f"r.{name} IS NOT NULL" for name in column_names(columns))
         pairs = zip(columns, others, strict=True)
         same = " AND ".join(f"r.{column_name(c.id)} = p.{column_name(o.id)}" for c, o in pairs)
         sql = (
             f"SELECT {key_texts(primary.key, 'r.')} FROM ({rows.sql}) r "  # noqa: S608 - columns are named by id
-            f"ANTI JOIN ({parents.sql}) p ON {same} WHERE {present} LIMIT {ANOMALIES_MAX}"
+            f"ANTI JOIN ({parents.sql}) p ON {same} WHERE ({present}) LIMIT {ANOMALIES_MAX}"
         )
         detail = f"{key.name} ({_HOW})"
         return [primary.anomaly(Kind.ORPHAN_ROW, found, detail) for found in self._sets.run(sql, rows, parents)]

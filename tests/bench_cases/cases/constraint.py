@@ -116,6 +116,18 @@ CASES = (
         repair=_REMOVE,
     ),
     Case(
+        "add foreign key of two columns, match full",
+        "alter table t add constraint f foreign key (c, m) references q (id, m) match full",
+        "+ foreign key f (c, m)",
+        setup=(
+            "create table q (id int, m int, primary key (id, m))",
+            "insert into q select i, 1 from generate_series(0, 4) g(i)",
+            "alter table t add column m int default 1",
+        ),
+        spoil=("insert into {t} (id, a, b, c, n) values (90001, 50010, 'x', null, 90001)", "23503"),
+        repair=_REMOVE,
+    ),
+    Case(
         "add foreign key over an orphan",
         "alter table t add constraint f foreign key (c) references q (id)",
         "+ foreign key f (c)",

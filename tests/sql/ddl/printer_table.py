@@ -92,6 +92,7 @@ def references(value):
         "REFERENCES",
         show(value.parent),
         value.parent_columns and idents(value.parent_columns),
+        given(value.match_full, "MATCH FULL"),
         given(value.on_delete is not Action.NO_ACTION, f"ON DELETE {value.on_delete}"),
         given(value.on_update is not Action.NO_ACTION, f"ON UPDATE {value.on_update}"),
         given(value.deferrable, "DEFERRABLE"),

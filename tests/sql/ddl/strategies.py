@@ -118,16 +118,18 @@ DEFAULTS = CONSTANTS | DEFAULT_EXPRESSIONS
 CHECKS = st.builds(lambda a, b, name: CheckDefinition(("(", " > ", ")"), (a, b), name), NAMES, NAMES, st.none() | NAMES)
 
 
-def deferred(key):
-    """What is deferred is deferrable."""
-    return replace(key, deferrable=key.deferrable or key.initially_deferred)
+def consistent(key, match_full):
+    """What is deferred is deferrable, and of one column MATCH FULL says nothing."""
+    full = match_full and len(key.columns) > 1
+    return replace(key, deferrable=key.deferrable or key.initially_deferred, match_full=full)
 
 
 def foreign_keys(columns):
     actions = st.sampled_from(Action)
-    return st.builds(
+    keys = st.builds(
         ForeignKeyDefinition, columns, RELATIONS, tuples(NAMES), st.none() | NAMES, actions, actions, FLAGS, FLAGS
-    ).map(deferred)
+    )
+    return st.builds(consistent, keys, FLAGS)
 
 
 def numbers(least=-(2**63)):

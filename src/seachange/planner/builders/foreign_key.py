@@ -47,8 +47,10 @@ def add_foreign_key(draft: Draft, table_id: TableId, rule: ForeignKeyDefinition,
         rule.on_update,
         rule.deferrable,
         rule.initially_deferred,
+        rule.match_full,
     )
-    if _reads_as_null(draft, table_id, columns):
+    # With MATCH FULL a NULL beside other values says something.
+    if not rule.match_full and _reads_as_null(draft, table_id, columns):
         draft.implied[key] = "rows without the column read as NULL"
     elif goal is Goal.PUBLIC:
         refuse_unseen_key(draft, table_id, index)

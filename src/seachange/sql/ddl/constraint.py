@@ -168,11 +168,9 @@ def _read_match(reader: Reader, key: ForeignKeyDefinition) -> ForeignKeyDefiniti
     if reader.take("simple") or (len(key.columns) == 1 and reader.take("full")):
         return key
     if reader.take("full"):
-        both = " = ".join(f"({name} IS NULL)" for name in key.columns[:2])
-        instead = f"MATCH SIMPLE with CHECK ({both}), and so on for further columns, works."
-        raise errors.FeatureNotSupported(feature="MATCH FULL of several columns", instead=instead)
+        return replace(key, match_full=True)
     if reader.take("partial"):
-        raise errors.FeatureNotSupported(feature="MATCH PARTIAL", instead="MATCH SIMPLE works.")
+        raise errors.FeatureNotSupported(feature="MATCH PARTIAL", instead="MATCH SIMPLE and MATCH FULL work.")
     raise reader.problem()
 
 

@@ -308,6 +308,8 @@ def _foreign_key_definition(facts: Facts, table: Table, key: ForeignKey) -> str:
     parent_key = parent.index_by_id[key.parent_index].key
     referred = f"{full_name(facts, parent)}({_names(parent, parent_key)})"
     text = f"FOREIGN KEY ({_names(table, key.columns)}) REFERENCES {referred}"
+    if key.match_full:
+        text += " MATCH FULL"
     if key.on_update is not Action.NO_ACTION:
         text += f" ON UPDATE {key.on_update.value}"
     if key.on_delete is not Action.NO_ACTION:

@@ -283,7 +283,7 @@ def referential_constraints(facts: Facts) -> Rows:
             "unique_constraint_catalog": facts.database if is_constraint else None,
             "unique_constraint_schema": parent.schema if is_constraint else None,
             "unique_constraint_name": index.name if is_constraint else None,
-            "match_option": "NONE",
+            "match_option": "FULL" if key.match_full else "NONE",
             "update_rule": key.on_update.value,
             "delete_rule": key.on_delete.value,
         }

@@ -264,7 +264,7 @@ def _constraint_row(facts: Facts, table: Table, constraint: Index | Check | Fore
                 "confrelid": object_oid(parent.id),
                 "confupdtype": _ACTIONS[constraint.on_update],
                 "confdeltype": _ACTIONS[constraint.on_delete],
-                "confmatchtype": "s",
+                "confmatchtype": "f" if constraint.match_full else "s",
                 "conkey": [facts.number(table, c) for c in constraint.columns],
                 "confkey": [facts.number(parent, c) for c in parent_key],
             }
