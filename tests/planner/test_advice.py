@@ -26,6 +26,8 @@ def told(sql: str, rows: int = ROWS_MIN) -> list[str]:
         ("alter table t add column u uuid unique default gen_random_uuid()", Form.DRAWN),
         ("alter table t add column g int generated always as (a + 1) stored", Form.GENERATED),
         ("alter table t alter primary key using columns (a)", Form.KEY),
+        ("alter table t drop constraint t_pkey", Form.KEYLESS),
+        ("alter table t drop constraint t_pkey, add primary key (a)", Form.KEY),
         ("alter table t add foreign key (a) references p", Form.FOREIGN_KEY),
         ("alter table t add check (a > 0)", Form.CHECK),
         ("alter table t alter a set not null", Form.NOT_NULL),

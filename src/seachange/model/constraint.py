@@ -36,8 +36,8 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """`columns` stand in the order of the key columns of the parent's index `parent_index`. A row with a NULL among them
-    refers to nothing (MATCH SIMPLE); with `match_full` one that has only NULLs does, and others may have none."""
+    """`columns` stand in the order of the key columns of the parent's index `parent_index`. A row with a NULL among
+    them refers to nothing (MATCH SIMPLE); with `match_full` one that has only NULLs does, and others may have none."""
 
     id: ConstraintId
     name: str

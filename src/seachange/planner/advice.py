@@ -21,6 +21,7 @@ ROWS_MIN = 100_000
 
 class Form(StrEnum):
     CONVERSION = "another type"
+    KEYLESS = "a table without a primary key"
     DRAWN = "a value of its own for each row"
     GENERATED = "a stored generated column"
     KEY = "another primary key"
@@ -32,6 +33,7 @@ class Form(StrEnum):
 # The dearest first: of one change the first that applies is told.
 CHEAPER: dict[Form, str] = {
     Form.KEY: "a UNIQUE constraint builds one index instead of the table and all of its indexes",
+    Form.KEYLESS: "ADD PRIMARY KEY in the same statement writes the rows once, instead of numbering them first",
     Form.CONVERSION: "a type that holds every old value (bigint for integer, text for varchar) moves nothing",
     Form.DRAWN: "ADD COLUMN without a default moves nothing; SET DEFAULT then is for rows to come, UPDATE for others",
     Form.GENERATED: "a view, or an index on the expression, leaves the rows as they are",
@@ -69,6 +71,8 @@ def _form(element: elements.Element, plan: Plan) -> Form | None:
     match element:
         case elements.ConvertedColumn():
             return Form.CONVERSION
+        case elements.Column(hidden=True):
+            return Form.KEYLESS
         case elements.Column():
             generated = elements.ColumnGenerated
             place = (element.table_id, element.column_id)

@@ -127,7 +127,7 @@ def _refuse_changing(draft: Draft, table_id: TableId, action: AlterColumnType) -
     if volatility is not Volatility.IMMUTABLE and not draft.has_no_rows(table_id):
         raise errors.FeatureNotSupported(
             feature=f"converting column {action.name} of a table with rows by a function that is {volatility}",
-            instead="Convert by what is in the row, then UPDATE.",
+            instead="ADD COLUMN with that as its default, DROP this column and RENAME: each row gets one value.",
         )
 
 

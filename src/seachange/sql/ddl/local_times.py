@@ -38,7 +38,7 @@ from seachange.model.statements import (
     SetExpression,
 )
 from seachange.model.timezone import UTC, session_zone
-from seachange.model.types import TEXT, Kind, SqlType
+from seachange.model.types import TEXT, Kind, SqlType, assignable
 from seachange.sql.ddl.expression import CHECK, GENERATED, INDEX, PREDICATE, TRANSFORM, Use
 from seachange.sql.ddl.zoned import ZONED, Typed, TypesOf, find_dependent, localize, settle_literals
 from seachange.sql.duck import DuckQuery, DuckSession
@@ -50,7 +50,7 @@ _GAP: Final = "\x01"
 _COLUMN: Final = re.compile(f'"{_GAP}k([0-9]+){_GAP}"')
 # A label of an enum type, which the catalog has yet to find, and the literal that stands for it meanwhile.
 _LABEL: Final = re.compile(f"{_GAP}[^{_GAP}]*{_GAP}")
-_HIDDEN_LABEL: Final = re.compile(f"'({_GAP}(?:[^{_GAP}'])*{_GAP})'")
+_HIDDEN_LABEL: Final = re.compile(f"'({_GAP}(?:[^{_GAP}']|'')*{_GAP})'")
 _MAKES_MOMENTS: Final = re.compile(r"TIMESTAMPTZ|TIMESTAMP WITH TIME ZONE|TO_TIMESTAMP", re.IGNORECASE)
 _INSTEAD: Final = "Say which zone is meant with AT TIME ZONE"
 
@@ -64,9 +64,8 @@ def settle_local_times(
             columns = tuple(map(settler.column, statement.columns))
             return replace(statement, columns=columns, rules=settler.rules(statement.rules))
         case AlterTable():
-            types = _types_of(statement, port)
-            settler = _Settler(types, duck, notices)
-            return replace(statement, actions=tuple(map(settler.action, statement.actions)))
+            settler = _Settler(_types_of(statement, port), duck, notices)
+            return replace(statement, actions=settler.alter(statement.actions))
         case CreateIndex():
             settler = _Settler(_types_of(statement, port), duck, notices)
             keys = [key if isinstance(key, str) else settler.settle(key, INDEX) for key in statement.columns]
@@ -93,6 +92,12 @@ class _Settler:
     types: Mapping[str, ColumnType]
     duck: DuckSession
     notices: list[str]
+
+    def alter(self, actions: Sequence[AlterAction]) -> tuple[AlterAction, ...]:
+        """A conversion is over the columns as they were; all else over what becomes of them."""
+        changed = {a.name: a.type for a in actions if isinstance(a, AlterColumnType)}
+        later = replace(self, types={**self.types, **changed})
+        return tuple((self if isinstance(a, AlterColumnType) else later).action(a) for a in actions)
 
     def column(self, column: ColumnDefinition) -> ColumnDefinition:
         if column.generated is None:
@@ -128,7 +133,10 @@ class _Settler:
         if action.using is not None:
             return replace(action, using=self.settle(action.using, TRANSFORM, target))
         own = self.types.get(action.name)
-        if not isinstance(own, SqlType) or Kind.TIMESTAMPTZ not in (own.kind, target.kind) or own.kind is target.kind:
+        # What is no assignment is for others to refuse.
+        if not isinstance(own, SqlType) or own.kind is target.kind or not assignable(own, target):
+            return action
+        if Kind.TIMESTAMPTZ not in (own.kind, target.kind):
             return action
         cast = ExpressionDefinition(("(CAST(", f" AS {target.duckdb}))"), (action.name,))
         return replace(action, using=self.settle(cast, TRANSFORM))
