@@ -1,5 +1,7 @@
 """Migrations cut into pieces."""
 
+import pytest
+
 from seachange.replay.script import Piece, PieceKind, cut
 
 
@@ -31,6 +33,19 @@ def test_a_line_for_psql_is_a_piece_unless_it_is_within_a_statement():
     pieces = cut("\\set ON_ERROR_STOP on\nselect '\n\\not one\n';\n\\connect shop\n")
     assert [piece.kind for piece in pieces] == [PieceKind.PSQL, PieceKind.STATEMENT, PieceKind.PSQL]
     assert pieces[1].text == "select '\n\\not one\n'"
+
+
+@pytest.mark.parametrize(
+    ("up", "down"),
+    [("-- +goose Up", "-- +goose Down"), ("-- +migrate Up", "-- +migrate Down"), ("-- migrate:up", "--migrate:down")],
+)
+def test_the_way_back_is_one_piece_that_nobody_goes(up: str, down: str):
+    pieces = cut(f"{up}\nselect 1;\n{down}\nselect 2;\nselect 3;\n{up}\nselect 4;\n{down}\n-- nothing\n")
+    assert pieces == [
+        Piece("select 1", 2),
+        Piece("select 2;\nselect 3;", 4, PieceKind.WAY_BACK),
+        Piece("select 4", 7),
+    ]
 
 
 def test_rows_follow_a_copy():

@@ -51,6 +51,22 @@ def test_a_table_of_every_type_is_written(session: Session):
     assert count(session, "select count(*) from every") > 20
 
 
+def test_rows_that_refer_to_others_are_unique_where_they_must_be(session: Session):
+    """Now, and once there is the index to come: values that are those of other rows cannot be made up."""
+    session.execute_all(
+        """
+        create table a (id serial primary key);
+        create table b (id serial primary key, a_id int unique references a);
+        create table a_b (a_id int not null references a, b_id int not null references b, unique (a_id, b_id));
+        create table late (a_id int not null references a, b_id int not null references b)
+        """
+    )
+    index = "create unique index on late (b_id, a_id)"
+    assert not write(session, 150, rehearse(session, index)).tally.failed
+    assert count(session, "select count(*) from late") > 10
+    session.execute(index)
+
+
 def test_a_writer_without_tables_waits(session: Session):
     assert write(session, 3).tally.done == 0
 

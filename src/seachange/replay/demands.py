@@ -48,10 +48,11 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """`distinct` are the columns of unique keys."""
+    """`distinct` are the columns of unique keys, `keys` those keys."""
 
     required: frozenset[str] = frozenset()
     distinct: frozenset[str] = frozenset()
+    keys: frozenset[frozenset[str]] = frozenset()
     rules: frozenset[Rule] = frozenset()
     parents: frozenset[Parent] = frozenset()
     forms: frozenset[Form] = frozenset()
@@ -60,6 +61,7 @@ class Demand:
         return Demand(
             self.required | other.required,
             self.distinct | other.distinct,
+            self.keys | other.keys,
             self.rules | other.rules,
             self.parents | other.parents,
             self.forms | other.forms,
@@ -123,6 +125,9 @@ def _demand(table: Table, shape: Shape, now: Table, around: Shape) -> Demand:
     return Demand(
         required=_named(names, (c.id for c in table.visible_columns if not c.nullable)),
         distinct=_named(names, (source for index in unique for c in index.key for source in _sources(table, c))),
+        keys=frozenset(
+            frozenset(names[c] for c in index.key) for index in unique if all(c in names for c in index.key)
+        ),
         rules=frozenset(
             Rule(check.expression, tuple((column_reference(c).strip('"'), names[c]) for c in check.columns))
             for check in table.checks

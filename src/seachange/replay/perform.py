@@ -26,6 +26,8 @@ from seachange.sql.result import Result
 from seachange.sql.setting_checks import parse_duration_ms
 
 _JOB_COLUMN = "job_id"
+# What a replay has no use for, and why.
+_SKIPPED = {PieceKind.PSQL: "a line for psql", PieceKind.WAY_BACK: "the way back"}
 
 
 class Verdict(StrEnum):
@@ -65,8 +67,8 @@ class Step:
 
     def perform(self) -> Outcome:
         piece, session = self.piece, self.session
-        if piece.kind is PieceKind.PSQL:
-            return self._outcome(Verdict.SKIPPED, message="a line for psql")
+        if piece.kind in _SKIPPED:
+            return self._outcome(Verdict.SKIPPED, message=_SKIPPED[piece.kind])
         if piece.kind is PieceKind.UNREADABLE:
             code = errors.SyntaxProblem.sqlstate
             return self._outcome(Verdict.REFUSED, sqlstate=code, message=piece.problem)

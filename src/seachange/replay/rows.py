@@ -20,6 +20,8 @@ from seachange.sql.check_closure import Evaluate, Undecided, compile_check_expre
 
 # The values of a key of another table that a row may refer to; None if there is none.
 FindParent = Callable[[Parent], tuple[Made, ...] | None]
+# Whether no row has these values of a unique key, by column; they are the row's then.
+Claim = Callable[[Mapping[str, str]], bool]
 
 _ATTEMPTS_MAX = 40
 _LITERALS = re.compile(r"'((?:[^']|'')*)'|(?<![\w\"])(-?[0-9]+(?:\.[0-9]+)?)")
@@ -40,6 +42,10 @@ class NoParent(Exception):
         self.parent = parent
 
 
+class Taken(Exception):
+    """Another row refers to the same rows, and only one may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Maker:
     """Makes up rows of one version of a table. `now` is what it demands, `later` what its next versions will."""
@@ -49,14 +55,21 @@ class Maker:
     later: Demand
     dice: Dice
     find_parent: FindParent
+    claim: Claim
 
     def insert(self) -> dict[str, Made]:
         """The columns of a new row that are given values; others take their defaults."""
         given = [c for c in self.table.visible_columns if self._is_given(c)]
-        return self._make(given)
+        row = self._make(given)
+        for key in sorted(self._referring_keys(), key=sorted):
+            known = key <= row.keys() and all(row[name] is not NULL for name in key)
+            if known and not self.claim({name: row[name].literal for name in key}):
+                raise Taken
+        return row
 
     def update(self, kept: Collection[str]) -> dict[str, Made]:
         """New values for some columns; those `kept` stay as they are."""
+        kept = frozenset(kept).union(*self._referring_keys())
         free = [c for c in self.table.visible_columns if _is_settable(c) and c.name not in kept]
         if not free:
             return {}
@@ -73,6 +86,11 @@ class Maker:
         if not _is_settable(column) or column.default_sequences:
             return False
         return column.default is None or not self.dice.chance(_DEFAULTED_PERCENT)
+
+    def _referring_keys(self) -> list[frozenset[str]]:
+        """Unique keys whose values are those of other rows, and so cannot be made up to be new."""
+        referring = {name for parent in self.now.parents | self.later.parents for name in parent.columns}
+        return [key for key in self.now.keys | self.later.keys if key <= referring]
 
     def _ties(self) -> list[set[str]]:
         rules = self.now.rules | self.later.rules

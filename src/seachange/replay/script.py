@@ -1,4 +1,5 @@
-"""The text of a migration as pieces: statements, lines that are meant for psql, and the rows that follow a COPY.
+"""The text of a migration as pieces: statements, lines that are meant for psql, the rows that follow a COPY, and the
+way back, where a tool has both ways in one file.
 
 **Invariant:** every character of the text that is no comment is in a piece; what cannot be read is a piece, too.
 """
@@ -15,11 +16,14 @@ from seachange.sql.tokens import is_complete, split_script
 
 _COPY = re.compile(r"\bfrom\s+stdin\b[^;]*;\s*$", re.IGNORECASE)
 _END_OF_ROWS = "\\."
+# What begins the way there and the way back in files of goose, sql-migrate, dbmate, micrate and rambler.
+_WAY = re.compile(r"--\s*(?:\+(?:goose|migrate|micrate)\s+|migrate:|rambler\s+)(up|down)\b", re.IGNORECASE)
 
 
 class PieceKind(StrEnum):
     STATEMENT = "statement"
     PSQL = "psql"
+    WAY_BACK = "way back"
     UNREADABLE = "unreadable"
 
 
@@ -39,8 +43,17 @@ def cut(text: str) -> list[Piece]:
     pieces: list[Piece] = []
     pending: list[str] = []
     first = 1
+    is_back = False
     lines = iter(enumerate(text.splitlines(), 1))
     for number, line in lines:
+        way = _WAY.match(line)
+        if way is not None:
+            pieces += _part(pending, first, is_back)
+            pending, first, is_back = [], number + 1, way[1].lower() == "down"
+            continue
+        if is_back:
+            pending.append(line)
+            continue
         if line.startswith("\\") and not _is_open(pending):
             pieces += _statements(pending, first)
             pieces.append(Piece(line, number, PieceKind.PSQL))
@@ -52,7 +65,13 @@ def cut(text: str) -> list[Piece]:
             rows, length = _rows(lines)
             pieces += [*before, Piece(copy.text, copy.line, copy.kind, rows, copy.problem)]
             pending, first = [], number + length + 1
-    return pieces + _statements(pending, first)
+    return pieces + _part(pending, first, is_back)
+
+
+def _part(lines: list[str], first: int, is_back: bool) -> list[Piece]:
+    """The way back is one piece, which nobody goes."""
+    statements = _statements(lines, first)
+    return [Piece("\n".join(lines).strip(), first, PieceKind.WAY_BACK)] if is_back and statements else statements
 
 
 def _is_open(lines: list[str]) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from seachange.engine.session import Session
 from seachange.engine.transaction import Transaction
@@ -19,7 +20,7 @@ from seachange.errors import Error
 from seachange.model.constraint import Action
 from seachange.model.descriptor import Column, Table
 from seachange.model.enums import quote_text
-from seachange.model.ids import TableId
+from seachange.model.ids import ColumnId, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.objects import EnumType, View
 from seachange.model.states import REFUSING
@@ -27,7 +28,7 @@ from seachange.model.temporary import is_temporary
 from seachange.replay import statements
 from seachange.replay.demands import Demand, Foresight, Parent, Shape, demand_of, label
 from seachange.replay.dice import Dice
-from seachange.replay.rows import Maker, NoParent
+from seachange.replay.rows import Maker, NoParent, Taken
 from seachange.replay.tally import Tally
 from seachange.replay.values import Made
 from seachange.runtime.clock import Clock
@@ -51,6 +52,10 @@ class OwnRows:
     referred: set[Key] = field(default_factory=set)
 
 
+# Values of a unique key that a row of a table has, by column.
+Claimed = tuple[TableId, frozenset[tuple[ColumnId, str]]]
+
+
 class Writer:
     def __init__(self, session: Session, foresight: Foresight, clock: Clock, *seed: object) -> None:
         self._session = session
@@ -58,13 +63,15 @@ class Writer:
         self._clock = clock
         self._dice = Dice(*seed)
         self._own: dict[TableId, OwnRows] = {}
+        # Since it refers to rows of its own only, nobody else has the same.
+        self._claimed: set[Claimed] = set()
         # Tables that are about to be dropped, which an application has to leave before.
         self.left: Collection[str] = ()
         self.tally = Tally()
 
     def run_transaction(self) -> None:
         started = self._clock.steady_us()
-        attempt = _Attempt(self._session, self._foresight, self._dice, self._own, self.left)
+        attempt = _Attempt(self._session, self._foresight, self._dice, self._own, self._claimed, self.left)
         try:
             self._session.begin(Isolation.REPEATABLE_READ)
             attempt.run()
@@ -94,12 +101,14 @@ class _Attempt:
         foresight: Foresight,
         dice: Dice,
         own: dict[TableId, OwnRows],
+        claimed: set[Claimed],
         left: Collection[str],
     ) -> None:
         self._session = session
         self._foresight = foresight
         self._dice = dice
         self._own = own
+        self._claimed = claimed
         self._left = left
         self._inserted: list[tuple[Table, Key]] = []
         self._deleted: list[tuple[Table, Key]] = []
@@ -144,6 +153,8 @@ class _Attempt:
     def insert(self, table: Table, depth: int = 0) -> bool:
         try:
             row = self._maker(table).insert()
+        except Taken:
+            return False
         except NoParent as missing:
             parent = next((t for t in self._shape.tables if label(t) == missing.parent.table), None)
             usable = parent is not None and parent.id != table.id and label(parent) not in self._left
@@ -190,7 +201,14 @@ class _Attempt:
 
     def _maker(self, table: Table) -> Maker:
         later = self._foresight.get(label(table), Demand())
-        return Maker(table, demand_of(table, self._shape), later, self._dice, self._find_parent)
+        claim = partial(self._claim, table)
+        return Maker(table, demand_of(table, self._shape), later, self._dice, self._find_parent, claim)
+
+    def _claim(self, table: Table, values: Mapping[str, str]) -> bool:
+        claimed = table.id, frozenset((table.column_by_name[name].id, text) for name, text in values.items())
+        is_new = claimed not in self._claimed
+        self._claimed.add(claimed)
+        return is_new
 
     def _rows(self, table: Table) -> OwnRows:
         columns = _key_columns(table)
