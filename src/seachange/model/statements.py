@@ -337,6 +337,13 @@ class AlterPrimaryKey:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepAsItIs:
+    """What PostgreSQL is told of how it keeps a table, or the values of a column: nothing is to be done."""
+
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AddRowId:
     """No statement says so: the planner has rows numbered before their table loses its primary key."""
 
@@ -365,6 +372,7 @@ AlterAction = (
     | RenameConstraint
     | ValidateConstraint
     | AlterPrimaryKey
+    | KeepAsItIs
     | AddRowId
     | DropRowId
 )

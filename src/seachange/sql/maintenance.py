@@ -1,7 +1,7 @@
 """What PostgreSQL has to be told to do and is done here anyway, or need not be: accepted, so that scripts run as they
 are.
 
-Statistics come with the files, a commit is durable, and nobody listens.
+Statistics come with the files, entries that are gone go with the next fold, a commit is durable, and nobody listens.
 """
 
 from __future__ import annotations
@@ -16,6 +16,16 @@ def read_analyze(reader: Reader) -> NeedlessStatement:
     reader.take("verbose")
     _skip_tables(reader)
     return NeedlessStatement("ANALYZE")
+
+
+def read_reindex(reader: Reader) -> NeedlessStatement:
+    _skip_options(reader)
+    if reader.take_any("index", "table", "schema", "database", "system") is None:
+        raise reader.problem()
+    reader.take("concurrently")
+    if not reader.at_end:
+        read_relation(reader)
+    return NeedlessStatement("REINDEX")
 
 
 def read_checkpoint(reader: Reader) -> NeedlessStatement:

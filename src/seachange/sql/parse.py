@@ -12,7 +12,7 @@ from seachange.model.statements import Statement
 from seachange.sql.copy_statement import read_copy
 from seachange.sql.ddl.extension import read_comment_extension, read_create_extension, read_drop_extension
 from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
-from seachange.sql.maintenance import read_analyze, read_checkpoint, read_unlisten
+from seachange.sql.maintenance import read_analyze, read_checkpoint, read_reindex, read_unlisten
 from seachange.sql.prepared import (
     read_close,
     read_deallocate,
@@ -86,6 +86,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     (("move",), read_move),
     (("close",), read_close),
     (("analyze",), read_analyze),
+    (("reindex",), read_reindex),
     (("checkpoint",), read_checkpoint),
     (("unlisten",), read_unlisten),
     (("explain",), read_explain),
@@ -99,7 +100,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
 
 # First words of statements that PostgreSQL or DuckDB know and that are refused here, with what works instead.
 _REFUSED: dict[str, str] = {
-    **dict.fromkeys(("cluster", "lock", "reindex", "security"), ""),
+    **dict.fromkeys(("cluster", "lock", "security"), ""),
     **dict.fromkeys(("listen", "notify", "refresh"), ""),
     **dict.fromkeys(("call", "do"), "There are no procedures: send the statements themselves."),
     **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),

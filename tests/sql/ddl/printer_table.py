@@ -25,6 +25,7 @@ from seachange.model.statements import (
     ExpressionDefinition,
     ForeignKeyDefinition,
     IdentityDefinition,
+    KeepAsItIs,
     KeyDefinition,
     RenameColumn,
     RenameConstraint,
@@ -190,6 +191,11 @@ def _(value: SetExpression):
 @show.register
 def _(value: DropExpression):
     return join("ALTER", ident(value.name), "DROP EXPRESSION", exists(value))
+
+
+@show.register
+def _(value: KeepAsItIs):
+    return "SET (fillfactor = 70)" if value.column is None else f"ALTER {ident(value.column)} SET STATISTICS 100"
 
 
 @show.register

@@ -52,6 +52,7 @@ from seachange.model.statements import (
     ExpressionDefinition,
     ForeignKeyDefinition,
     IdentityDefinition,
+    KeepAsItIs,
     KeyDefinition,
     RenameColumn,
     RenameConstraint,
@@ -239,6 +240,7 @@ ACTIONS = st.one_of(
     st.builds(DropConstraint, NAMES, FLAGS, FLAGS),
     st.builds(ValidateConstraint, NAMES),
     st.builds(AlterPrimaryKey, COLUMN_LISTS),
+    st.builds(KeepAsItIs, st.none() | NAMES),
 )
 RENAMES = st.one_of(
     st.builds(RenameColumn, NAMES, NAMES),

@@ -16,6 +16,7 @@ from seachange.model.statements import (
     DropColumn,
     DropNotNull,
     ExpressionDefinition,
+    KeepAsItIs,
     RenameColumn,
     SetDefault,
     SetNotNull,
@@ -204,6 +205,12 @@ def indexes_on(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[ele
         for column in sorted(columns)
     ]
     return list(dict.fromkeys(index for indexes in found for index in indexes))
+
+
+def keep_as_it_is(draft: Draft, table_id: TableId, action: KeepAsItIs) -> None:
+    """Only whether the column is there is anybody's business."""
+    if action.column is not None:
+        draft.column(table_id, action.column)
 
 
 def rename_column(draft: Draft, table_id: TableId, action: RenameColumn) -> None:

@@ -50,6 +50,7 @@ _ACTIONS: dict[type, Callable[..., None]] = {
     statements.RenameConstraint: constraint.rename_constraint,
     statements.ValidateConstraint: constraint.validate_constraint,
     statements.AlterPrimaryKey: primary_key.alter_primary_key,
+    statements.KeepAsItIs: column.keep_as_it_is,
     statements.AddRowId: row_id.add_row_id,
     statements.DropRowId: row_id.drop_row_id,
 }

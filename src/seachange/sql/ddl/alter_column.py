@@ -13,6 +13,7 @@ from seachange.model.statements import (
     DropIdentity,
     DropNotNull,
     IdentityDefinition,
+    KeepAsItIs,
     SetDefault,
     SetExpression,
     SetIdentity,
@@ -21,16 +22,10 @@ from seachange.model.statements import (
 from seachange.sql.ddl.column import read_always
 from seachange.sql.ddl.default import read_default
 from seachange.sql.ddl.expression import GENERATED, TRANSFORM, compile_expression
-from seachange.sql.ddl.names import read_column_type
+from seachange.sql.ddl.names import read_collation, read_column_type
 from seachange.sql.ddl.sequence import OptionReader, read_identity_options
+from seachange.sql.ddl.storage import take_column_storage
 from seachange.sql.tokens import Reader
-
-_UNSUPPORTED: tuple[tuple[str, ...], ...] = (
-    ("set", "statistics"),
-    ("set", "storage"),
-    ("set", "compression"),
-    ("reset",),
-)
 
 
 def read_alter_column(reader: Reader) -> AlterAction:
@@ -38,10 +33,10 @@ def read_alter_column(reader: Reader) -> AlterAction:
     for words, read in _FORMS:
         if reader.take(*words):
             return read(reader, name)
+    if take_column_storage(reader):
+        return KeepAsItIs(name)
     if reader.at("set") or reader.at("restart"):
         return _set_identity(reader, name)
-    if reader.at("reset"):
-        raise _unsupported(reader)
     raise reader.problem()
 
 
@@ -54,8 +49,8 @@ def _unsupported(reader: Reader) -> errors.Error:
 
 def _type(reader: Reader, name: str) -> AlterAction:
     type_ = read_column_type(reader)
-    if reader.at("collate"):
-        raise errors.FeatureNotSupported(feature="COLLATE", instead="Leave it out.")
+    if reader.take("collate"):
+        read_collation(reader)
     if not reader.take("using"):
         return AlterColumnType(name, type_)
     return AlterColumnType(name, type_, compile_expression(reader.phrase().source, TRANSFORM, type_))
@@ -105,7 +100,7 @@ def _set_identity(reader: Reader, name: str) -> AlterAction:
                 raise errors.SyntaxProblem(detail="conflicting or redundant options of a sequence: generated")
             always = read_always(reader)
         elif reader.at("set") or reader.at("restart"):
-            if any(reader.at(*words) for words in _UNSUPPORTED) or not _take_option(reader, options):
+            if not _take_option(reader, options):
                 raise _unsupported(reader)
         else:
             return SetIdentity(name, always, options.options)

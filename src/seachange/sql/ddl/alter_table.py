@@ -14,6 +14,7 @@ from seachange.model.statements import (
     AlterTable,
     DropColumn,
     DropConstraint,
+    KeepAsItIs,
     RenameColumn,
     RenameConstraint,
     RenameTable,
@@ -24,10 +25,11 @@ from seachange.sql.ddl.column import read_column
 from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_added_constraint
 from seachange.sql.ddl.names import read_list, read_relation
 from seachange.sql.ddl.object import take_cascade, take_move_or_owner
+from seachange.sql.ddl.storage import take_table_storage
 from seachange.sql.tokens import Reader
 
 _ALONE = (RenameTable, RenameColumn, RenameConstraint)
-# What PostgreSQL's ALTER TABLE knows besides; SET and RESET of storage parameters among them.
+# What PostgreSQL's ALTER TABLE knows besides.
 _UNSUPPORTED = frozenset(
     [
         "enable",
@@ -71,6 +73,8 @@ def _read_action(reader: Reader) -> AlterAction:
     for words, read in _ACTIONS:
         if reader.take(*words):
             return read(reader)
+    if take_table_storage(reader):
+        return KeepAsItIs()
     word = reader.plain()
     if word in _UNSUPPORTED:
         raise errors.FeatureNotSupported(

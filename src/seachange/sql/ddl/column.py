@@ -11,7 +11,7 @@ from seachange.model.types import Kind, SqlType
 from seachange.sql.ddl.constraint import Constraints, read_column_constraint
 from seachange.sql.ddl.default import read_default
 from seachange.sql.ddl.expression import GENERATED, compile_expression
-from seachange.sql.ddl.names import read_column_type
+from seachange.sql.ddl.names import read_collation, read_column_type
 from seachange.sql.ddl.sequence import INTEGERS, read_identity_options
 from seachange.sql.tokens import Reader
 
@@ -42,11 +42,6 @@ _AFTER_DEFAULT = frozenset(
         "compression",
     ]
 )
-_UNSUPPORTED: dict[str, tuple[str, str]] = {
-    "collate": ("COLLATE", "Leave it out: texts compare by their characters' codes."),
-    "storage": ("STORAGE", "Leave it out."),
-    "compression": ("COMPRESSION", "Leave it out."),
-}
 
 
 @dataclass(slots=True)
@@ -89,7 +84,6 @@ def read_column(reader: Reader, constraints: Constraints) -> ColumnDefinition:
             if label is not None:
                 raise reader.problem()
             break
-    _refuse_unsupported(reader)
     if len(constraints.primary) > keys_before:
         draft.nullable = False
     return draft.finish()
@@ -114,6 +108,15 @@ def _not_null(reader: Reader, draft: _Draft) -> None:
 
 def _null(reader: Reader, draft: _Draft) -> None:
     draft.set_nullable(True)
+
+
+def _collated(reader: Reader, draft: _Draft) -> None:
+    read_collation(reader)
+
+
+def _kept(reader: Reader, draft: _Draft) -> None:
+    """How values are kept is of no account."""
+    reader.next()
 
 
 def _default(reader: Reader, draft: _Draft) -> None:
@@ -157,10 +160,7 @@ _PROPERTIES: tuple[tuple[tuple[str, ...], Callable[[Reader, _Draft], None]], ...
     (("null",), _null),
     (("default",), _default),
     (("generated",), _generated),
+    (("collate",), _collated),
+    (("storage",), _kept),
+    (("compression",), _kept),
 )
-
-
-def _refuse_unsupported(reader: Reader) -> None:
-    for word, (feature, instead) in _UNSUPPORTED.items():
-        if reader.at(word):
-            raise errors.FeatureNotSupported(feature=feature, instead=instead)

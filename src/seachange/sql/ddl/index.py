@@ -7,7 +7,7 @@ from seachange.model.object_statements import ObjectKind, RenameObject
 from seachange.model.statements import CreateIndex, DropIndex, ExpressionDefinition
 from seachange.sql.ddl.constraint import read_nulls_distinct
 from seachange.sql.ddl.expression import INDEX, PREDICATE, compile_expression
-from seachange.sql.ddl.names import read_relation, read_relations
+from seachange.sql.ddl.names import read_collation, read_relation, read_relations
 from seachange.sql.ddl.object import take_cascade
 from seachange.sql.ddl.storage import take_storage
 from seachange.sql.tokens import Kind, Reader, Word
@@ -80,8 +80,8 @@ def _read_key(reader: Reader) -> tuple[IndexKey, bool]:
         key = _expression(reader.text[first.start : first.end] + reader.parenthesized())
     else:
         key = reader.name()
-    if reader.at("collate"):
-        raise errors.FeatureNotSupported(feature="a collation of an index", instead="Text is sorted by its bytes.")
+    if reader.take("collate"):
+        read_collation(reader)
     reader.take_any(*_OPERATOR_CLASSES)
     descending = reader.take("desc")
     if not descending:

@@ -44,6 +44,19 @@ _BUILT_IN_SCHEMA = "pg_catalog"
 _Item = TypeVar("_Item")
 
 
+# The order of bytes, which is the one that there is.
+_COLLATIONS = frozenset({"C", "POSIX", "ucs_basic", "default"})
+
+
+def read_collation(reader: Reader) -> None:
+    """After COLLATE: the name of the order in which texts are anyway."""
+    name = read_relation(reader)
+    if name.name not in _COLLATIONS:
+        raise errors.FeatureNotSupported(
+            feature=f"collation {name}", instead="Leave it out: texts compare by their characters' codes."
+        )
+
+
 def read_list(reader: Reader, read: Callable[[Reader], _Item]) -> tuple[_Item, ...]:
     """One or more items with commas between them."""
     found = [read(reader)]

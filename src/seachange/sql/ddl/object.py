@@ -16,7 +16,7 @@ from seachange.sql.tokens import Reader
 
 # Objects that are in no schema.
 _TOP = frozenset({ObjectKind.DATABASE, ObjectKind.SCHEMA})
-_SESSION_ROLES = ("current_user", "current_role", "session_user")
+SESSION_ROLES = ("current_user", "current_role", "session_user")
 
 
 def read_object_name(reader: Reader, kind: ObjectKind) -> RelationName:
@@ -24,7 +24,7 @@ def read_object_name(reader: Reader, kind: ObjectKind) -> RelationName:
 
 
 def read_role(reader: Reader) -> str:
-    if any(reader.at(word) for word in _SESSION_ROLES):
+    if any(reader.at(word) for word in SESSION_ROLES):
         word = reader.next().text.upper()
         raise errors.FeatureNotSupported(feature=f"{word} as the name of a role", instead="Name the role.")
     return reader.name()

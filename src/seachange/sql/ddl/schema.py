@@ -12,7 +12,7 @@ from seachange.model.object_statements import (
     ObjectKind,
     RenameObject,
 )
-from seachange.sql.ddl.object import read_object_name, read_role, take_change
+from seachange.sql.ddl.object import SESSION_ROLES, read_object_name, read_role, take_change
 from seachange.sql.setting_words import read_settings
 from seachange.sql.tokens import Reader
 
@@ -25,7 +25,10 @@ _SCHEMA_ELEMENTS = ("create", "grant")
 def read_create_schema(reader: Reader) -> CreateSchema:
     if_not_exists = reader.take("if", "not", "exists")
     name = None if reader.at("authorization") else reader.name()
-    owner = read_role(reader) if reader.take("authorization") else None
+    owner = None
+    # Whoever creates it owns it.
+    if reader.take("authorization") and not (name is not None and reader.take_any(*SESSION_ROLES)):
+        owner = read_role(reader)
     if any(reader.at(word) for word in _SCHEMA_ELEMENTS):
         raise errors.FeatureNotSupported(
             feature="CREATE SCHEMA with statements in it", instead="Send them on their own, after CREATE SCHEMA."
