@@ -41,6 +41,14 @@ CASES = (
         spoil=_DUPLICATE,
         repair=_REMOVE,
     ),
+    Case(
+        "create unique index on an expression that is no text",
+        "create unique index i on t ((a + 1))",
+        """+ column a + 1 integer virtual hidden
+           + unique index i (a + 1)""",
+        spoil=_DUPLICATE,
+        repair=_REMOVE,
+    ),
     Case("create index descending", "create index i on t (c desc, b)", "+ index i (c desc, b)"),
     Case("create index include", "create index i on t (b) include (c, n)", "+ index i (b) include (c, n)"),
     Case(
