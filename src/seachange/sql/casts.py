@@ -174,12 +174,21 @@ def _array(cast: exp.Cast) -> exp.Expr:
         raise _several_dimensions()
     text = _literal(cast)
     if isinstance(cast.this, exp.Column):
-        # A text in a column is one of an array, too.
-        cast.set("this", exp.Anonymous(this=f"{PREFIX}listed", expressions=[cast.this.copy()]))
+        return _column_as_array(cast)
     if text is None or inner is None:
         return cast
     values = [exp.null() if e is None else exp.cast(exp.Literal.string(e), inner.copy()) for e in parse_array(text)]
     return exp.cast(exp.Array(expressions=[translate_casts(exp.Paren(this=v)).this for v in values]), cast.to.copy())
+
+
+def _column_as_array(cast: exp.Cast) -> exp.Expr:
+    """A text in a column is one of an array, too. What type it has DuckDB knows before it runs anything, so that one
+    of the two is left."""
+    value = exp.TryCast(this=cast.this.copy(), to=exp.DataType.build("TEXT"))
+    listed = exp.cast(exp.Anonymous(this=f"{PREFIX}array", expressions=[value]), cast.to.copy())
+    type_ = exp.Anonymous(this="typeof", expressions=[cast.this.copy()])
+    is_text = exp.EQ(this=type_, expression=exp.Literal.string("VARCHAR"))
+    return exp.paren(exp.case().when(is_text, listed).else_(cast.copy()))
 
 
 _SPACED_ZONE: Final = re.compile(r"(?<=\d)\s+([+-]\d\d?(?::?\d\d)?)$")

@@ -280,12 +280,6 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         " lambda i: a + i * s)",
         (),
     ),
-    # typeof is a constant for DuckDB.
-    PREFIX + "listed": (
-        f"(x) AS CASE WHEN typeof(x) = 'VARCHAR' THEN {PREFIX}array(TRY_CAST(x AS VARCHAR))"
-        " ELSE TRY_CAST(x AS VARCHAR[]) END",
-        (PREFIX + "array",),
-    ),
     PREFIX + "truncated": (
         "(u, x DATE) AS date_trunc(u, CAST(x AS TIMESTAMP WITH TIME ZONE)), (u, x) AS date_trunc(u, x)",
         (),
