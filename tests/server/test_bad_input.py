@@ -103,3 +103,11 @@ def test_many_statements_before_a_sync_are_answered(served):
         while data := raw.recv(1 << 20):
             received += data
     assert received.count(b"1\0\0\0\4") == 20_000
+
+
+def test_more_columns_than_a_client_can_be_told_of():
+    fields = [m.Field("one", 23, 4, -1, 0)] * 32_768
+    assert len(m.row_description(fields[1:])) > 32_767 * 18
+    for tell in (lambda: m.row_description(fields), lambda: m.copy_response(b"H", len(fields), 0)):
+        with pytest.raises(errors.ProgramLimitExceeded):
+            tell()

@@ -22,6 +22,7 @@ STARTUP_BYTES_MAX = 10_000
 # Before its password was checked a client has no reason to send much.
 LOGIN_BYTES_MAX = 65_536
 
+_COLUMNS_MAX = (1 << 15) - 1
 _INT16, _INT32, _UINT32 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">I")
 _NULL = b"\xff\xff\xff\xff"
 # Of every message after the log-in: its letter and its length.
@@ -339,8 +340,14 @@ class Field:
 _FIELD = struct.Struct(">IhIhih")
 
 
+def _column_count(count: int) -> bytes:
+    if count > _COLUMNS_MAX:
+        raise errors.ProgramLimitExceeded(detail=f"a result of {count} columns; clients are told of {_COLUMNS_MAX}")
+    return _INT16.pack(count)
+
+
 def row_description(fields: Sequence[Field]) -> bytes:
-    parts = [_INT16.pack(len(fields))]
+    parts = [_column_count(len(fields))]
     for field in fields:
         told = (field.table, field.attribute, field.oid, field.width, field.modifier, field.format)
         parts += (_text(field.name), _FIELD.pack(*told))
@@ -382,7 +389,7 @@ def data_rows(rows: Iterable[Sequence[Any]], encoders: Sequence[Callable[[Any], 
 
 def copy_response(kind: bytes, columns: int, form: int) -> bytes:
     """COPY in (G) or out (H) begins, in one of the text formats or in binary."""
-    return message(kind, bytes([form]) + _INT16.pack(columns) + _INT16.pack(form) * columns)
+    return message(kind, bytes([form]) + _column_count(columns) + _INT16.pack(form) * columns)
 
 
 def copy_data(data: bytes) -> bytes:
