@@ -188,3 +188,11 @@ def test_statements_after_it_are_statements(session):
     before = session.execute("select count(*) from foo").rows
     results = session.execute("explain (ddl) alter table foo add column x int; select count(*) from foo")
     assert results.rows == before
+
+
+def test_beside_a_change_that_is_under_way(node: Node, session: Session):
+    fill(session, 2)
+    node.jobs.paused = True
+    session.execute("alter table concurrently foo alter c3 type text")
+    lines = session.execute("explain (ddl) alter table foo alter c2 type text").rows
+    assert "rebuild primary index" in lines[0][0]

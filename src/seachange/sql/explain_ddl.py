@@ -16,6 +16,7 @@ from seachange.model.objects import Descriptor
 from seachange.model.session_statements import Begin, Commit, DdlExplanation
 from seachange.model.statements import DdlStatement
 from seachange.planner.advice import advise
+from seachange.planner.builders.draft import at_rest
 from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.explain.form import explain_plan
 from seachange.planner.explain.names import one_line, quote
@@ -69,7 +70,9 @@ def _settled(statement: DdlStatement, port: TransactionPort) -> list[DdlStatemen
 def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[Plan, Catalog]:
     """The plan with ids that are made up, and the catalog that it was made for."""
     tables, known = tables_of(statements, port), descriptors_of(statements, port)
-    catalog = Catalog(known, _Sizes(tables, port), port.dropped_tables(), port.search_path, port.session.database)
+    # A change that is under way would be waited for: the plan is made without it.
+    rested = {id_: at_rest(descriptor) for id_, descriptor in known.items()}
+    catalog = Catalog(rested, _Sizes(tables, port), port.dropped_tables(), port.search_path, port.session.database)
     release = release_of(port.release)
     return plan_statements(catalog, statements, _made_up_ids(known.values()), release=release), catalog
 
