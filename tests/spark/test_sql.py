@@ -127,7 +127,8 @@ def test_a_worker_may_start_spark_before_there_is_work(
     """A host of its own, which finds the application that is there."""
     cold = host.SparkHost()
     monkeypatch.setattr(host, "HOST", cold)
-    warm_spark(node.parts)
-    wait_until(lambda: cold.is_warm, "Spark to start")
+    is_starting = warm_spark(node.parts)
+    wait_until(lambda: not is_starting(), "Spark to start")
+    assert cold.is_warm
     with cold.using(SparkOptions(MASTER), lambda: None) as found:
         assert str(found) == str(application)

@@ -24,7 +24,7 @@ EXAMPLES = """examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_database_options(parser)
-    parser.add_argument("--warm", action="store_true", help="start Spark at once, so that the first job need not wait")
+    parser.add_argument("--warm", action="store_true", help="start Spark first, and take jobs then")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,19 +38,26 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with open_database(arguments) as node:
             node.jobs.told = _print
-            node.jobs.takes_up = True
-            if arguments.warm:
-                warm_spark(node.parts)
-            print(f"worker {node.name} is ready", flush=True)
-            node.jobs.wake()
-            # With a timeout: a signal that another thread took is heard of only when this one wakes.
-            while not ended.wait(_LOOK_SECONDS):
-                pass
+            # Jobs that come while Spark starts are left to workers that have it.
+            node.jobs.takes_up = False
+            is_starting = warm_spark(node.parts) if arguments.warm else _never
+            while True:
+                if not node.jobs.takes_up and not is_starting():
+                    node.jobs.takes_up = True
+                    print(f"worker {node.name} is ready", flush=True)
+                    node.jobs.wake()
+                # With a timeout: a signal that another thread took is heard of only when this one wakes.
+                if ended.wait(_LOOK_SECONDS):
+                    break
             print(f"worker {node.name} stops", flush=True)
     except Error as error:
         report_error(error)
         return 1
     return 0
+
+
+def _never() -> bool:
+    return False
 
 
 def _print(job: Job) -> None:

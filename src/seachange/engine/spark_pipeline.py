@@ -109,9 +109,12 @@ def job_pipeline(
     return JobPipeline(local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data, retention_us)
 
 
-def warm_spark(parts: NodeParts) -> None:
-    """Begins to start Spark before there is work for it. If it does not start, the work will meet the reason."""
-    load_spark().host.HOST.warm(pipeline_settings(parts, ()).spark)
+def warm_spark(parts: NodeParts) -> Callable[[], bool]:
+    """Begins to start Spark before there is work for it; gives what tells whether it is still starting. If it does not
+    start, the work will meet the reason."""
+    host = load_spark().host.HOST
+    host.warm(pipeline_settings(parts, ()).spark)
+    return lambda: bool(host.is_starting)
 
 
 def _foreground(parts: NodeParts, ratio: float) -> Foreground | None:

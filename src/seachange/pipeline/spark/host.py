@@ -173,6 +173,11 @@ class SparkHost:
     def is_warm(self) -> bool:
         return self._application is not None
 
+    @property
+    def is_starting(self) -> bool:
+        starting = self._starting
+        return starting is not None and starting.is_alive()
+
     @contextmanager
     def using(self, options: SparkOptions, look: Callable[[], None]) -> Iterator[AnyApplication]:
         """Starts it if there is none; `look` is called while that takes its time, and may raise."""
@@ -185,7 +190,7 @@ class SparkHost:
     def warm(self, options: SparkOptions) -> None:
         """Begins to start it, if there is none; a problem is met by the one who uses it."""
         with self._lock:
-            if self._application is not None or (self._starting is not None and self._starting.is_alive()):
+            if self._application is not None or self.is_starting:
                 return
             self._problem = None
             self._starting = threading.Thread(target=self._start, args=(options,), name="spark-start", daemon=True)
