@@ -40,6 +40,7 @@ def query(sql, **parameters):
         ("select 'soon'::timestamp", "22007"),
         ("select nope", "42703"),
         ("select nope from (select 1 a)", "42703"),
+        ("select a from (select 1 a) group by nope", "42703"),
         ("select x.a from (select 1 a) t", "42P01"),
         ("select a from (select 1 a), (select 2 a)", "42702"),
         ("select a, count(*) from (select 1 a)", "42803"),
@@ -62,6 +63,29 @@ def test_codes(duck, sql, code):
         duck.rows(query(sql))
     assert caught.value.sqlstate == code
     assert duck.rows(query("select 1")).rows == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("select nam from (select 1 as name)", 'column "nam" does not exist'),
+        ("select t.nam from (select 1 as name) t", "column t.nam does not exist"),
+        ("select x.name from (select 1 as name) t", 'missing FROM-clause entry for table "x"'),
+        ("select a from (select 1 a), (select 2 a)", 'column reference "a" is ambiguous'),
+        ("select * from nope", 'relation "nope" does not exist'),
+        ("select lower(1)", "function lower(INTEGER_LITERAL) does not exist"),
+    ],
+)
+def test_words(duck, sql, words):
+    with pytest.raises(errors.Error) as caught:
+        duck.rows(query(sql))
+    assert str(caught.value) == words
+
+
+def test_no_choice_among_macros_tells_of_the_argument(duck):
+    duck.rows(query("create macro seachange_both(x integer) as x, (x varchar) as x"))
+    with pytest.raises(errors.UnresolvedColumn, match="argument of function both names does not exist"):
+        duck.rows(query("select seachange_both(nope) from (select 1 as a)"))
 
 
 def test_an_interrupted_query_is_canceled(duck):

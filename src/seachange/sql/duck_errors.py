@@ -57,11 +57,15 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("", r"value too long for type", errors.StringTooLong),
     ("BinderException", "expression depth", errors.StatementTooComplex),
     ("BinderException", r"Referenced table .* not found", errors.UnresolvedTable),
+    # Before what looks for words that the statement, which is in the message, may have as well.
+    ("BinderException", r"Error: (Referenced column|.* does not have a column named)", errors.UnresolvedColumn),
+    # One that takes arguments of several types cannot be chosen if the type of one is not known.
+    ("BinderException", r"Error: Macro .* has multiple overloads", errors.UnresolvedColumn),
     ("BinderException", r"GROUP BY|aggregate|WINDOW|window function", errors.GroupingProblem),
     ("BinderException", r"Ambiguous reference", errors.AmbiguousColumn),
     ("BinderException", r"No function matches|No operator|does not support", errors.UndefinedFunction),
     ("BinderException", r"best candidate function", errors.AmbiguousFunction),
-    ("BinderException", r"column .*(not found|not exist)|does not have a column|FROM clause", errors.UnresolvedColumn),
+    ("BinderException", r"column .*(not found|not exist)|FROM clause", errors.UnresolvedColumn),
     ("BinderException", r"[Cc]annot (cast|compare|mix)|type mismatch|Unimplemented type", errors.DatatypeMismatch),
     ("BinderException", "", errors.StatementRefused),
     ("CatalogException", r"Function with name|function .* does not exist", errors.UndefinedFunction),
@@ -75,6 +79,22 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("FatalException", "", errors.Bug),
 )
 
+# What people make most often, in the words of PostgreSQL.
+_WORDINGS: Final = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r'Referenced column "(.+)" not found in FROM clause.*', r'column "\1" does not exist'),
+        (r'[\w ]+ "(.+)" does not have a column named "(.+)"', r"column \1.\2 does not exist"),
+        (r'Referenced table "(.+)" not found.*', r'missing FROM-clause entry for table "\1"'),
+        (r"Table with name (\S+) does not exist.*", r'relation "\1" does not exist'),
+        (r'Ambiguous reference to column name "(.+)" \(.*', r'column reference "\1" is ambiguous'),
+        (r"No function matches the given name and argument types '(.+)'\. You.*", r"function \1 does not exist"),
+        (
+            r"Macro (?:seachange_)?(\w+?)(?:_as_declared)?\(\) has multiple overloads.*",
+            r"a column or table that an argument of function \1 names does not exist",
+        ),
+    )
+)
 _OWN = re.compile(r"Python exception .*?: (?:seachange\.errors\.(?:\w+\.)?)?([A-Z]\w+): (.*)")
 _PREFIX = re.compile(r"^[A-Z][A-Za-z ]*(Error|Exception): ")
 _FILE = re.compile(r"[^\s\"']+\.parquet")
@@ -119,7 +139,13 @@ def _kind_in(text: str) -> str:
 
 
 def _first_line(text: str) -> str:
-    return _PREFIX.sub("", text).split("\n", 1)[0].strip()
+    """
+    >>> _first_line('Binder Error: Referenced column "nam" not found in FROM clause!\\nCandidate bindings: "name"')
+    'column "nam" does not exist'
+    """
+    line = _PREFIX.sub("", text).split("\n", 1)[0].strip()
+    found = next((match.expand(words) for wording, words in _WORDINGS if (match := wording.fullmatch(line))), None)
+    return line if found is None else found
 
 
 def _make(made: type[errors.Error], text: str) -> errors.Error:
