@@ -157,6 +157,17 @@ def test_bulk_insert_against_an_insert(node: Node, other: Node, bulk_first: bool
     assert rows(other) == found
 
 
+def test_bulk_insert_against_a_commit_that_writes_to_the_table_and_drops_it(node: Node):
+    create(node)
+    loader = node.begin()
+    table = loader.table(None, "t")
+    loader.insert_arrow(table, arrow(table, [(i, "bulk", 0) for i in range(100)]))
+    with closing(Session(node)) as session:
+        session.execute("begin; insert into t values (500, 'single', 1); drop table t; commit")
+    with pytest.raises(errors.SerializationFailure):
+        loader.commit()
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_bulk_insert_against_a_bulk_insert_on_a_unique_key(node: Node, other: Node, same: bool):
     create(node, indexes=UNIQUE_V)

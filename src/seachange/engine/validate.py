@@ -17,7 +17,8 @@ from seachange.engine.buffer import IndexBuffer
 from seachange.engine.readcheck import find_concerned
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.writeplan import EntryPlan
-from seachange.model.ids import IndexId, KeyHash, Seq
+from seachange.model.descriptor import Table
+from seachange.model.ids import IndexId, KeyHash, Seq, TableId
 from seachange.model.log import LogEntry
 from seachange.model.segments import Segment
 from seachange.storage.keys import Hashes, Key
@@ -126,7 +127,7 @@ def _check_staged(txn: TransactionState, staged: Mapping[IndexId, IndexBuffer], 
 
 
 def _keys_of(txn: TransactionState, plan: EntryPlan, entry: LogEntry) -> Iterator[Key]:
-    table = txn.epoch.schemas.newest.by_id.get(plan.table_id) or txn.epoch.schema(entry.seq).by_id[plan.table_id]
+    table = _table_written(txn, plan.table_id, entry.seq)
     for batch in entry.batches:
         if batch.index_id == plan.index.id:
             _, rows = plan.codec_for(table, batch.layout_id).decode(batch.payload)
@@ -135,6 +136,14 @@ def _keys_of(txn: TransactionState, plan: EntryPlan, entry: LogEntry) -> Iterato
         if segment.index_id == plan.index.id:
             reader = txn.parts.warehouse.reader(segment, plan.columns[: plan.key_width])
             yield from reader.keys()
+
+
+def _table_written(txn: TransactionState, table_id: TableId, seq: Seq) -> Table:
+    """A version that knows all layouts in which a commit wrote rows: the newest, or if the table is gone by now the one
+    that the commit left, or found and dropped."""
+    epoch = txn.epoch
+    found = epoch.schemas.newest.by_id.get(table_id) or epoch.schema(seq).by_id.get(table_id)
+    return found or epoch.schema(Seq(seq - 1)).by_id[table_id]
 
 
 def _holds(txn: TransactionState, plan: EntryPlan, segment: Segment, key: Key) -> bool:
