@@ -279,4 +279,5 @@ def _with_values(table: Table, key: ForeignKey, row: Row, values: Key) -> Row:
 
 def _show(child: Table, key: ForeignKey, value: Key) -> str:
     names = ", ".join(child.column_by_id[c].name for c in key.columns)
-    return f"({names})=({', '.join(map(str, value))})"
+    shown = ", ".join("null" if each is None else str(each) for each in value)
+    return f"({names})=({shown})"

@@ -51,6 +51,7 @@ class Merge:
         alias = source.args.get("alias")
         self._source = folded(alias.this) if alias is not None else folded(source.this)
         whens = tree.args["whens"].expressions
+        _refuse_returning(tree)
         _refuse_queries(whens)
         found = self._find_query(tree, source, whens)
         self._count = count_parameters(found)
@@ -146,6 +147,12 @@ def _key_names(table: Table) -> list[str]:
         feature = f'MERGE into table "{table.name}", which has no primary key,'
         raise errors.FeatureNotSupported(feature=feature, instead="Give it one, or use UPDATE and INSERT.")
     return [key.name for key in keys]
+
+
+def _refuse_returning(tree: exp.Merge) -> None:
+    if tree.args.get("returning") is not None:
+        instead = "Use INSERT ... ON CONFLICT DO UPDATE, UPDATE or DELETE, which have it."
+        raise errors.FeatureNotSupported(feature="RETURNING of MERGE", instead=instead)
 
 
 def _refuse_queries(whens: Sequence[exp.When]) -> None:

@@ -188,7 +188,7 @@ def _refuse_other_form(draft: Draft, table_id: TableId, column_id: ColumnId, doi
         user = f"column {draft.column_name(table_id, generated.column_id)}"
         raise errors.FeatureNotSupported(
             feature=f"{doing}, from which {user} is computed,",
-            instead=f"Drop {user} and create it again after the change, in the same transaction.",
+            instead=f"Drop {user}, and add it again after the change.",
         )
 
 
@@ -231,7 +231,7 @@ def _check_references(draft: Draft, table_id: TableId, column_id: ColumnId, new:
                     label = constraint_label(draft, key)
                     raise errors.FeatureNotSupported(
                         feature=f"converting column {draft.column_name(table_id, column_id)}, to which {label} refers,",
-                        instead="Drop the foreign key and add it again after the change, in the same transaction.",
+                        instead="Drop the foreign key, and add it again after the change.",
                     )
 
 

@@ -106,7 +106,7 @@ def rename_enum_value(draft: Draft, statement: RenameEnumValue) -> None:
     for what in _mentions(draft, id_, statement.value):
         raise errors.FeatureNotSupported(
             feature=f"renaming enum label {statement.value}, which {what} names,",
-            instead=f"Drop {what} and create it again after the change, in the same transaction.",
+            instead=f"Drop {what}, and create it again after the change.",
         )
     old = elements.EnumLabel(id_, value.value_id, statement.value)
     draft.replace(old, replace(old, label=statement.new_value))

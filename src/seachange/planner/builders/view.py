@@ -122,5 +122,5 @@ def refuse_if_read(draft: Draft, id_: DescriptorId, doing: str, column_id: Colum
     for view in views:
         raise errors.FeatureNotSupported(
             feature=f"{doing}, which view {draft.name_of(view.view_id)} reads,",
-            instead="Drop the view and create it again after the change, in the same transaction.",
+            instead="Drop the view, and create it again after the change.",
         )
