@@ -110,6 +110,14 @@ def test_names_with_and_without_their_schema(database):
     assert rows(database, "SELECT 't'::regclass::text, 'public.t'::regclass::text") == [("t", "public.t")]
 
 
+def test_defaults_have_the_digits_that_their_values_show(database):
+    columns = "a numeric DEFAULT 0, b numeric DEFAULT 100, c numeric DEFAULT -3, d numeric(5,2) DEFAULT 0"
+    database.execute(f"CREATE TABLE d ({columns}, e float8 DEFAULT 0, f float8 DEFAULT 'NaN')")
+    query = "SELECT adnum, pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'd'::regclass"
+    shown = ["0", "100", "'-3'::numeric", "0.00", "0", "'NaN'::double precision"]
+    assert rows(database, query) == list(enumerate(shown, 1))
+
+
 def test_a_setting_is_told_and_set(database):
     assert rows(database, "SELECT set_config('search_path', 'public', false)") == [("public",)]
     assert rows(database, "SELECT current_setting('search_path')") == [("public",)]

@@ -19,7 +19,7 @@ from seachange.model.enums import labels_of
 from seachange.model.expression import Expression
 from seachange.model.objects import EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
-from seachange.model.shown import show_text
+from seachange.model.shown import show_held, show_text
 from seachange.model.types import Kind
 from seachange.sql.mapped.trees import FUNCTION_NAMES
 from seachange.sql.moments import spell_now
@@ -35,6 +35,7 @@ _INTEGERS: Final = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
 _STRINGS: Final = frozenset({Kind.TEXT, Kind.VARCHAR})
 # Kinds whose constants are printed as numbers, without quotes; with a type unless it is what such a number has anyway.
 _PLAIN: Final = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE})
+_SHOWN_SHORTER: Final = frozenset({Kind.NUMERIC, Kind.REAL, Kind.DOUBLE})
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 
 
@@ -48,7 +49,7 @@ def default_text(facts: Facts, column: Column) -> str | None:
     if column.default is None:
         return None
     if is_constant(column.default):
-        return _enum_text(facts, column) or _constant_text(column.default)
+        return _enum_text(facts, column) or _constant_text(_as_shown(column))
     text = _DRAW.sub(lambda match: _draw_text(facts, int(match.group(1))), column.default)
     return _plain_expression(text)
 
@@ -62,6 +63,14 @@ def _enum_text(facts: Facts, column: Column) -> str | None:
     shown = show_text(column.type, labels.show(constant_value(column.type, column.default)))
     type_ = type_name(facts, facts.type_oid(column.type))
     return "'" + str(shown).replace("'", "''") + f"'::{type_}"
+
+
+def _as_shown(column: Column) -> str:
+    """A number is kept with all the digits that its type has, and told of with those that a query shows."""
+    assert column.default is not None
+    if column.type.kind not in _SHOWN_SHORTER:
+        return column.default
+    return f"'{show_held(column.type, constant_value(column.type, column.default))}'::{column.type}"
 
 
 def _draw_text(facts: Facts, id_: int) -> str:
@@ -81,7 +90,8 @@ def _constant_text(default: str) -> str:
     assert match is not None, default
     value, type_ = match.groups()
     kind = type_.split("(")[0].strip()
-    if kind in ("integer", "smallint", "numeric", "double precision", "real", "boolean") and not value.startswith("-"):
+    is_number = kind in ("integer", "smallint", "numeric", "double precision", "real") and value[:1].isdigit()
+    if is_number or kind == "boolean":
         return value
     return f"'{value}'::{kind}"
 
