@@ -17,6 +17,7 @@ from sqlglot import exp
 from seachange.model.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, QUOTIENT_SCALE, QUOTIENT_SCALES, Kind, SqlType
 from seachange.sql.casts import WIDE
 from seachange.storage.duck import AS_INTEGER, AS_SPAN, FIRST_MACRO, SUM_MACRO, DividedBy, MultipliedBy
+from seachange.storage.duck_functions import COMPLAIN
 from seachange.storage.duck_numerics import numeric_name
 
 ColumnType = Callable[[exp.Column], SqlType | None]
@@ -139,7 +140,7 @@ def _branches(node: exp.Case) -> list[exp.Expr]:
         for value in values
         if value is not None
         and not isinstance(value, exp.Null)
-        and not (isinstance(value, exp.Anonymous) and value.name == "error")
+        and not (isinstance(value, exp.Anonymous) and value.name == COMPLAIN)
     ]
 
 

@@ -10,6 +10,7 @@ import duckdb
 from seachange import errors
 from seachange.storage.duck import FACTOR_PHRASE
 from seachange.storage.duck_functions import SAMPLE_PHRASE
+from seachange.storage.duck_numerics import COMPLAINT, SCALE_PHRASE
 
 # In the message of every guard against values that are too large.
 LIMIT_PHRASE: Final = "exceeds the limit of"
@@ -39,6 +40,7 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("", r"InvalidDatetimeFormat: ", errors.InvalidDatetimeFormat),
     ("", r"extract specifier .* not recognized", errors.InvalidParameterValue),
     ("", FACTOR_PHRASE, errors.NumericValueOutOfRange),
+    ("", SCALE_PHRASE, errors.QueryFailed),
     ("OutOfMemoryException", r"max_temp_directory_size|offload data block", errors.OutOfTemporarySpace),
     ("OutOfMemoryException", "", errors.OutOfMemory),
     ("", r"[Dd]ivision by zero", errors.DivisionByZero),
@@ -95,6 +97,7 @@ _WORDINGS: Final = tuple(
         ),
     )
 )
+_COMPLAINT = re.compile(rf"string ['\"]{COMPLAINT}(.+)['\"] to ")
 _OWN = re.compile(r"Python exception .*?: (?:seachange\.errors\.(?:\w+\.)?)?([A-Z]\w+): (.*)")
 _PREFIX = re.compile(r"^[A-Z][A-Za-z ]*(Error|Exception): ")
 _FILE = re.compile(r"[^\s\"']+\.parquet")
@@ -119,6 +122,8 @@ def translate_error(error: Exception) -> errors.Error:
     if own is not None:
         return _own_error(own)
     kind = type(error).__name__ if isinstance(error, duckdb.Error) else _kind_in(text)
+    complaint = _COMPLAINT.search(text)
+    text = complaint[1] if complaint is not None else text
     for name, pattern, made in _RULES:
         if (not name or name == kind) and re.search(pattern, text):
             return _make(made, text)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import duckdb
 
+from seachange.storage.duck_numerics import complaint
+
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -76,7 +78,7 @@ _MACROS: tuple[str, ...] = (
     f"CREATE MACRO {AS_INTEGER}(x) AS CAST(x AS INTEGER)",
     f"CREATE MACRO {AS_SPAN}(x) AS to_microseconds(date_diff('microsecond', TIME '00:00:00', x))",
     f"""CREATE MACRO {_FACTOR}(x) AS CASE WHEN CAST(x AS DECIMAL(38, 9)) = x OR x IS NULL
-        THEN CAST(x AS DECIMAL(38, 9)) ELSE error('{FACTOR_PHRASE}') END""",
+        THEN CAST(x AS DECIMAL(38, 9)) ELSE {complaint(FACTOR_PHRASE, "DECIMAL(38, 9)")} END""",
     f"CREATE MACRO {MultipliedBy.SQUARE}(x) AS CAST(1 AS DECIMAL(38, 0)) * x * x",
     f"CREATE MACRO {MultipliedBy.FACTORS}(x, y) AS {_FACTOR}(x) * {_FACTOR}(y)",
     # What information_schema._pg_expandarray gives of a vector: each of its items with its number.

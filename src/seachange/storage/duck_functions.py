@@ -29,13 +29,14 @@ from seachange.model.number_patterns import read_number, write_number
 from seachange.model.patterns import capitalise, read_moment, write_interval, write_moment
 from seachange.model.types import NUMERIC_DEFAULT
 from seachange.storage.arrow import interval_text
-from seachange.storage.duck_numerics import is_vector_function, macro_definition, make_vector_function
+from seachange.storage.duck_numerics import COMPLAINT, is_vector_function, macro_definition, make_vector_function
 
 # What their names begin with, and no other name in generated text.
 PREFIX: Final = "seachange_"
 
 _LOCK = threading.Lock()
 _TEXT, _TEXTS, _NUMBER, _TRUTH = "VARCHAR", "VARCHAR[]", "BIGINT", "BOOLEAN"
+COMPLAIN: Final = PREFIX + "complain"
 # What array_sample says of a number of items that there are not.
 SAMPLE_PHRASE: Final = "sample size must be between 0 and the number of items"
 _MEMBERS = "STRUCT(key VARCHAR, value VARCHAR)[]"
@@ -310,6 +311,8 @@ _MACROS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         f" THEN list_slice({PREFIX}shuffled(l), 1, n) ELSE error('{SAMPLE_PHRASE}') END",
         (PREFIX + "shuffled",),
     ),
+    # See `complaint`; of few digits, so that the type of a number which it stands beside stays what it is.
+    COMPLAIN: (f"(words) AS CAST('{COMPLAINT}' || words AS TINYINT)", ()),
     # By the method of Box and Muller.
     PREFIX + "random_normal": ("(m, s) AS m + s * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())", ()),
     PREFIX + "filled": ("(v, n) AS list_transform(generate_series(1, n), lambda i: v)", ()),

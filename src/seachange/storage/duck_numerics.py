@@ -20,6 +20,8 @@ from seachange.model.numeric_functions import CALCULATIONS
 from seachange.model.types import NUMERIC_PRECISION_MAX
 from seachange.storage.vector_quotients import divide_all
 
+# What texts begin with that are no numbers, but say why there is none.
+COMPLAINT: Final = "no number: "
 SCALE_PHRASE: Final = "an operand has more digits behind its point than were expected"
 # What the names of such functions begin with, and of those that only they call.
 _CALL: Final = "seachange_"
@@ -60,8 +62,14 @@ def _scales(found: re.Match[str]) -> list[int]:
 def _operand(name: str, behind: int) -> str:
     """DuckDB would round without a word. The type of an operand is a constant for it: nothing is left of this."""
     found = f"CAST(coalesce(nullif(regexp_extract(typeof({name}), ',([0-9]+)', 1), ''), '0') AS INTEGER)"
-    cast = f"CAST({name} AS DECIMAL({NUMERIC_PRECISION_MAX},{behind}))"
-    return f"CASE WHEN {found} <= {behind} THEN {cast} ELSE error('{SCALE_PHRASE}') END"
+    type_ = f"DECIMAL({NUMERIC_PRECISION_MAX},{behind})"
+    return f"CASE WHEN {found} <= {behind} THEN CAST({name} AS {type_}) ELSE {complaint(SCALE_PHRASE, type_)} END"
+
+
+def complaint(phrase: str, type_: str) -> str:
+    """What fails when it is evaluated, with these words. So does DuckDB's `error`, but that is volatile: a correlated
+    subquery that has it is evaluated for every pair of rows."""
+    return f"CAST('{COMPLAINT}{phrase}' AS {type_})"
 
 
 def is_vector_function(name: str) -> bool:

@@ -11,7 +11,7 @@ from seachange.model.types import NUMERIC_DEFAULT
 from seachange.sql.duck_errors import ARGUMENT_PHRASES
 from seachange.sql.guard import function_name
 from seachange.sql.mapped.trees import Rewrite, arguments, call, number, spread_list, whole_value
-from seachange.storage.duck_functions import PREFIX
+from seachange.storage.duck_functions import COMPLAIN, PREFIX
 
 
 def _guarded(node: exp.Func, key: str, wrong: Callable[[exp.Expr], exp.Expr], phrase: str) -> exp.Expr:
@@ -20,7 +20,7 @@ def _guarded(node: exp.Func, key: str, wrong: Callable[[exp.Expr], exp.Expr], ph
     known = whole_value(argument)
     if known is not None and known > 0 and wrong is not _is_no_sine:
         return node
-    complaint = call("error", exp.Literal.string(phrase))
+    complaint = call(COMPLAIN, exp.Literal.string(phrase))
     node.set(key, exp.case().when(wrong(argument.copy()), complaint).else_(argument.copy()))
     return node
 
@@ -65,7 +65,7 @@ def _power(node: exp.Func) -> exp.Expr:
     is_wrong = exp.And(
         this=exp.EQ(this=exp.paren(base.copy()), expression=number(0)), expression=_is_negative(exponent.copy())
     )
-    complaint = call("error", exp.Literal.string(ARGUMENT_PHRASES["power"]))
+    complaint = call(COMPLAIN, exp.Literal.string(ARGUMENT_PHRASES["power"]))
     node.set("this", exp.case().when(is_wrong, complaint).else_(base.copy()))
     return node
 
