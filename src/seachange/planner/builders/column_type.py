@@ -13,7 +13,13 @@ from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, DescriptorId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.shown import show_held
-from seachange.model.statements import AlterColumnType, DropExpression, SetExpression, Volatility
+from seachange.model.statements import (
+    AlterColumnType,
+    DropExpression,
+    ExpressionDefinition,
+    SetExpression,
+    Volatility,
+)
 from seachange.model.targets import Goal
 from seachange.model.types import MOMENTS, TEXT, Kind, SqlType, assignable, widens
 from seachange.planner.builders.column import indexes_on, resolve_type
@@ -36,6 +42,8 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     column_id = draft.column(table_id, action.name)
     old = draft.column_type(table_id, column_id)
     new = resolve_type(draft, action.type)
+    if action.using in _plain_casts(action.name, new) and widens(old.type, new):
+        action = replace(action, using=None)
     if old.type == new and action.using is None:
         return
     _check_change(draft, table_id, column_id, action, new)
@@ -67,6 +75,16 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     for dependent in generated:
         _recompute(draft, dependent, column_id, new_id)
 
+
+def _plain_casts(name: str, new: SqlType) -> list[ExpressionDefinition]:
+    """What says no more than the type does: `USING id::bigint`, as tools write it."""
+    names = (new.duckdb.replace(",", ", "), *_SHORT_NAMES.get(new.kind, ()))
+    casts = [("(CAST(", f" AS {each}))") for each in names]
+    return [ExpressionDefinition(pieces, (name,)) for pieces in (*casts, *(_AS_TEXT if new == TEXT else ()))]
+
+
+# As casts have them in expressions.
+_SHORT_NAMES = {Kind.INTEGER: ("INT",)}
 
 # What DuckDB's own cast to text shows in another form than PostgreSQL.
 _SHOWN_OTHERWISE = frozenset({Kind.REAL, Kind.DOUBLE, Kind.NUMERIC, Kind.BYTEA})
