@@ -73,8 +73,8 @@ def writers_in_flight_fail_on_lakes() -> bool:
 
 
 CLAIMS: tuple[tuple[str, Callable[[], bool]], ...] = (
-    ("Changes of shape run online: no lock, no failed write", nobody_waits_or_fails),
-    ("no failed write but one that breaks a constraint", every_constraint_is_validated),
+    ("Changes of shape run online: no table is locked", nobody_waits_or_fails),
+    ("a constraint that is in force by then", every_constraint_is_validated),
     ("It locks the table while a type changes", postgresql_locks_for_a_type),
     ("while an index is built", postgresql_locks_for_an_index_unless_one_takes_care),
     ("adds a column in a fraction of the time", postgresql_adds_columns_faster),
