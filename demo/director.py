@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from demo.processes import TrafficProcess, Worker, send_job
+from demo.processes import Request, TrafficProcess, Worker
 from demo.scene import Act, Scene
 from demo.story import Scale, Step, rows, steps, tables
 from demo.timeline import Mark
@@ -87,10 +87,15 @@ class Director:
         while self._workers:
             self._workers.pop().stop()
 
+    def _worker_of(self, node: str | None) -> Worker | None:
+        """None if it is a client's."""
+        pid = self.scene.process_of(node or "")
+        return next((worker for worker in self._workers if str(worker.pid) == pid), None)
+
     def _kill_worker(self, node: str) -> str:
         """The one that runs a job; gives its name."""
-        pid = self.scene.process_of(node)
-        (worker,) = [each for each in self._workers if str(each.pid) == pid]
+        worker = self._worker_of(node)
+        assert worker is not None
         self._workers.remove(worker)
         worker.kill()
         return self.scene.name_of(node)
@@ -130,7 +135,11 @@ class Director:
             time.sleep(self._scale.pause_s)
 
     def _run_job(self, act: Act, watch: Watch, view: View) -> None:
-        number = send_job(self._data, act.step)
+        earlier = watch.newest_job()
+        request = Request(self._data, act.step)
+        while (number := watch.newest_job()) == earlier:
+            request.check()
+            time.sleep(_LOOK_S)
         killed = None
         building_since: float | None = None
         while not (job := watch.job(number)).is_over:
@@ -139,14 +148,15 @@ class Director:
                 building_since = time.monotonic()
             if (
                 killed is None
-                and job.node is not None
+                and self._worker_of(job.node) is not None
                 and building_since is not None
                 and _is_to_be_killed(act.step, job.progress, building_since)
             ):
-                killed = f"{self._kill_worker(job.node)} was killed at {job.progress:.0%}"
+                killed = f"{self._kill_worker(str(job.node))} was killed at {job.progress:.0%}"
                 view.say(f"    SIGKILL: {killed} of its job")
             time.sleep(_LOOK_S)
         act.job, act.ended = job, time.monotonic()
+        request.wait()
         spark = watch.spark(number)
         if act.step.fails_with is None:
             act.is_good = job.status == _GOOD and (act.step.killed_at is None or killed is not None)

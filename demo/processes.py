@@ -90,17 +90,27 @@ class Worker:
             self._process.kill()
 
 
-def send_job(data: Path, step: Step) -> int:
-    """Has a client of a moment ask for a change; the job is left to the worker. Gives its number."""
-    said = [("seachange.concurrently", "async"), *step.settings]
-    commands = [f"set {name} = '{value}'" for name, value in said] + [step.statement]
-    arguments = [part for command in commands for part in ("-c", command)]
-    done = subprocess.run(
-        seachange_command("sql", "--data", str(data), "--format", "csv", *arguments),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{step.statement}: {done.stderr.strip()}")
-    return int(done.stdout.split()[-1])
+class Request:
+    """A client of a moment that asks for a change; the job is left to the workers. It may take a while to end, as its
+    node foresees the work and begins to start Spark."""
+
+    def __init__(self, data: Path, step: Step) -> None:
+        self._step = step
+        said = [("seachange.concurrently", "async"), *step.settings]
+        commands = [f"set {name} = '{value}'" for name, value in said] + [step.statement]
+        arguments = [part for command in commands for part in ("-c", command)]
+        self._process = subprocess.Popen(
+            seachange_command("sql", "--data", str(data), "--format", "csv", *arguments),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def check(self) -> None:
+        if self._process.poll():
+            assert self._process.stderr is not None
+            raise RuntimeError(f"{self._step.statement}: {self._process.stderr.read().strip()}")
+
+    def wait(self) -> None:
+        self._process.wait(_PATIENCE_S)
+        self.check()

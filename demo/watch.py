@@ -61,6 +61,10 @@ class Watch:
         ((status, stage, progress, done, total, eta, waiting, error, node),) = self.ask(_JOB, number)
         return JobState(status, stage, float(progress), done or 0, total or 0, eta, waiting, error, node)
 
+    def newest_job(self) -> int:
+        ((number,),) = self.ask("select coalesce(max(id), 0) from seachange.jobs")
+        return int(number)
+
     def stages(self, number: int) -> list[tuple[str, int, int]]:
         return [(stage, ms, rows) for stage, ms, rows in self.ask(_STAGES, number)]
 
