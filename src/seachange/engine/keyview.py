@@ -15,9 +15,9 @@ from seachange.engine.buffer import IndexBuffer
 from seachange.engine.lookup import find_primary_key
 from seachange.engine.staged import is_hidden
 from seachange.engine.transactionstate import TransactionState
-from seachange.model.coercion import INTEGER_BITS
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId
+from seachange.model.number_coercion import INTEGER_BITS
 from seachange.model.scan import Scan
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.storage.arrow import column_name, schema_of

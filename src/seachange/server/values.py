@@ -8,7 +8,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 from seachange.model.binary_form import decode_binary, encode_binary
-from seachange.model.coercion import check_characters, coercer, exact_numeric
+from seachange.model.coercion import check_characters, coercer
+from seachange.model.number_coercion import exact_numeric
 from seachange.model.shown import show_text, shower
 from seachange.model.timezone import UTC
 from seachange.model.types import NAMES, TEXT, Kind, SqlType, array_of

@@ -15,8 +15,9 @@ from uuid import UUID
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.coercion import INTEGER_BITS, coercer
+from seachange.model.coercion import coercer
 from seachange.model.descriptor import Table
+from seachange.model.number_coercion import INTEGER_BITS
 from seachange.model.types import Kind, SqlType
 from seachange.sql.operands import Argument, DefaultValue, Given, Operand, read_operand
 from seachange.sql.target import Target, folded

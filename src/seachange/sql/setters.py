@@ -9,8 +9,9 @@ from typing import Any
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.coercion import INTEGER_BITS, Coercer, coercer, computed_coercer
+from seachange.model.coercion import coercer, computed_coercer
 from seachange.model.descriptor import Column, Table
+from seachange.model.number_coercion import INTEGER_BITS, Coercer
 from seachange.model.types import BIGINT, Kind
 from seachange.sql.default_text import is_drawn
 from seachange.sql.json_operators import as_assigned
