@@ -1,5 +1,8 @@
 """A session: statements of one client, one after the other, in transactions of its own or given by BEGIN.
 
+What stands around each (`guard.py`), how one stands for itself (`alone.py`) and when it is its turn (`turns.py`) are
+values of their own; the session has the block, and knows in whose name and as of when it begins.
+
 **Invariant:** whatever happens to a statement, the session ends up idle, in an open transaction, or in a failed one
 that only COMMIT, ROLLBACK and ROLLBACK TO leave; no transaction outlives it.
 """
@@ -8,16 +11,17 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO, TextIO, TypeVar
 
 from seachange import errors
-from seachange.changer.job import Job, Queued
+from seachange.changer.job import Job
 from seachange.engine.admission import Admission
+from seachange.engine.alone import OwnTransactions
 from seachange.engine.control import is_control, run_control
 from seachange.engine.cursors import KeptRows, OpenCursors
-from seachange.engine.job_session import JobStatement, enqueue, is_asynchronous, job_result
+from seachange.engine.guard import Guard
 from seachange.engine.labels import labelled
 from seachange.engine.node import Node
 from seachange.engine.nodeparts import TEMPORARY
@@ -25,9 +29,10 @@ from seachange.engine.rerun import run_current
 from seachange.engine.savepoints import Point, Savepoints
 from seachange.engine.sessionfacts import SessionFacts
 from seachange.engine.sessionstate import Status
-from seachange.engine.statements import NamedStatements, prepare_one
+from seachange.engine.statements import Call, NamedStatements, prepare_one
 from seachange.engine.together import Way, find_way, run_in_block, settings_kept
 from seachange.engine.transaction import Transaction
+from seachange.engine.turns import Turns
 from seachange.engine.upkeep import maintain, tables_of
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
@@ -36,9 +41,8 @@ from seachange.model.relation import RelationName
 from seachange.model.search_path import parse_path
 from seachange.model.session_statements import CopyStream, Vacuum
 from seachange.model.temporary import OWN_SCHEMA
-from seachange.model.timezone import in_zone, session_zone
+from seachange.model.timezone import session_zone
 from seachange.model.types import SqlType
-from seachange.runtime.faults import reach
 from seachange.sql.busy import Busy
 from seachange.sql.copy import CopyIn, copy_out
 from seachange.sql.copy_text import CopyFormat, stream_format
@@ -53,9 +57,6 @@ from seachange.sql.setting_checks import parse_as_of, parse_duration_ms, parse_s
 from seachange.sql.settings import READ_ONLY
 from seachange.storage.kept_rows import Spool
 from seachange.storage.plan import quote
-
-# How often a statement that stands for itself is run again when it meets a conflict.
-RETRIES_MAX = 20
 
 _MICROSECOND = dt.timedelta(microseconds=1)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -80,10 +81,9 @@ class Session:
         self._admission = Admission(node, user, database, self.client, self.settings)
         self.prepared = NamedStatements()
         self._facts = SessionFacts(user, database, self.client.actor, self.settings, self.check_setting, self.prepared)
-        self._is_guarded = False
-        self._sink: RowSink | None = None
-        self.is_settled = False
-        self._launched: JobId | None = None
+        self._guard = Guard(node, self.client, self._duck, self.settings)
+        self._own = OwnTransactions(node.jobs, self.client.advisory, self._begin, self._settle)
+        self._turns = Turns(node, self._facts, self.client, self.notices, self._guard, self._own, self._run)
         self._savepoints = Savepoints()
         self.cursors = OpenCursors()
         self.read_only = False
@@ -116,10 +116,7 @@ class Session:
 
     def interrupt(self) -> None:
         """Cancels the running statement; may be called from another thread."""
-        # The flag first: whoever begins to wait looks at it.
-        self.client.interrupts.set()
-        self._duck.interrupt()
-        self.node.epoch.locks.cancel(self.client.actor)
+        self._guard.interrupt()
 
     def unlock_advisory(self) -> None:
         """Gives up the advisory locks of the session."""
@@ -140,7 +137,10 @@ class Session:
             self.spoil()
             raise
         way = find_way(prepared) if self.status is Status.IDLE else Way.EACH
-        run = partial(self._execute_one, values=values)
+
+        def run(each: Prepared) -> Result:
+            return self._execute_one(Call(each, values))
+
         if way is Way.BLOCK:
             return run_in_block(self, prepared, run)
         if way is Way.EACH:
@@ -155,17 +155,13 @@ class Session:
 
         def work(transaction: Transaction) -> None:
             results.clear()
-            self._run_all(prepared, transaction, values, results)
+            for statement in prepared:
+                if results:
+                    transaction.start_statement()
+                run = partial(self._run, Call(statement, values), transaction)
+                results.append(self._guard.run(run, statement.command))
 
-        self._retrying(work)
-
-    def _run_all(
-        self, prepared: Sequence[Prepared], transaction: Transaction, values: Sequence[Any], results: list[Result]
-    ) -> None:
-        for statement in prepared:
-            if results:
-                transaction.start_statement()
-            results.append(self._guarded(partial(self._run, statement, transaction, values), statement.command))
+        self._own.until_done(work)
 
     def copy_out(self, query: str, file: TextIO, format_: CopyFormat) -> int:
         """Writes the rows of a query to a file as they come."""
@@ -217,11 +213,7 @@ class Session:
         # In a block it may be there to take the snapshot.
         if prepared.constant is not None and self.status is Status.IDLE and not values:
             return prepared.constant
-        self._sink, outer = sink, self._sink
-        try:
-            return self._execute_one(prepared, values)
-        finally:
-            self._sink = outer
+        return self._execute_one(Call(prepared, values, sink))
 
     def execute_kept(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         """For who fetches the rows later: many of them are kept in a file."""
@@ -229,89 +221,34 @@ class Session:
         kept = KeptRows(Spool(self.node.parts.data / TEMPORARY, bytes_max))
         return kept.fill(self.execute_prepared(prepared, values, kept))
 
-    def _execute_one(self, prepared: Prepared, values: Sequence[Any]) -> Result:
-        return self._guarded(lambda: self._dispatch(prepared, values), prepared.command)
+    def _execute_one(self, call: Call) -> Result:
+        return self._guard.run(lambda: self._dispatch(call), call.prepared.command)
 
-    def _dispatch(self, prepared: Prepared, values: Sequence[Any]) -> Result:
-        if is_control(prepared.parsed):
-            return self._control(prepared, values)
+    def _dispatch(self, call: Call) -> Result:
+        if is_control(call.prepared.parsed):
+            return self._control(call)
         if self.status is Status.FAILED:
             raise errors.InFailedTransaction()
         if self.status is Status.IDLE:
-            return self._run_alone(prepared, values)
-        return self.in_transaction(lambda transaction: self._run(prepared, transaction, values))
-
-    def _run_alone(self, prepared: Prepared, values: Sequence[Any]) -> Result:
-        """A statement with all that follows from it: a change of the schema may go on as a job."""
-        result, launched = self._run_in_turn(prepared, values)
-        if launched is None:
-            return result
-        # It may be ended again: only its first stage has been committed.
-        self.is_settled = False
-        if self._is_asynchronous(prepared):
-            self.node.jobs.let_go(launched)
-            return job_result(result.tag, launched)
-        self._job_statement().run(launched)
-        self.is_settled = True
-        return result
-
-    def _run_in_turn(self, prepared: Prepared, values: Sequence[Any]) -> tuple[Result, JobId | None]:
-        """With the job that it has begun, after those changes of the same objects that it waits for."""
-        self._launched = None
-        work = partial(self._run_first, prepared, values)
-        while True:
-            try:
-                return self._retrying(work, prepared.writes), self._launched
-            except Busy as busy:
-                if self._is_asynchronous(prepared):
-                    queued = Queued(
-                        self.user, self.database, self.settings.given(), busy.descriptors, tuple(sorted(busy.jobs))
-                    )
-                    # Under a new epoch the statement is looked at again: its turn may have come.
-                    with suppress(errors.StaleNode):
-                        return Result(prepared.command), enqueue(self.node, prepared.text, queued)
-                    continue
-                self._job_statement().stand_behind(busy.jobs)
+            return self._turns.run(call)
+        return self.in_transaction(lambda transaction: self._run(call, transaction))
 
     def begin_queued(self, job: Job) -> Collection[JobId]:
         """Begins the statement of a job, which was queued; gives those that it still has to wait for."""
-        (prepared,) = prepare(job.statement)
-        work = partial(self._run_first, prepared, (), queued=job)
-        try:
-            self._guarded(lambda: self._retrying(work))
-        except Busy as busy:
-            return busy.jobs.keys()
-        return ()
-
-    def _run_first(
-        self, prepared: Prepared, values: Sequence[Any], transaction: Transaction, queued: Job | None = None
-    ) -> Result:
-        transaction.stands_alone = True
-        transaction.asks_for_job = queued is not None or self._is_asynchronous(prepared)
-        transaction.queued = queued
-        transaction.drain_ms = parse_duration_ms(self.settings.get("seachange.drain_timeout"))
-        transaction.job_settings = self.settings.for_jobs()
-        return self._run(prepared, transaction, values)
-
-    def _is_asynchronous(self, prepared: Prepared) -> bool:
-        return is_asynchronous(prepared.parsed, self.settings.get("seachange.concurrently"))
-
-    def _job_statement(self) -> JobStatement:
-        drain_ms = parse_duration_ms(self.settings.get("seachange.drain_timeout"))
-        lock_ms = parse_duration_ms(self.settings.get("lock_timeout"))
-        return JobStatement(self.node, self.client.interrupts, self.notices.append, drain_ms, lock_ms)
+        return self._turns.begin_queued(job)
 
     def vacuum(self, statement: Vacuum) -> None:
         if self.status is not Status.IDLE:
             raise errors.ActiveTransaction(detail="VACUUM cannot run inside a transaction block")
 
         def work() -> None:
-            tables = self._once(partial(tables_of, statement), may_write=False)
-            maintain(self.node, tables, statement.full, self.settings.for_jobs(), self._job_statement().run)
+            tables = self._own.once(partial(tables_of, statement), may_write=False)
+            maintain(self.node, tables, statement.full, self.settings.for_jobs(), self._turns.job_statement().run)
 
-        self._guarded(work)
+        self._guard.run(work)
 
-    def _run(self, prepared: Prepared, transaction: Transaction, values: Sequence[Any]) -> Result:
+    def _run(self, call: Call, transaction: Transaction) -> Result:
+        prepared = call.prepared
         if prepared.writes and (self._is_read_only or transaction.read_only):
             raise errors.ReadOnlyTransaction(command=prepared.command)
         transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
@@ -321,23 +258,14 @@ class Session:
                 result = run_current(
                     transaction,
                     lambda: run_statement(
-                        prepared, labelled(transaction), self._duck, values, self.notices, self._sink
+                        prepared, labelled(transaction), self._duck, call.values, self.notices, call.sink
                     ),
                 )
                 return show_in_zone(result, session_zone())
             except Busy as busy:
                 if transaction.stands_alone:
                     raise
-                self._wait_in_block(transaction, busy)
-
-    def _wait_in_block(self, transaction: Transaction, busy: Busy) -> None:
-        """Until other changes of the object are over; what they have done must be in the snapshot then."""
-        self._job_statement().stand_behind(busy.jobs, in_block=True)
-        head = transaction.epoch.catch_up()
-        transaction.start_statement()
-        if transaction.snapshot < head:
-            jobs = ", ".join(map(str, busy.jobs))
-            raise errors.SerializationFailure(detail=f"job {jobs} has changed the object since the snapshot was taken")
+                self._turns.wait_in_block(transaction, busy)
 
     def _tell(self, transaction: Transaction) -> None:
         transaction.search_path = self._path()
@@ -351,42 +279,16 @@ class Session:
         # Looked into first, whether the path names it or not.
         return path if own is None else (own, *(name for name in path if name != OWN_SCHEMA))
 
-    def _guarded(self, work: Callable[[], T], command: str = "") -> T:
-        """A statement with all that belongs to it, commit and repetitions too: it can be cancelled, and has limits."""
-        if self._is_guarded:
-            return work()
-        self._is_guarded, self.is_settled = True, False
-        self.client.interrupts.clear()
-        try:
-            with self.node.parts.meters.statement(command), self._watched(), self._in_zone():
-                return work()
-        finally:
-            self._is_guarded = False
-            # What has ended, with all that it wrote, is not kept until the next statement.
-            self._duck.ask(dict)
-
-    def _in_zone(self) -> AbstractContextManager[None]:
-        zone = self.settings.get("timezone")
-        self._duck.set_zone(zone)
-        return in_zone(zone)
-
-    def _watched(self) -> AbstractContextManager[None]:
-        timeout_ms = parse_duration_ms(self.settings.get("statement_timeout"))
-        growth_bytes_max = parse_size(self.settings.get("seachange.process_growth_limit"))
-        if not timeout_ms and not growth_bytes_max:
-            return nullcontext()
-        return self.node.watchdog.watch(self, timeout_ms, growth_bytes_max)
-
     def in_transaction(self, work: Callable[[Transaction], T], repeatable: bool = False) -> T:
         """Runs in the open transaction; an error makes it a failed one. Outside, in one of its own, and again after a
         conflict if the work is `repeatable`."""
         if self.status is Status.FAILED:
             raise errors.InFailedTransaction()
         if self.status is Status.IDLE and repeatable:
-            return self._guarded(lambda: self._retrying(partial(_alone, work)))
+            return self._guard.run(lambda: self._own.until_done(partial(_alone, work))[0])
         if self.status is Status.IDLE:
-            return self._guarded(lambda: self._once(work))
-        return self._guarded(lambda: self._in_block(work))
+            return self._guard.run(lambda: self._own.once(work))
+        return self._guard.run(lambda: self._in_block(work))
 
     def _in_block(self, work: Callable[[Transaction], T]) -> T:
         try:
@@ -400,58 +302,16 @@ class Session:
             self._fail()
             raise
 
-    def _once(self, work: Callable[[Transaction], T], may_write: bool = True) -> T:
-        transaction = self._begin(may_write)
-        try:
-            result = work(transaction)
-        except BaseException:
-            transaction.rollback()
-            raise
-        if transaction.jobs:
-            self._settle_job(transaction, transaction.jobs[0].id)
-        elif self._is_guarded:
-            self._settle(transaction)
-        else:
-            self._guarded(lambda: self._settle(transaction))
-        return result
-
-    def _settle_job(self, transaction: Transaction, job_id: JobId) -> None:
-        # Held before anybody can see it, so that the node's worker leaves it to this session.
-        self.node.jobs.hold(job_id)
-        try:
-            self._settle(transaction)
-        except BaseException:
-            self.node.jobs.let_go(job_id)
-            raise
-        self._launched = job_id
-        reach("job.created")
-
     def _settle(self, transaction: Transaction) -> None:
+        self._guard.run(lambda: self._commit(transaction))
+
+    def _commit(self, transaction: Transaction) -> None:
         if self.client.temporary.on_commit:
             for statement in self.client.temporary.statements(transaction):
                 (prepared,) = prepare(statement)
                 run_statement(prepared, labelled(transaction), self._duck, (), self.notices)
         if transaction.commit() is not None:
-            self.is_settled = True
-
-    def _retrying(self, work: Callable[[Transaction], T], may_write: bool = True) -> T:
-        """A statement that stands for itself never shows a conflict to its client before it was retried."""
-        changes = self.client.advisory.changes
-        for _ in range(RETRIES_MAX):
-            try:
-                return self._once(work, may_write)
-            except (errors.SerializationFailure, errors.DeadlockDetected) as problem:
-                self._check_repeatable(problem, changes)
-        return self._once(work, may_write)
-
-    def _check_repeatable(self, problem: errors.Error, changes: int) -> None:
-        """Advisory locks of the session are not taken back: what took one is not run again, and who holds one may be
-        the reason of a deadlock. Nor are rows that the client has got."""
-        if self._sink is not None and self._sink.is_begun:
-            raise problem
-        advisory = self.client.advisory
-        if advisory.changes != changes or (advisory.any_held and isinstance(problem, errors.DeadlockDetected)):
-            raise problem
+            self._guard.is_settled = True
 
     def _begin(self, may_write: bool = True) -> Transaction:
         as_of = parse_as_of(self.settings.get("seachange.as_of"))
@@ -502,7 +362,7 @@ class Session:
             if self.status is Status.OPEN and self._transaction is not None:
                 transaction = self._transaction
                 transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
-                self._guarded(lambda: self._settle(transaction))
+                self._settle(transaction)
             elif self._transaction is not None:
                 self._transaction.rollback()
             committed = self.status is Status.OPEN
@@ -563,9 +423,9 @@ class Session:
         self.read_only = point.read_only
         self.status = Status.OPEN
 
-    def _control(self, prepared: Prepared, values: Sequence[Any]) -> Result:
+    def _control(self, call: Call) -> Result:
         try:
-            return run_control(self, prepared.parsed, values)
+            return run_control(self, call.prepared.parsed, call.values)
         except errors.Error:
             if self.status is Status.OPEN:
                 self._fail()

@@ -1,4 +1,4 @@
-"""What a session keeps between statements: prepared statements."""
+"""Statements as a session is given them, and as it keeps them: prepared, under a name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from seachange.model.coercion import coercer
 from seachange.model.types import SqlType
 from seachange.sql.execute import Prepared, prepare
 from seachange.sql.parse import TreeStatement
+from seachange.sql.result import RowSink
 
 _COMMANDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
@@ -21,6 +22,15 @@ def prepare_one(text: str, commands: Sequence[str] = _COMMANDS) -> Prepared:
     if more or not isinstance(prepared.parsed, TreeStatement) or prepared.command not in commands:
         raise errors.SyntaxProblem(detail=f"one of {', '.join(commands)} is expected")
     return prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A statement with its arguments. `sink` takes the rows of a query while it runs, if they are many."""
+
+    prepared: Prepared
+    values: Sequence[Any] = ()
+    sink: RowSink | None = None
 
 
 @dataclass(frozen=True, slots=True)

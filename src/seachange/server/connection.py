@@ -11,32 +11,30 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
-from typing import Any, BinaryIO, TextIO
+from typing import Any
 
 from seachange import errors
 from seachange.engine.control import is_way_out
 from seachange.engine.cursors import OpenCursor
 from seachange.engine.session import Session
 from seachange.engine.sessionstate import Status
-from seachange.engine.statements import NamedStatement, prepare_one
+from seachange.engine.statements import NamedStatement
 from seachange.engine.together import ImplicitBlock, Way, find_way, settings_kept
 from seachange.model.session_statements import CopyStream, FetchCursor
 from seachange.model.timezone import in_zone
 from seachange.model.types import TEXT, SqlType
 from seachange.runtime.haste import WouldWait
 from seachange.server import messages as m
-from seachange.server.copying import CopySink, CopySource, copied_query
-from seachange.server.delivery import BinaryCopy, Delivery
+from seachange.server.copying import Copying
+from seachange.server.delivery import Delivery
 from seachange.server.inbox import Inbox
 from seachange.server.known import FRAMES_MAX, ONE_EXECUTION, KnownAnswers, kinds_of
 from seachange.server.outbox import Outbox
 from seachange.server.portals import Portal, Portals, Statement, Statements
 from seachange.server.reports import error_report, notice_report
 from seachange.server.rows import describe_rows, encode_rows
-from seachange.server.values import TEXT_FORM, TYPE_BY_OID, decode
-from seachange.sql.copy_text import stream_format
+from seachange.server.values import TYPE_BY_OID, decode
 from seachange.sql.describe import gives_rows
 from seachange.sql.execute import Prepared, prepare
 from seachange.sql.result import Result, ResultColumn
@@ -70,6 +68,7 @@ class Connection:
         self._statements = Statements(session.prepared, statements_max)
         self._known = KnownAnswers(self._statements)
         self._portals = Portals(statements_max)
+        self._copying = Copying(session, inbox, outbox)
         self._told: dict[str, str] = {}
         self._skips = False
         # Around the statements of a text, or up to the next Sync.
@@ -211,7 +210,7 @@ class Connection:
             self._open_portal(prepared.parsed.name)
         delivery = self._deliver(describes=True)
         if isinstance(prepared.parsed, CopyStream):
-            work: Callable[[], Result] = partial(self._copy, prepared.parsed)
+            work: Callable[[], Result] = partial(self._copying.run, prepared.parsed)
         else:
             work = partial(self.session.execute_prepared, prepared, (), delivery)
         result = self._run(work if block is None else partial(block.run, prepared.parsed, work))
@@ -248,45 +247,6 @@ class Connection:
             if was_in_transaction and self.session.status is Status.IDLE:
                 # They end with their transaction, whatever the client begins before its next Sync.
                 self._portals.clear()
-
-    def _copy(self, copy: CopyStream) -> Result:
-        count = self._copy_in(copy) if copy.inward else self._copy_out(copy)
-        return Result(f"COPY {count}", count=count)
-
-    def _copy_in(self, copy: CopyStream) -> int:
-        source = CopySource(self._inbox)
-        with ExitStack() as waiting:
-
-            def begin(width: int) -> TextIO | BinaryIO:
-                # Whatever ends the statement, its time limit too, ends the wait for the client.
-                waiting.enter_context(self.session.client.interrupts.reaching(self._inbox))
-                self._out.send(m.copy_response(b"G", width, int(copy.binary)))
-                self._out.flush()
-                return source.open(copy.binary)
-
-            count = self.session.copy_in(copy, begin)
-            source.finish()
-        return count
-
-    def _copy_out(self, copy: CopyStream) -> int:
-        query = copied_query(copy)
-        if copy.binary:
-            return self._copy_out_binary(query)
-        format_ = stream_format(copy)
-        columns = self.session.describe(prepare_one(query, ("SELECT",)), ()).columns or ()
-        self._out.send(m.copy_response(b"H", len(columns), TEXT_FORM))
-        count = self.session.copy_out(query, CopySink(self._out), format_)  # type: ignore[arg-type]
-        self._out.send(m.COPY_DONE)
-        return count
-
-    def _copy_out_binary(self, query: str) -> int:
-        copy = BinaryCopy(self._out, self.session.client.interrupts.reaching)
-        result = self.session.execute_prepared(prepare_one(query, ("SELECT",)), (), copy)
-        if not copy.is_begun:
-            copy.begin(result.columns or ())
-            copy.take(result.rows)
-        copy.end()
-        return result.count
 
     # The extended protocol.
 
@@ -428,7 +388,7 @@ class Connection:
 
     def _run_prepared(self, prepared: Prepared, values: Sequence[Any], delivery: Delivery | None) -> Result:
         if isinstance(prepared.parsed, CopyStream):
-            return self._copy(prepared.parsed)
+            return self._copying.run(prepared.parsed)
         if delivery is None:
             return self.session.execute_kept(prepared, values)
         return self.session.execute_prepared(prepared, values, delivery)

@@ -1,4 +1,4 @@
-"""COPY over a connection: its messages as files.
+"""COPY over a connection: the statement, and its messages as files.
 
 **Invariant:** whoever is done with a COPY from the client, well or not, has read no message behind its end.
 """
@@ -6,17 +6,70 @@
 from __future__ import annotations
 
 import io
+from contextlib import ExitStack
 from typing import BinaryIO, TextIO
 
 from seachange import errors
+from seachange.engine.session import Session
+from seachange.engine.statements import prepare_one
 from seachange.model.relation import RelationName
 from seachange.model.session_statements import CopyStream
 from seachange.server import messages as m
+from seachange.server.delivery import BinaryCopy
 from seachange.server.inbox import Inbox
 from seachange.server.outbox import Outbox
+from seachange.server.values import TEXT_FORM
+from seachange.sql.copy_text import stream_format
+from seachange.sql.result import Result
 from seachange.storage.plan import quote
 
 _BUFFER_BYTES = 1 << 16
+
+
+class Copying:
+    def __init__(self, session: Session, inbox: Inbox, outbox: Outbox) -> None:
+        self._session = session
+        self._inbox = inbox
+        self._out = outbox
+
+    def run(self, copy: CopyStream) -> Result:
+        count = self._take(copy) if copy.inward else self._give(copy)
+        return Result(f"COPY {count}", count=count)
+
+    def _take(self, copy: CopyStream) -> int:
+        source = CopySource(self._inbox)
+        with ExitStack() as waiting:
+
+            def begin(width: int) -> TextIO | BinaryIO:
+                # Whatever ends the statement, its time limit too, ends the wait for the client.
+                waiting.enter_context(self._session.client.interrupts.reaching(self._inbox))
+                self._out.send(m.copy_response(b"G", width, int(copy.binary)))
+                self._out.flush()
+                return source.open(copy.binary)
+
+            count = self._session.copy_in(copy, begin)
+            source.finish()
+        return count
+
+    def _give(self, copy: CopyStream) -> int:
+        query = copied_query(copy)
+        if copy.binary:
+            return self._give_binary(query)
+        format_ = stream_format(copy)
+        columns = self._session.describe(prepare_one(query, ("SELECT",)), ()).columns or ()
+        self._out.send(m.copy_response(b"H", len(columns), TEXT_FORM))
+        count = self._session.copy_out(query, CopySink(self._out), format_)  # type: ignore[arg-type]
+        self._out.send(m.COPY_DONE)
+        return count
+
+    def _give_binary(self, query: str) -> int:
+        copy = BinaryCopy(self._out, self._session.client.interrupts.reaching)
+        result = self._session.execute_prepared(prepare_one(query, ("SELECT",)), (), copy)
+        if not copy.is_begun:
+            copy.begin(result.columns or ())
+            copy.take(result.rows)
+        copy.end()
+        return result.count
 
 
 class CopySource(io.RawIOBase):
