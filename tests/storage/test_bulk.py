@@ -189,6 +189,22 @@ def test_the_sorted_point_lies_before_the_first_segment(store, connection):
     assert len(store.files.names()) == 1
 
 
+@pytest.mark.parametrize("point", ["bulk.sorted", "segment.written"])
+def test_an_interrupt_while_segments_are_written_is_no_error_of_the_disk(store, connection, point):
+    """By then Arrow passes on only the text of what DuckDB raises."""
+    shape = store.shape((BIGINT,), key=(0,), row_group_rows=10_240, rows_max=10_240)
+    FAULTS.arm(point, connection.interrupt)
+    with pytest.raises(errors.QueryCanceled):
+        sort_query_into_segments(
+            connection,
+            "SELECT (i * 7919) % 600000 AS c1 FROM range(600000) r(i)",
+            None,
+            shape,
+            store.files,
+            store.reserve,
+        )
+
+
 def test_a_sort_larger_than_its_memory_spills_and_tidies_up(store, tmp_path):
     shape = store.shape((BIGINT, TEXT), key=(0,), row_group_rows=40_960)
     spill = tmp_path / "spill"

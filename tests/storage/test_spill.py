@@ -8,9 +8,13 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from seachange.runtime.process import resident_bytes
 from seachange.storage import spill
 from seachange.storage.duck import Duck
+from seachange.storage.sorter import Sorter
 from seachange.storage.spill import IDLE_MAX, KeptInstance, SortLimits, SortPool, passing_folder, sorting_connection
+from tests.storage.samples import Store
+from tests.support.workers import wait_until
 
 
 def test_no_progress_bar_is_drawn(tmp_path: Path):
@@ -90,6 +94,30 @@ def test_who_has_failed_is_not_used_again(pool: SortPool, tmp_path: Path):
     assert not folders(tmp_path)
 
 
+def test_who_has_failed_in_a_sorter_is_not_used_again(pool: SortPool, tmp_path: Path):
+    store = Store(tmp_path / "warehouse")
+    with (
+        pytest.raises(duckdb.Error),
+        Sorter(store.files, tmp_path, store.reserve, connect=pool.connect) as sorter,
+    ):
+        sorter.ask("select error('no')")
+    assert not folders(tmp_path)
+
+
+def test_a_kept_instance_that_has_failed_is_another(kept: KeptInstance, tmp_path: Path):
+    with pytest.raises(duckdb.Error), kept.connect(tmp_path, SortLimits()) as connection:
+        connection.execute("select error('no')")
+    assert not folders(tmp_path)
+    with kept.connect(tmp_path, SortLimits()) as connection:
+        assert connection.execute("select 1").fetchall() == [(1,)]
+
+
+def test_nothing_is_left_of_what_cannot_be_opened(pool: SortPool, tmp_path: Path):
+    with pytest.raises(duckdb.Error), pool.connect(tmp_path, SortLimits(threads=-1)):
+        pass
+    assert not folders(tmp_path)
+
+
 def test_a_closed_pool_keeps_nobody(pool: SortPool, tmp_path: Path):
     with pool.connect(tmp_path):
         pool.close()
@@ -122,3 +150,13 @@ def test_a_sort_that_ends_meanwhile_disturbs_no_other(tmp_path: Path, monkeypatc
     monkeypatch.setattr(spill, "_open_lock", end_first)
     with passing_folder(tmp_path) as folder:
         assert folder.exists()
+
+
+def test_what_a_sort_has_freed_goes_back_to_the_system(pool: SortPool, tmp_path: Path):
+    """DuckDB counts it as free, and would keep it for as long as it is kept itself."""
+    before = resident_bytes()
+    with pool.connect(tmp_path) as connection:
+        connection.execute("create temp table large as select hash(i) as h, hash(i + 1) as g from range(6000000) r(i)")
+        held = resident_bytes() - before
+    assert held > 64 << 20
+    wait_until(lambda: resident_bytes() - before < held // 2, "memory given back")

@@ -46,7 +46,8 @@ class Sorter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
-        self._stack.close()
+        # Whose DuckDB it is hears that it has failed.
+        self._stack.__exit__(kind, value, tb)
 
     def interrupt(self) -> None:
         """Ends the query that runs; may be called from another thread."""
@@ -141,7 +142,7 @@ class Sorter:
             except OSError as problem:
                 # Of what DuckDB raises Arrow passes on only the text.
                 if str(problem).startswith("INTERRUPT"):
-                    raise duckdb.InterruptException(str(problem)) from problem
+                    raise
                 self._duck.execute(f"SELECT max(hash(COLUMNS(*))) FROM ({sql})", parameters)
                 raise
 

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,11 @@ SORT_BYTES_MAX = 512 << 20
 # So many DuckDBs of a node wait for the next sort.
 IDLE_MAX = 2
 _LOCK_NAME = "lock"
+# What a sort has freed goes back to the system within seconds. DuckDB would keep it, up to the limit of the sort, until
+# a DuckDB of this process is closed, which also ends what is begun here: so it is said at the end of each sort.
+_GIVE_BACK = "SET allocator_background_threads = true"
+# How what DuckDB raises begins where Arrow passes on only its text: while rows are streamed.
+_PASSED_ON = {"INTERRUPT Error": duckdb.InterruptException, "Out of Memory Error": duckdb.OutOfMemoryException}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,7 @@ def _prepared(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnectio
 
 class KeptInstance:
     """A DuckDB for one sort after the other: to open and close one takes 20 to 40 ms. Tables and relations of a sort go
-    with its connection. Of another place or other limits it is another."""
+    with its connection. Of another place or other limits it is another, and so it is after a sort that has failed."""
 
     def __init__(self) -> None:
         self._of: tuple[Path, SortLimits] | None = None
@@ -87,17 +92,23 @@ class KeptInstance:
 
     @contextmanager
     def connect(self, spill: Path, limits: SortLimits) -> Iterator[duckdb.DuckDBPyConnection]:
+        try:
+            with closing(self._cursor(spill, limits)) as connection:
+                yield _prepared(connection)
+                connection.execute(_GIVE_BACK)
+        except BaseException:
+            # It may be of no use any more: what DuckDB takes for a mistake of its own spoils all that follows.
+            self.close()
+            raise
+
+    def _cursor(self, spill: Path, limits: SortLimits) -> duckdb.DuckDBPyConnection:
         # Whoever owns the place may have removed it, with the database.
         if self._of != (spill, limits) or not self._folder.exists():
             self.close()
             self._folder = self._stack.enter_context(passing_folder(spill))
             self._instance = self._stack.enter_context(_open(self._folder, limits))
             self._of = spill, limits
-        connection = self._instance.cursor()
-        try:
-            yield _prepared(connection)
-        finally:
-            connection.close()
+        return self._instance.cursor()
 
     def is_for(self, spill: Path, limits: SortLimits) -> bool:
         return self._of == (spill, limits)
@@ -126,12 +137,8 @@ class SortPool:
         limits: SortLimits = SortLimits(),  # noqa: B008 - a value
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         kept = self._take(spill, limits)
-        try:
-            with kept.connect(spill, limits) as connection:
-                yield connection
-        except BaseException:
-            kept.close()
-            raise
+        with kept.connect(spill, limits) as connection:
+            yield connection
         self._keep(kept)
 
     def _take(self, spill: Path, limits: SortLimits) -> KeptInstance:
@@ -164,14 +171,15 @@ def sorting() -> Iterator[None]:
     """Names what a sort ran into: memory that could not be spilled is disk."""
     try:
         yield
-    except duckdb.InterruptException as problem:
-        raise errors.QueryCanceled(reason="user request") from problem
-    except (duckdb.OutOfMemoryException, duckdb.IOException, OSError) as problem:
+    except (duckdb.InterruptException, duckdb.OutOfMemoryException, duckdb.IOException, OSError) as problem:
+        raised = next((kind for words, kind in _PASSED_ON.items() if str(problem).startswith(words)), type(problem))
+        if issubclass(raised, duckdb.InterruptException):
+            raise errors.QueryCanceled(reason="user request") from problem
         detail = str(problem).splitlines()[0]
         if "offload" in detail or "No space left" in str(problem):
             raise errors.DiskFull(file="the spilled blocks of a sort") from problem
-        if isinstance(problem, duckdb.OutOfMemoryException):
-            raise
+        if issubclass(raised, duckdb.OutOfMemoryException):
+            raise raised(str(problem)) from problem
         raise errors.InputOutputError(action="sort through", file="spilled blocks", detail=detail) from problem
 
 
