@@ -29,6 +29,7 @@ from seachange.engine.rerun import run_current
 from seachange.engine.savepoints import Point, Savepoints
 from seachange.engine.sessionfacts import SessionFacts
 from seachange.engine.sessionstate import Status
+from seachange.engine.standing import ALONE
 from seachange.engine.statements import Call, NamedStatements, prepare_one
 from seachange.engine.together import Way, find_way, run_in_block, settings_kept
 from seachange.engine.transaction import Transaction
@@ -434,5 +435,5 @@ class Session:
 
 def _alone(work: Callable[[Transaction], T], transaction: Transaction) -> T:
     """In a transaction that is nothing else."""
-    transaction.stands_alone = True
+    transaction.standing = ALONE
     return work(transaction)

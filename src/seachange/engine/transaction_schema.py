@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from seachange import errors
-from seachange.changer.job import Job
 from seachange.engine.buffer import WriteBuffer
 from seachange.engine.claims import Claims, LockedRow
 from seachange.engine.client import Client, driven_by_hand
@@ -24,6 +23,7 @@ from seachange.engine.readset import ReadSet
 from seachange.engine.registry import Holds, Writer
 from seachange.engine.schemas import Contents, Relation, Schema
 from seachange.engine.sessionfacts import SessionFacts
+from seachange.engine.standing import BLOCK
 from seachange.model.actor import ROOT, actor_of, find_roles
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
@@ -89,21 +89,11 @@ class TransactionSchema:
         self.changed: dict[KeyHash, Seq] = {}
         # Rows that one part of the statement under way gives to those behind it.
         self.handed: dict[str, pa.Table] = {}
-        self.stands_alone = False
-        self.asks_for_job = False
-        # The job whose statement was queued, and is run by this transaction; and what is said of every one that begins.
-        self.queued: Job | None = None
-        self.drain_ms: int | None = None
-        self.job_settings: tuple[tuple[str, str], ...] = ()
+        self.standing = BLOCK
         # Stays empty below SERIALIZABLE.
         self.reads = ReadSet()
         self._ticket = self._enter(client) if as_of is None else epoch.registry.enter_below(as_of)
-        try:
-            self.snapshot = self._look() if as_of is None else self._look_back(as_of)
-        except BaseException:
-            # What never began must not hold the low-water mark.
-            epoch.registry.leave(self._ticket)
-            raise
+        self.snapshot = self._take_snapshot(as_of)
         # What is read lazily, later in the transaction, stays as it was.
         self.holds = Holds()
         self.client = client if client is not None else driven_by_hand(self._ticket)
@@ -115,6 +105,14 @@ class TransactionSchema:
             return self.epoch.registry.enter()
         name = client.name if client is not None else "a transaction of its own"
         return self.epoch.registry.enter(Writer(name, self.parts.clock.wall_us()))
+
+    def _take_snapshot(self, as_of: Seq | None) -> Seq:
+        try:
+            return self._look() if as_of is None else self._look_back(as_of)
+        except BaseException:
+            # What never began must not hold the low-water mark.
+            self.epoch.registry.leave(self._ticket)
+            raise
 
     def _look(self) -> Seq:
         head = self.epoch.catch_up()
@@ -279,8 +277,17 @@ class TransactionSchema:
         return self.parts.catalog.allocate_ids(count)
 
     @property
+    def stands_alone(self) -> bool:
+        return self.standing.alone
+
+    @property
+    def asks_for_job(self) -> bool:
+        return self.standing.asks_for_job
+
+    @property
     def queue_place(self) -> JobId | None:
-        return self.queued.id if self.queued is not None else None
+        queued = self.standing.queued
+        return queued.id if queued is not None else None
 
     @property
     def release(self) -> int:

@@ -134,7 +134,7 @@ class TransactionWrites(TransactionReads):
 
     def launch(self, statement: str, plan: Plan, progress: Progress, phase: Phase, passed: bool) -> JobId:
         """The rest of a plan becomes a job when this transaction commits."""
-        job = self.queued
+        job = self.standing.queued
         if job is None:
             job = Job(self.parts.catalog.new_job_id(), statement, plan.change, progress, phase, passed)
         job = replace(
@@ -147,8 +147,8 @@ class TransactionWrites(TransactionReads):
             status=JobStatus.RUNNING,
             queued=None,
             waiting="",
-            drain_ms=self.drain_ms,
-            settings=self.job_settings,
+            drain_ms=self.standing.drain_ms,
+            settings=self.standing.job_settings,
         )
         # It may begin with a wait, and publish nothing yet.
         for id_ in job.descriptors:

@@ -37,8 +37,10 @@ class TransactionState(Protocol):
     # Of the shares, those of conversions that had no value, and why.
     unconverted: dict[KeyHash, errors.Error]
     jobs: list[JobChange]
-    stands_alone: bool
     changed: dict[KeyHash, Seq]
+
+    @property
+    def stands_alone(self) -> bool: ...
 
     def index_parts(self, table: Table, index: Index) -> SnapshotParts: ...
 

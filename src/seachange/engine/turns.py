@@ -19,6 +19,7 @@ from seachange.engine.guard import Guard
 from seachange.engine.job_session import JobStatement, enqueue, is_asynchronous, job_result
 from seachange.engine.node import Node
 from seachange.engine.sessionfacts import SessionFacts
+from seachange.engine.standing import Standing
 from seachange.engine.statements import Call
 from seachange.engine.transaction import Transaction
 from seachange.model.jobs import JobId
@@ -85,11 +86,13 @@ class Turns:
         return ()
 
     def _run_first(self, call: Call, transaction: Transaction, queued: Job | None = None) -> Result:
-        transaction.stands_alone = True
-        transaction.asks_for_job = queued is not None or self._is_asynchronous(call)
-        transaction.queued = queued
-        transaction.drain_ms = self._duration_ms("seachange.drain_timeout")
-        transaction.job_settings = self.session.values.for_jobs()
+        transaction.standing = Standing(
+            alone=True,
+            asks_for_job=queued is not None or self._is_asynchronous(call),
+            queued=queued,
+            drain_ms=self._duration_ms("seachange.drain_timeout"),
+            job_settings=self.session.values.for_jobs(),
+        )
         return self.run_in(call, transaction)
 
     def wait_in_block(self, transaction: Transaction, busy: Busy) -> None:
