@@ -25,7 +25,7 @@ from seachange.pipeline.gc import GC_CLAIM
 from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.runtime.filesystem import TEMPORARY_PREFIX, named_errors
+from seachange.runtime.filesystem import TEMPORARY_PREFIX, named_errors, sync
 
 MANIFEST = "manifest.json"
 SEGMENTS = "segments"
@@ -69,10 +69,10 @@ def back_up(data: Path, catalog_url: str | None, target: Path) -> Manifest:
         if (data / SETTINGS_FILE).exists():
             shutil.copyfile(data / SETTINGS_FILE, target / SETTINGS_FILE)
         for path in (*target.rglob("*"), target):
-            _sync(path)
+            sync(path)
         (target / MANIFEST).write_text(json.dumps(asdict(manifest), indent=1), encoding="utf-8")
-        _sync(target / MANIFEST)
-        _sync(target)
+        sync(target / MANIFEST)
+        sync(target)
     return manifest
 
 
@@ -95,7 +95,7 @@ def restore(source: Path, data: Path, catalog_url: str | None) -> Manifest:
     restore_catalog(catalog_url, data, source, SYSTEM_CLOCK)
     with named_errors("write", str(data)):
         for path in (*data.rglob("*"), data):
-            _sync(path)
+            sync(path)
     return manifest
 
 
@@ -154,11 +154,3 @@ def _make_empty(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise errors.DataFolderProblem(path=folder, detail="it is not empty")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,11 +18,10 @@ import pyarrow as pa
 from seachange.engine.buffer import IndexBuffer, StagedFile
 from seachange.engine.bulk_rows import BulkRows, distinct_of
 from seachange.engine.fill import filler_of
-from seachange.engine.segments import reserve, shape_of
+from seachange.engine.segments import abandon, reserve, shape_of
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.descriptor import Column
-from seachange.model.ids import SegmentId
 from seachange.model.segments import Segment, SegmentKind
 from seachange.runtime.faults import reach
 from seachange.storage.entries import select_entries
@@ -57,7 +57,7 @@ class BulkInsert:
                 for plan, segments in written:
                     self._check_existing(sorter, plan, segments)
             except Exception:
-                self._abandon([s.id for _, segments in written for s in segments])
+                abandon(self._txn, [s.id for _, segments in written for s in segments])
                 raise
         self._stage(written)
         return made.count
@@ -74,7 +74,7 @@ class BulkInsert:
     @contextmanager
     def _sorter(self) -> Iterator[Sorter]:
         parts, interrupts = self._txn.parts, self._txn.client.interrupts
-        made = Sorter(parts.files, parts.data / "tmp", self._reserve, connect=parts.sorts.connect)
+        made = Sorter(parts.files, parts.data / "tmp", partial(reserve, self._txn), connect=parts.sorts.connect)
         with made as sorter, interrupts.reaching(sorter):
             yield sorter
 
@@ -102,13 +102,6 @@ class BulkInsert:
 
     def defaults(self, column: Column, count: int) -> Sequence[Any]:
         return self._txn.defaults(column, count)
-
-    def _reserve(self, count: int) -> Sequence[SegmentId]:
-        return reserve(self._txn, count)
-
-    def _abandon(self, ids: list[SegmentId]) -> None:
-        if ids:
-            self._txn.parts.catalog.abandon_segments(self._txn.epoch.epoch, ids)
 
     def shape(self, plan: EntryPlan) -> SegmentShape:
         """What a bulk write of this transaction had removed, the load may bring back."""

@@ -10,6 +10,7 @@ of a bulk change and any other write, lock or reference to one of its rows at mo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +19,12 @@ import pyarrow.compute as pc
 from seachange import errors
 from seachange.engine.buffer import StagedFile
 from seachange.engine.fill import filler_of
-from seachange.engine.segments import reserve, shape_of
+from seachange.engine.segments import abandon, reserve, shape_of
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.engine.writes import duplicate_key
 from seachange.model.descriptor import Column
-from seachange.model.ids import ColumnId, IndexId, SegmentId
+from seachange.model.ids import ColumnId, IndexId
 from seachange.model.scan import Scan
 from seachange.model.segments import Segment, SegmentKind
 from seachange.runtime.faults import reach
@@ -78,7 +79,7 @@ class BulkChange:
 
     def run(self, rows: pa.RecordBatchReader) -> int:
         parts, interrupts = self._txn.parts, self._txn.client.interrupts
-        made = Sorter(parts.files, parts.data / "tmp", self._reserve, connect=parts.sorts.connect)
+        made = Sorter(parts.files, parts.data / "tmp", partial(reserve, self._txn), connect=parts.sorts.connect)
         with made as sorter, interrupts.reaching(sorter):
             try:
                 count = sorter.hold(_HELD, self._filled(rows))
@@ -88,7 +89,7 @@ class BulkChange:
                 staged = [file for plan, segments in self._written for file in self._files(plan, segments)]
                 self._check_current(staged)
             except BaseException:
-                self._abandon([s.id for _, segments in self._written for s in segments])
+                abandon(self._txn, [s.id for _, segments in self._written for s in segments])
                 raise
         for file in staged:
             self._txn.buffer.stage(self._txn.buffer.of(file.plan), file)
@@ -125,13 +126,6 @@ class BulkChange:
 
     def _held_in(self, columns: Mapping[str, pa.Array]) -> Callable[[ColumnId], str]:
         return lambda c: new_name(c) if new_name(c) in columns else old_name(c)
-
-    def _reserve(self, count: int) -> Sequence[SegmentId]:
-        return reserve(self._txn, count)
-
-    def _abandon(self, ids: list[SegmentId]) -> None:
-        if ids:
-            self._txn.parts.catalog.abandon_segments(self._txn.epoch.epoch, ids)
 
     def _check_nulls(self, sorter: Sorter) -> None:
         for _, column in self._plan.required:

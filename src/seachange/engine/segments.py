@@ -35,6 +35,12 @@ def reserve(txn: TransactionState, count: int) -> Sequence[SegmentId]:
     return ids
 
 
+def abandon(txn: TransactionState, ids: Sequence[SegmentId]) -> None:
+    """Files that no commit will refer to are garbage at once, not when the epoch ends."""
+    if ids:
+        txn.parts.catalog.abandon_segments(txn.epoch.epoch, ids)
+
+
 def write_rows(
     txn: TransactionState, plan: EntryPlan, rows: Sequence[Row], kind: SegmentKind, fresh: bool
 ) -> list[Segment]:

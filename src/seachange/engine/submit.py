@@ -6,7 +6,7 @@ are written anew. The request is validated, submitted, and submitted again as lo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -16,7 +16,7 @@ from seachange import errors
 from seachange.engine.buffer import Entry, IndexBuffer, StagedFile
 from seachange.engine.committer import LocalRows, Submission
 from seachange.engine.fill import published_conversion
-from seachange.engine.segments import write_rows, write_without
+from seachange.engine.segments import abandon, write_rows, write_without
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.validate import WriteSet, conflict_with, read_successors, validate
 from seachange.engine.writeplan import EntryPlan
@@ -295,6 +295,5 @@ def refusal(outcome: Refusal, txn: TransactionState) -> errors.Error:
             )
 
 
-def _abandon(txn: TransactionState, segments: list[Segment]) -> None:
-    if segments:
-        txn.parts.catalog.abandon_segments(txn.epoch.epoch, [segment.id for segment in segments])
+def _abandon(txn: TransactionState, segments: Iterable[Segment]) -> None:
+    abandon(txn, [segment.id for segment in segments])

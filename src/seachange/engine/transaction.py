@@ -63,13 +63,13 @@ class Transaction(TransactionWrites):
         try:
             self._foreign_keys.settle_deferred()
         except errors.Error:
-            self._abandon([segment.id for segment in self.buffer.staged_segments()])
+            self._abandon(self.buffer.staged_segments())
             raise
 
     def rollback(self) -> None:
         if self._open:
             self._close()
-            self._abandon([segment.id for segment in self.buffer.staged_segments()])
+            self._abandon(self.buffer.staged_segments())
 
     def _close(self) -> None:
         self._open = False

@@ -10,18 +10,15 @@ from dataclasses import replace
 from typing import Any
 
 from seachange import errors
-from seachange.engine.client import Client
 from seachange.engine.defaults import DefaultValues
-from seachange.engine.epoch import EpochState
 from seachange.engine.lookup import find_primary_key
-from seachange.engine.nodeparts import NodeParts
 from seachange.engine.seek import choose_access, rows_as_parts, select_rows
 from seachange.engine.sizes import measure_table
 from seachange.engine.staged import find_staged, is_hidden
 from seachange.engine.transaction_schema import TransactionSchema
 from seachange.model.condition import Condition
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.ids import DescriptorId, Seq
+from seachange.model.ids import DescriptorId
 from seachange.model.isolation import Isolation
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.relation import RelationName
@@ -36,17 +33,8 @@ Row = tuple[Any, ...]
 
 
 class TransactionReads(TransactionSchema):
-    def __init__(
-        self,
-        parts: NodeParts,
-        epoch: EpochState,
-        isolation: Isolation,
-        as_of: Seq | None = None,
-        client: Client | None = None,
-        may_write: bool = True,
-    ) -> None:
-        super().__init__(parts, epoch, isolation, as_of, client, may_write)
-        self._scans = 0
+    # By which the relations of scans are told apart.
+    _scans = 0
 
     # Scans.
 

@@ -26,6 +26,7 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.fill import filler_of, record_failures
 from seachange.engine.foreign_key import ForeignKeys
 from seachange.engine.nodeparts import NodeParts
+from seachange.engine.segments import abandon
 from seachange.engine.transaction_reads import TransactionReads
 from seachange.engine.writeplan import WritePlan
 from seachange.engine.writes import RowWriter
@@ -37,6 +38,7 @@ from seachange.model.jobs import JobId, JobStatus
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
 from seachange.model.objects import Database, Descriptor, EnumType, View, is_relabelled
 from seachange.model.objects import Sequence as SequenceObject
+from seachange.model.segments import Segment
 from seachange.planner.plan import Plan
 from seachange.planner.stages import Phase, Progress
 from seachange.storage.keys import change_hash, name_hash
@@ -68,7 +70,7 @@ class TransactionWrites(TransactionReads):
         self.pending.reset(mark[1])
         self.jobs.clear()
         self._foreign_keys.deferral = mark[3]
-        self._abandon([segment.id for segment in self.buffer.reset(mark[0])])
+        self._abandon(self.buffer.reset(mark[0]))
 
     # Descriptors.
 
@@ -355,9 +357,8 @@ class TransactionWrites(TransactionReads):
         is_new = self.pending.is_new(plan.table)
         return RowWriter(plan, self.buffer, self.epoch, self.parts, self.snapshot, is_new, self.client.interrupts)
 
-    def _abandon(self, ids: Sequence[Any]) -> None:
-        if ids:
-            self.parts.catalog.abandon_segments(self.epoch.epoch, ids)
+    def _abandon(self, segments: Iterable[Segment]) -> None:
+        abandon(self, [segment.id for segment in segments])
 
 
 def _names(descriptor: Descriptor | None) -> set[tuple[str, str, str]]:

@@ -59,23 +59,24 @@ def divide(text: str, by: float) -> str:
 
 
 def _fold_hours(value: Interval) -> Interval:
-    days, micros = _towards_zero(value.microseconds, _DAY)
-    days += value.days
-    if days > 0 and micros < 0:
-        days, micros = days - 1, micros + _DAY
-    elif days < 0 and micros > 0:
-        days, micros = days + 1, micros - _DAY
+    days, micros = _carry(value.days, value.microseconds, _DAY)
     return Interval(value.months, days, micros)
 
 
 def _fold_days(value: Interval) -> Interval:
-    months, days = _towards_zero(value.days, _MONTH_DAYS)
-    months += value.months
-    if months > 0 and days < 0:
-        months, days = months - 1, days + _MONTH_DAYS
-    elif months < 0 and days > 0:
-        months, days = months + 1, days - _MONTH_DAYS
+    months, days = _carry(value.months, value.days, _MONTH_DAYS)
     return Interval(months, days, value.microseconds)
+
+
+def _carry(large: int, small: int, unit: int) -> tuple[int, int]:
+    """What is a whole unit of the small goes to the large, and both have one sign."""
+    whole, small = _towards_zero(small, unit)
+    large += whole
+    if large > 0 > small:
+        return large - 1, small + unit
+    if large < 0 < small:
+        return large + 1, small - unit
+    return large, small
 
 
 def _towards_zero(number: int, by: int) -> tuple[int, int]:

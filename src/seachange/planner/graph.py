@@ -14,7 +14,19 @@ from seachange.model.elements import Element, descriptor_of
 from seachange.model.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.planner.lifecycles.lifecycle import Step
 from seachange.planner.rules.release import Release, lifecycle_of
-from seachange.planner.rules.rule import Adding, At, Dropping, Moment, Order, Rule
+from seachange.planner.rules.rule import (
+    COLUMN_PARTS,
+    COLUMNS,
+    CONSTRAINTS,
+    INDEX_PARTS,
+    INDEXES,
+    Adding,
+    At,
+    Dropping,
+    Moment,
+    Order,
+    Rule,
+)
 
 # Fields that hold several values; a join on one of them agrees if one value does.
 _MANY = frozenset({"column_ids", "rebuilt_ids", "sequence_ids", "relation_ids", "column_uses"})
@@ -135,18 +147,13 @@ _COLUMN = ("table_id", "column_id")
 
 # Which element is shown or hidden together with which: kinds, and the fields that they agree in.
 _HOSTS: tuple[tuple[tuple[type[Element], ...], tuple[str, ...]], ...] = (
-    ((elements.Column, elements.ConvertedColumn), _COLUMN),
-    ((elements.PrimaryIndex, elements.SecondaryIndex, elements.UniqueIndex), ("table_id", "index_id")),
-    ((elements.CheckConstraint, elements.ForeignKey), ("table_id", "constraint_id")),
+    (COLUMNS, _COLUMN),
+    (INDEXES, ("table_id", "index_id")),
+    (CONSTRAINTS, ("table_id", "constraint_id")),
 )
 _PARTS: tuple[type[Element], ...] = (
-    elements.ColumnName,
-    elements.ColumnType,
-    elements.ColumnDefault,
-    elements.ColumnGenerated,
-    elements.ColumnIdentity,
-    elements.IndexName,
-    elements.KeyConstraint,
+    *COLUMN_PARTS,
+    *INDEX_PARTS,
     elements.IndexData,
     elements.ConstraintName,
 )

@@ -68,6 +68,15 @@ def named_errors(action: str, file: str) -> Iterator[None]:
         raise errors.InputOutputError(action=action, file=file, detail=problem.strerror or str(problem)) from problem
 
 
+def sync(path: str | Path) -> None:
+    """A file, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 class LocalFileSystem:
     """A folder of the local machine."""
 
@@ -132,11 +141,7 @@ class LocalFileSystem:
     # The three steps whose effects a power cut can undo, apart so that a test can see and undo them.
 
     def sync_file(self, path: str) -> None:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(path)
 
     def rename(self, source: str, target: str) -> None:
         os.rename(source, target)

@@ -6,7 +6,6 @@ in it is kept there: DuckDB knows errors as text only.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import count
@@ -15,13 +14,13 @@ from weakref import WeakValueDictionary
 
 import duckdb
 import pyarrow as pa
-from duckdb.func import FunctionNullHandling, PythonUDFType
 from sqlglot import exp
 
 from seachange import errors
 from seachange.model.relation import RelationName
 from seachange.sql.ddl.names import read_relation
 from seachange.sql.port import TransactionPort
+from seachange.sql.session_functions import SessionFunction, make_known, taking
 from seachange.sql.tokens import Reader, split_script
 
 # The parameter that carries the session's number.
@@ -51,7 +50,6 @@ class Caller:
 
 
 _NUMBERS = count(1)
-_LOCK: Final = threading.Lock()
 _CALLERS: WeakValueDictionary[int, Caller] = WeakValueDictionary()
 
 
@@ -102,29 +100,19 @@ _FORMS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 
 def serve(cursor: duckdb.DuckDBPyConnection) -> None:
     """Makes the functions known to a DuckDB, unless they are."""
-    # Whoever comes second waits until all of them are known.
-    with _LOCK:
-        for name, given in _FORMS:
-            try:
-                cursor.create_function(
-                    _own_name(name, len(given)),
-                    _vectorised(_FUNCTIONS[name], len(given)),
-                    ["BIGINT", *given],
-                    "BIGINT",
-                    type=PythonUDFType.ARROW,
-                    null_handling=FunctionNullHandling.SPECIAL,
-                    side_effects=True,
-                )
-            except (duckdb.NotImplementedException, duckdb.CatalogException):
-                # Another session was first.
-                return
+    make_known(
+        cursor,
+        (
+            SessionFunction(
+                _own_name(name, len(given)), _vectorised(_FUNCTIONS[name], len(given)), given, result="BIGINT"
+            )
+            for name, given in _FORMS
+        ),
+    )
 
 
-# Kept for good: DuckDB lets go of a function when the connection closes that made it known, and goes on calling it.
 @cache
 def _vectorised(run: Callable[..., list[int | None]], arguments: int) -> Callable[..., pa.Array]:
-    """DuckDB looks at how many arguments a function has, and takes *arguments for one."""
-
     def call(session: pa.Array, *given: pa.Array) -> pa.Array:
         caller = _CALLERS[session[0].as_py()]
         try:
@@ -135,13 +123,7 @@ def _vectorised(run: Callable[..., list[int | None]], arguments: int) -> Callabl
             caller.failure = error
             raise
 
-    forms: tuple[Callable[..., pa.Array], ...] = (
-        lambda s: call(s),  # noqa: PLW0108
-        lambda s, a: call(s, a),  # noqa: PLW0108
-        lambda s, a, b: call(s, a, b),  # noqa: PLW0108
-        lambda s, a, b, c: call(s, a, b, c),  # noqa: PLW0108
-    )
-    return forms[arguments]
+    return taking(arguments, call)
 
 
 def _each(names: list[str | None], *others: list[Any]) -> Iterator[tuple[Any, ...] | None]:

@@ -5,7 +5,6 @@ Like those of sequences, a call carries the number of its session. Arguments tha
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +12,6 @@ from typing import Any, Final, Protocol
 
 import duckdb
 import pyarrow as pa
-from duckdb.func import FunctionNullHandling, PythonUDFType
 from sqlglot import exp
 
 from seachange import errors
@@ -50,10 +48,10 @@ from seachange.sql.pgcatalog.regs import (
     regtypein,
     regtypeout,
 )
+from seachange.sql.session_functions import SessionFunction, make_known, taking
 
 # The parameter that carries the session's number to these functions.
 SESSION: Final = "catalog_session"
-_LOCK: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,22 +431,13 @@ class Answerer(Protocol):
 
 def serve_catalog(cursor: duckdb.DuckDBPyConnection, answer: Answerer) -> None:
     """Makes the functions known to a DuckDB, unless they are."""
-    # Whoever comes second waits until all of them are known.
-    with _LOCK:
-        for name, call in CALLS.items():
-            try:
-                cursor.create_function(
-                    own_name(name),
-                    _vectorised(call, answer),
-                    ["BIGINT", *call.arguments],
-                    call.result,
-                    type=PythonUDFType.ARROW,
-                    null_handling=FunctionNullHandling.SPECIAL,
-                    side_effects=True,
-                )
-            except (duckdb.NotImplementedException, duckdb.CatalogException):
-                # Another session was first.
-                return
+    make_known(
+        cursor,
+        (
+            SessionFunction(own_name(name), _vectorised(call, answer), call.arguments, call.result)
+            for name, call in CALLS.items()
+        ),
+    )
 
 
 _RESULTS: Final[dict[str, pa.DataType]] = {
@@ -461,7 +450,6 @@ _RESULTS: Final[dict[str, pa.DataType]] = {
 }
 
 
-# Kept for good: DuckDB lets go of a function when the connection closes that made it known, and goes on calling it.
 @cache
 def _vectorised(call: Call, answer: Answerer) -> Callable[..., pa.Array]:
     def run(session: pa.Array, *given: pa.Array) -> pa.Array:
@@ -479,15 +467,7 @@ def _vectorised(call: Call, answer: Answerer) -> Callable[..., pa.Array]:
             raise
         return pa.array(values, _RESULTS[call.result])
 
-    # DuckDB looks at how many arguments a function has, and takes *arguments for one.
-    forms: tuple[Callable[..., pa.Array], ...] = (
-        lambda s: run(s),  # noqa: PLW0108
-        lambda s, a: run(s, a),  # noqa: PLW0108
-        lambda s, a, b: run(s, a, b),  # noqa: PLW0108
-        lambda s, a, b, c: run(s, a, b, c),  # noqa: PLW0108
-        lambda s, a, b, c, d: run(s, a, b, c, d),  # noqa: PLW0108
-    )
-    return forms[len(call.arguments)]
+    return taking(len(call.arguments), run)
 
 
 def _run_one(call: Call, context: Context, row: Sequence[Any]) -> Any:
