@@ -85,7 +85,7 @@ class Departure:
         if not self._parts.files:
             return
         action = key.on_delete if deleted else key.on_update
-        if foreign_keys.is_deferred(child, key) or action not in (Action.NO_ACTION, Action.RESTRICT):
+        if foreign_keys.is_checked_later(child, key) or action not in (Action.NO_ACTION, Action.RESTRICT):
             foreign_keys.left(child, key, self._view.run(self._gone()), action)
             return
         gone = self._gone()
@@ -149,7 +149,7 @@ class Load:
         wanted = _present(by_id(self.scan(columns), columns), columns, key.match_full)
         parent = self._txn.table_by_id(key.parent)
         assert parent is not None, key
-        if key.state not in REFUSING or foreign_keys.is_deferred(self._table, key):
+        if key.state not in REFUSING or foreign_keys.is_checked_later(self._table, key):
             foreign_keys.require(self._table, key, self._view.run(wanted))
             return
         index = parent.index_by_id[key.parent_index]

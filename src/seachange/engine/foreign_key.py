@@ -1,7 +1,8 @@
 """FOREIGN KEY constraints: what a statement's rows refer to, and what happens to the rows that referred to others.
 
 Writes are events. The actions that they call for (CASCADE, SET NULL, SET DEFAULT) are writes again, until there is
-nothing left to do; then, at the end of the statement or of the transaction, the keys in question are checked.
+nothing left to do; then, at the end of the statement or of the transaction, the keys in question are checked. A
+statement of several parts has one end.
 
 **Invariant:** every key that a row of a commit was found to refer to is in the commit's shares, with the snapshot at
 which it was found; so of a child's insert and its parent's delete at the same time at most one is committed, at every
@@ -11,7 +12,8 @@ isolation level. Deletes and changes of a unique key list that key, whether or n
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -54,11 +56,23 @@ class _Event:
     new: Sequence[Row] | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """Keys that a foreign key of `child` may refer to, and that were deleted."""
+
+    child: Table
+    key: ForeignKey
+    keys: Mapping[Key, None]
+    action: Action
+
+
 class ForeignKeys:
     def __init__(self, txn: WritingTransaction) -> None:
         self._txn = txn
         self._view = KeyView(txn)
-        self._events: deque[_Event] = deque()
+        self._events: deque[_Event | _Left] = deque()
+        # Whether a statement of several parts is under way.
+        self._has_parts = False
         self._due: dict[ConstraintName, dict[Key, bool]] = {}
         self.deferral = Deferral()
         # To be checked when the transaction commits.
@@ -83,8 +97,24 @@ class ForeignKeys:
 
     def left(self, child: Table, key: ForeignKey, keys: Iterable[Key], action: Action) -> None:
         """Many keys that a foreign key of `child` may refer to were deleted."""
-        self._apply(action, child, key, dict.fromkeys(keys))
+        self._events.append(_Left(child, key, dict.fromkeys(keys), action))
         self._settle()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is written within is one statement: no part of it sees what foreign keys do for another, and what they
+        refuse in the middle may be right at its end."""
+        if self._has_parts:
+            yield
+            return
+        self._has_parts = True
+        try:
+            yield
+            self._has_parts = False
+            self._settle()
+        finally:
+            self._has_parts = False
+            self._forget()
 
     def needs_action(
         self, table: Table, child: Table, key: ForeignKey, pairs: Iterable[tuple[Row | None, Row | None]]
@@ -108,6 +138,9 @@ class ForeignKeys:
     def is_deferred(self, table: Table, key: ForeignKey) -> bool:
         return self.deferral.is_deferred(table, key)
 
+    def is_checked_later(self, table: Table, key: ForeignKey) -> bool:
+        return self._has_parts or self.is_deferred(table, key)
+
     def set_deferral(self, names: Sequence[ConstraintName] | None, deferred: bool) -> None:
         if not deferred:
             # They stay to be checked at COMMIT too: what they passed by may be taken back to a savepoint.
@@ -120,13 +153,22 @@ class ForeignKeys:
 
     def _settle(self) -> None:
         """The end of a statement: actions first, since they may remove what a check would object to."""
+        if self._has_parts:
+            return
         try:
             while self._events:
-                self._act(self._events.popleft())
+                match self._events.popleft():
+                    case _Event() as event:
+                        self._act(event)
+                    case _Left(child, key, keys, action):
+                        self._apply(action, child, key, keys)
             self._check(self._due)
         finally:
-            self._events.clear()
-            self._due.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._events.clear()
+        self._due.clear()
 
     # Rows that refer to others.
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -279,6 +279,9 @@ class TransactionWrites(TransactionReads):
             self.claims.take(claim_deletes(writer.plan, self.buffer, self.each(old)), self.snapshot)
         for row in self.each(old):
             writer.delete(row)
+
+    def together(self) -> AbstractContextManager[None]:
+        return self._foreign_keys.together()
 
     # Many rows.
 

@@ -125,6 +125,11 @@ class AmbiguousColumn(ProgrammingError):
     message = "{detail}"
 
 
+class DuplicateAlias(ProgrammingError):
+    sqlstate = "42712"
+    message = "{detail}"
+
+
 class UndefinedFunction(ProgrammingError):
     sqlstate = "42883"
     message = "{detail}"

@@ -1,7 +1,8 @@
 """MERGE: one query finds for each row of the source the row that it meets and the clause that is to be carried out;
 what it found is handed to an UPDATE, DELETE or INSERT for each clause.
 
-**Invariant:** a row is met by one row of the source at most, so that no clause sees what another has done to its rows.
+**Invariant:** a row is met by one row of the source at most, and foreign keys act when all clauses are through; so no
+clause sees what another has done.
 """
 
 from __future__ import annotations
@@ -16,22 +17,18 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.sql.duck import DuckSession
+from seachange.sql.kept_rows import KeptRows, count_parameters
+from seachange.sql.merge_clauses import check_clauses, is_nothing, only_of_source
 from seachange.sql.operands import check_argument_count
 from seachange.sql.plan import CompilePlan, Plan, is_same_table
 from seachange.sql.port import TransactionPort
-from seachange.sql.query import bind_query
 from seachange.sql.result import Result
-from seachange.sql.returned import read_as
 from seachange.sql.returning import given_table
-from seachange.sql.stream import BATCH_ROWS
 from seachange.sql.target import folded, read_target
-from seachange.sql.template import compile_template
-from seachange.sql.with_changes import count_parameters
 
 _FOUND: Final = "merged"
 _KEY: Final = "merge key "
 _CLAUSE: Final = "merge clause"
-_NOTHING: Final = "DO NOTHING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +45,31 @@ class Merge:
         self._table = self._target.resolve(port)
         self._keys = _key_names(self._table)
         source = tree.args["using"]
-        alias = source.args.get("alias")
-        self._source = folded(alias.this) if alias is not None else folded(source.this)
+        self._source = _source_name(source, self._target.alias)
         whens = tree.args["whens"].expressions
         _refuse_returning(tree)
-        _refuse_queries(whens)
-        found = self._find_query(tree, source, whens)
-        self._count = count_parameters(found)
-        self._template = compile_template(found)
+        check_clauses(whens)
+        self._found = KeptRows(self._find_query(tree, source, whens))
         # Places of the clauses that change a row that is there.
-        self._changing = {place for place, when in enumerate(whens) if when.args["matched"] and not _is_nothing(when)}
+        self._changing = {place for place, when in enumerate(whens) if when.args["matched"] and not is_nothing(when)}
         statements = [self._statement(place, when, tree.this) for place, when in enumerate(whens)]
         made = [statement for statement in statements if statement is not None]
         self._clauses = [_Clause(compile_plan(each, port), count_parameters(each)) for each in made]
-        self._expected = max(self._count, *(clause.count for clause in self._clauses), 0)
+        self._expected = max(self._found.count, *(clause.count for clause in self._clauses), 0)
 
     def is_current(self, port: TransactionPort) -> bool:
-        return is_same_table(port, self._target, self._table)
+        return is_same_table(port, self._target, self._table) and all(
+            clause.plan.is_current(port) for clause in self._clauses
+        )
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
-        query = bind_query(self._template, port, values[: self._count])
-        _, types = duck.describe(query)
-        with duck.batches(query, BATCH_ROWS) as reader:
-            found = read_as(reader.read_all(), types)
+        found = self._found.read(port, duck, values)
         self._refuse_second_change(found)
         port.handed[_FOUND] = found
         try:
-            results = [clause.plan.run(port, duck, values[: clause.count]) for clause in self._clauses]
+            with port.together():
+                results = [clause.plan.run(port, duck, values[: clause.count]) for clause in self._clauses]
         finally:
             port.handed.clear()
         count = sum(result.count for result in results)
@@ -90,7 +84,10 @@ class Merge:
             holds: exp.Expr = is_met.copy() if when.args["matched"] else exp.Not(this=exp.paren(is_met.copy()))
             condition = when.args.get("condition")
             if condition is not None:
-                holds = exp.And(this=holds, expression=exp.paren(condition.copy()))
+                asked = condition.copy()
+                if not when.args["matched"]:
+                    asked = only_of_source(asked, self._source, alias)
+                holds = exp.And(this=holds, expression=exp.paren(asked))
             chosen = chosen.when(holds, exp.Literal.number(place))
         keys = [exp.alias_(_column(key, alias), f"{_KEY}{n}", quoted=True) for n, key in enumerate(self._keys)]
         every = exp.Column(this=exp.Star(), table=exp.to_identifier(self._source, quoted=True))
@@ -104,7 +101,7 @@ class Merge:
 
     def _statement(self, place: int, when: exp.When, target: exp.Expr) -> exp.Expr | None:
         """What a clause does, to the rows that it was chosen for."""
-        if _is_nothing(when):
+        if is_nothing(when):
             return None
         rows = given_table(_FOUND, self._source)
         is_chosen: exp.Expr = exp.EQ(this=_column(_CLAUSE, self._source), expression=exp.Literal.number(place))
@@ -136,9 +133,18 @@ def _column(name: str, table: str) -> exp.Column:
     return exp.column(name, table=table, quoted=True)
 
 
-def _is_nothing(when: exp.When) -> bool:
-    action = when.args["then"]
-    return isinstance(action, exp.Var) and action.name.upper() == _NOTHING
+def _source_name(source: exp.Expr, target: str) -> str:
+    alias = source.args.get("alias")
+    is_join = isinstance(source, exp.Subquery) and isinstance(source.this, exp.Table)
+    if is_join or source.args.get("joins") or (alias is None and not isinstance(source, exp.Table)):
+        instead = "Use a table, or a query in parentheses with a name: USING (SELECT ...) AS source."
+        raise errors.FeatureNotSupported(
+            feature="a join, or a query without a name, as the source of MERGE", instead=instead
+        )
+    name = folded(alias.this if alias is not None else source.this)
+    if name == target:
+        raise errors.DuplicateAlias(detail=f'name "{name}" specified more than once')
+    return name
 
 
 def _key_names(table: Table) -> list[str]:
@@ -155,22 +161,10 @@ def _refuse_returning(tree: exp.Merge) -> None:
         raise errors.FeatureNotSupported(feature="RETURNING of MERGE", instead=instead)
 
 
-def _refuse_queries(whens: Sequence[exp.When]) -> None:
-    """A subquery would see what the clauses before it have done."""
-    for when in whens:
-        if when.args.get("source"):
-            raise errors.FeatureNotSupported(feature="WHEN NOT MATCHED BY SOURCE", instead="Use DELETE or UPDATE.")
-        action = when.args["then"]
-        if isinstance(action, exp.Insert | exp.Update) and action.find(exp.Query) is not None:
-            raise errors.FeatureNotSupported(feature="a subquery in a clause of MERGE", instead="Put it into USING.")
-
-
 def _insert(
     action: exp.Insert, target: exp.Expr, every: list[exp.Identifier], rows: exp.Expr, is_chosen: exp.Expr
 ) -> exp.Insert:
     """A value that is DEFAULT is one that is not given."""
-    if action.expression is None:
-        raise errors.FeatureNotSupported(feature="INSERT DEFAULT VALUES in MERGE", instead="Name a column.")
     values = [value.copy() for value in action.expression.expressions]
     is_listed = action.this is not None
     named = [column.this.copy() for column in action.this.expressions] if is_listed else every[: len(values)]
@@ -179,6 +173,8 @@ def _insert(
         raise errors.SyntaxProblem(detail=f"INSERT has more {detail}")
     defaults = {place for place, value in enumerate(values) if isinstance(value, exp.Var)}
     given = [value for place, value in enumerate(values) if place not in defaults]
+    if not given:
+        raise errors.FeatureNotSupported(feature="INSERT of nothing but defaults in MERGE", instead="Give a value.")
     into = target.copy()
     into.set("alias", None)
     into = exp.Schema(this=into, expressions=[name for place, name in enumerate(named) if place not in defaults])

@@ -245,6 +245,9 @@ class TransactionPort(Protocol):
 
     def delete(self, table: Table, old: Sequence[Row]) -> None: ...
 
+    def together(self) -> AbstractContextManager[None]:
+        """What is written within is one statement: foreign keys act, and are checked, at its end."""
+
     def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
         """Adds many rows straight into sorted segments, in bounded memory. The reader's columns are
         `table.visible_columns`, in order, in their Arrow types. Gives the number of rows."""
