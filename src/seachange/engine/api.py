@@ -14,7 +14,6 @@ from seachange import errors
 from seachange.engine.copyfile import CopyFile, reading, writing
 from seachange.engine.dataframe_read import DataFrame, SparkSession, spark_table
 from seachange.engine.dataframe_write import insert_dataframe
-from seachange.engine.labels import labelled
 from seachange.engine.node import Node
 from seachange.engine.opening import acquire_node, release_node
 from seachange.engine.registry import Holds
@@ -149,7 +148,7 @@ class Connection:
         self.start()
 
         def load(transaction: Transaction) -> int:
-            port = labelled(transaction)
+            port = self.session.port(transaction)
             return load_arrow(port, port.table(schema or None, name), source)
 
         return self.session.in_transaction(load)
@@ -199,7 +198,7 @@ class Connection:
         with reading(file) as source:
 
             def copy(transaction: Transaction) -> int:
-                port = labelled(transaction)
+                port = self.session.port(transaction)
                 return CopyIn(port, port.table(schema or None, name), columns, options).run(source)
 
             return self.session.in_transaction(copy)

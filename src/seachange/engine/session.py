@@ -25,6 +25,7 @@ from seachange.engine.guard import Guard
 from seachange.engine.labels import labelled
 from seachange.engine.node import Node
 from seachange.engine.nodeparts import TEMPORARY
+from seachange.engine.pinned import Pins
 from seachange.engine.rerun import run_current
 from seachange.engine.savepoints import Point, Savepoints
 from seachange.engine.sessionfacts import SessionFacts
@@ -50,8 +51,9 @@ from seachange.sql.copy_text import CopyFormat, stream_format
 from seachange.sql.databases import check_database
 from seachange.sql.describe import Description, describe
 from seachange.sql.duck import DuckSession
-from seachange.sql.execute import Prepared, prepare, run_statement
+from seachange.sql.execute import Prepared, is_definition, prepare, run_statement
 from seachange.sql.parse import TreeStatement
+from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, RowSink, show_in_zone
 from seachange.sql.session_settings import SessionSettings
 from seachange.sql.setting_checks import parse_as_of, parse_duration_ms, parse_size
@@ -83,6 +85,7 @@ class Session:
         self.prepared = NamedStatements()
         self._facts = SessionFacts(user, database, self.client.actor, self.settings, self.check_setting, self.prepared)
         self._guard = Guard(node, self.client, self._duck, self.settings)
+        self._pins = Pins(node, self.settings)
         self._own = OwnTransactions(node.jobs, self.client.advisory, self._begin, self._settle)
         self._turns = Turns(node, self._facts, self.client, self.notices, self._guard, self._own, self._run)
         self._savepoints = Savepoints()
@@ -172,7 +175,7 @@ class Session:
 
         def write(transaction: Transaction) -> int:
             self._tell(transaction)
-            return copy_out(statement, labelled(transaction), self._duck, (), file, format_)
+            return copy_out(statement, self.port(transaction), self._duck, (), file, format_)
 
         return self.in_transaction(write)
 
@@ -188,7 +191,7 @@ class Session:
                 raise errors.ReadOnlyTransaction(command="COPY FROM")
             self._tell(transaction)
             check_database(relation.database, transaction)
-            port = labelled(transaction)
+            port = self.port(transaction)
             copying = CopyIn(port, port.table(relation.schema, relation.name), copy.columns, format_)
             return copying.run(open_file(copying.width))
 
@@ -202,7 +205,7 @@ class Session:
         self, prepared: Prepared, transaction: Transaction, types: Sequence[SqlType | None], rows: bool
     ) -> Description:
         self._tell(transaction)
-        port = labelled(transaction)
+        port = self._port_for(prepared, transaction)
         self._duck.serve(port)
         try:
             return describe(prepared, port, self._duck, types, rows)
@@ -254,19 +257,27 @@ class Session:
             raise errors.ReadOnlyTransaction(command=prepared.command)
         transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
         self._tell(transaction)
+
+        def run() -> Result:
+            port = self._port_for(prepared, transaction)
+            return run_statement(prepared, port, self._duck, call.values, self.notices, call.sink)
+
         while True:
             try:
-                result = run_current(
-                    transaction,
-                    lambda: run_statement(
-                        prepared, labelled(transaction), self._duck, call.values, self.notices, call.sink
-                    ),
-                )
+                result = run_current(transaction, run)
                 return show_in_zone(result, session_zone())
             except Busy as busy:
                 if transaction.stands_alone:
                     raise
                 self._turns.wait_in_block(transaction, busy)
+
+    def port(self, transaction: Transaction) -> TransactionPort:
+        """The transaction as queries, and changes of rows, see it."""
+        return self._pins.over(transaction)
+
+    def _port_for(self, prepared: Prepared, transaction: Transaction) -> TransactionPort:
+        # What defines tables is about tables as they are.
+        return labelled(transaction) if is_definition(prepared.parsed) else self.port(transaction)
 
     def _tell(self, transaction: Transaction) -> None:
         transaction.search_path = self._path()

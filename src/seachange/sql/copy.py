@@ -12,7 +12,6 @@ import pyarrow as pa
 from seachange import errors
 from seachange.model.binary_form import decode_binary
 from seachange.model.coercion import coercer
-from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
 from seachange.model.timezone import session_zone
 from seachange.model.types import SqlType, computed_type
@@ -21,7 +20,6 @@ from seachange.sql.copy_blocks import BLOCK_CHARS, Resumed, read_block, read_col
 from seachange.sql.copy_text import CopyFormat, format_record, read_records
 from seachange.sql.copy_values import Shown, shown
 from seachange.sql.databases import check_named_databases
-from seachange.sql.default_text import is_drawn
 from seachange.sql.dml import compile_select
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.sql.duck_errors import translate_error
@@ -29,7 +27,7 @@ from seachange.sql.parse import TreeStatement
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query, check_parameter_count, column_types, result_names
 from seachange.sql.result import Row
-from seachange.sql.target import find_column, is_computed
+from seachange.sql.target import find_column, missing_values
 from seachange.storage.arrow import arrow_type
 
 # Up to here rows go through the transaction's buffer, above straight into segments.
@@ -133,15 +131,8 @@ class CopyIn:
 
     def _whole_rows(self, rows: list[Row]) -> list[Row]:
         given = dict(zip((c.id for c in self._columns), zip(*rows, strict=True), strict=True)) if rows else {}
-        columns = [given.get(c.id) or self._missing(c, len(rows)) for c in self._table.columns]
+        columns = [given.get(c.id) or missing_values(self._port, c, len(rows)) for c in self._table.columns]
         return list(zip(*columns, strict=True))
-
-    def _missing(self, column: Column, count: int) -> list[Any]:
-        if is_computed(column):
-            return [None] * count
-        if is_drawn(column):
-            return self._port.defaults(column, count)
-        return [constant_value(column.type, column.default)] * count
 
     def _batches(self, rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
         while batch := list(islice(rows, _BATCH_ROWS)):
@@ -152,7 +143,7 @@ class CopyIn:
     def _batch(self, columns: Sequence[pa.Array], rows: int) -> pa.RecordBatch:
         given = dict(zip((c.name for c in self._columns), columns, strict=True))
         arrays = [
-            given[c.name] if c.name in given else pa.array(self._missing(c, rows), arrow_type(c.type))
+            given[c.name] if c.name in given else pa.array(missing_values(self._port, c, rows), arrow_type(c.type))
             for c in self._table.visible_columns
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)

@@ -89,6 +89,11 @@ def _command(parsed: Parsed) -> str:
     return command_tag(parsed) if isinstance(parsed, DdlStatement) else ""
 
 
+def is_definition(parsed: Parsed) -> bool:
+    """Whether it is about objects, or explains what is; else it is about rows."""
+    return parsed.ddl is not None if isinstance(parsed, Explain) else not isinstance(parsed, TreeStatement)
+
+
 def prepare(text: str) -> tuple[Prepared, ...]:
     return _prepare_kept(text) if len(text) <= _KEPT_CHARS_MAX else _prepare(text)
 

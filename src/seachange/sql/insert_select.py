@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
 from seachange.sql.assignment import check_assignable, untyped_positions
 from seachange.sql.default_text import is_drawn
@@ -22,7 +21,7 @@ from seachange.sql.query import bind_query
 from seachange.sql.result import Result, Row
 from seachange.sql.skip import can_filter, without_conflicts
 from seachange.sql.stream import BATCH_ROWS, ROWS_MAX, ArrowStream, convert_default, convert_given, draw_arrays
-from seachange.sql.target import Target, check_assigned, is_computed, is_ignored, overriding_of
+from seachange.sql.target import Target, check_assigned, is_ignored, missing_values, overriding_of
 from seachange.sql.template import compile_template
 from seachange.storage.arrow import arrow_type
 
@@ -116,11 +115,5 @@ class _Insertion:
     def _rows(self, batch: pa.RecordBatch) -> Iterator[Row]:
         visible = zip(self._table.visible_columns, batch.columns, strict=True)
         given = {column.id: values.to_pylist() for column, values in visible}
-        return zip(*(given.get(c.id) or self._others(c, batch.num_rows) for c in self._table.columns), strict=True)
-
-    def _others(self, column: Column, count: int) -> list[Any]:
-        """A column that a statement cannot name."""
-        if is_drawn(column):
-            return self._port.defaults(column, count)
-        value = None if is_computed(column) else constant_value(column.type, column.default)
-        return [value] * count
+        columns = self._table.columns
+        return zip(*(given.get(c.id) or missing_values(self._port, c, batch.num_rows) for c in columns), strict=True)

@@ -82,6 +82,13 @@ SETTINGS: dict[str, Setting] = {
             "Whether CREATE and DROP INDEX CONCURRENTLY wait for their job, or give its id at once: wait or async.",
         ),
         Setting(
+            "seachange.layout",
+            "",
+            check_as_of,
+            "Show tables in the shape that they had at a sequence number or a timestamp, with the rows of now; empty "
+            "for the shape that they have.",
+        ),
+        Setting(
             "seachange.drain_timeout",
             "5s",
             check_duration,

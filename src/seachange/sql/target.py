@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
@@ -90,6 +91,15 @@ def draw_defaults(port: TransactionPort, places: Mapping[int, Sequence[int]], ro
         values = port.defaults(table.columns[position], len(numbers))
         for number, value in zip(numbers, values, strict=True):
             rows[number] = (*rows[number][:position], value, *rows[number][position + 1 :])
+
+
+def missing_values(port: TransactionPort, column: Column, count: int) -> list[Any]:
+    """What rows have in a column that they are given no values of."""
+    if is_computed(column):
+        return [None] * count
+    if is_drawn(column):
+        return port.defaults(column, count)
+    return [constant_value(column.type, column.default)] * count
 
 
 def check_assigned(column: Column, operand: Operand | None, action: str, overriding: str | None = None) -> None:
