@@ -17,6 +17,7 @@ from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.ids import IndexId, Seq
 from seachange.model.segments import Op, Segment, SegmentKind
 from seachange.storage.arrow import schema_of
+from seachange.storage.few import array_of
 from seachange.storage.image import FileSlice
 from seachange.storage.keys import Hashes, Key
 from seachange.storage.plan import Overlay
@@ -131,7 +132,7 @@ class IndexBuffer:
 
 def _arrow(rows: list[Row], schema: pa.Schema) -> pa.Table:
     columns = zip(*rows, strict=True)
-    return pa.Table.from_arrays([pa.array(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema)
+    return pa.Table.from_arrays([array_of(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema)
 
 
 class WriteBuffer:

@@ -23,6 +23,7 @@ from seachange.sql.check_closure import Evaluate, Undecided, compile_check_expre
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.storage.arrow import schema_of
 from seachange.storage.duck import Duck
+from seachange.storage.few import array_of
 from seachange.storage.plan import quote
 
 Row = tuple[Any, ...]
@@ -57,8 +58,8 @@ class RowChecks:
         columns = [self.table.column_by_id[c] for c in check.columns]
         schema = schema_of((c.id, c.type) for c in columns)
         positions = [self.table.columns.index(column) for column in columns]
-        arrays = [pa.array([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
-        given = pa.Table.from_arrays([*arrays, pa.array(range(len(rows)))], [*schema.names, "position"])
+        arrays = [array_of([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
+        given = pa.Table.from_arrays([*arrays, array_of(range(len(rows)), pa.int64())], [*schema.names, "position"])
         sql = f"SELECT position FROM checked WHERE NOT ({check.expression})"  # noqa: S608 - columns are named by id
         with closing(DuckSession(duck.cursor(), {})) as session, interrupts.reaching(session):
             found = session.rows(DuckQuery(sql, {}, {"checked": given})).rows

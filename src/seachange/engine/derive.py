@@ -26,6 +26,7 @@ from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.storage.arrow import schema_of
 from seachange.storage.duck import Duck
 from seachange.storage.entries import as_value
+from seachange.storage.few import array_of
 
 Row = tuple[Any, ...]
 Failures = dict[ColumnId, errors.Error]
@@ -105,8 +106,8 @@ class Derivation:
         columns = [self.table.column_by_id[c] for c in item.expression.columns]
         schema = schema_of((c.id, c.type) for c in columns)
         positions = [self.table.columns.index(column) for column in columns]
-        arrays = [pa.array([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
-        given = pa.Table.from_arrays([*arrays, pa.array(range(len(rows)))], [*schema.names, "position"])
+        arrays = [array_of([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
+        given = pa.Table.from_arrays([*arrays, array_of(range(len(rows)), pa.int64())], [*schema.names, "position"])
         # The length of a text is for the conversion of single values to look at.
         sql = f"SELECT {as_value(item.expression, item.type)} FROM derived ORDER BY position"  # noqa: S608 - named by id
         with closing(DuckSession(duck.cursor(), {})) as session:

@@ -21,6 +21,7 @@ from seachange.model.number_coercion import INTEGER_BITS
 from seachange.model.scan import Scan
 from seachange.sql.duck import DuckQuery, DuckSession
 from seachange.storage.arrow import column_name, schema_of
+from seachange.storage.few import array_of
 from seachange.storage.keys import Key
 from seachange.storage.plan import Overlay, plan_scan, quote
 
@@ -164,6 +165,6 @@ def without(wanted: Scan, present: Scan, columns: Sequence[Column], others: Sequ
 def _relation(name: str, columns: Sequence[Column], keys: Collection[Key]) -> Scan:
     schema = schema_of((c.id, c.type) for c in columns)
     values = zip(*keys, strict=True)
-    arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
+    arrays = [array_of(column, field.type) for column, field in zip(values, schema, strict=True)]
     table = pa.Table.from_arrays(arrays, schema=schema)
     return Scan(f"SELECT * FROM {name}", {}, {name: table})  # noqa: S608 - a name of our own

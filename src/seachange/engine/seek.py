@@ -21,6 +21,7 @@ from seachange.model.descriptor import Column, Table
 from seachange.model.ids import LayoutId
 from seachange.model.isolation import Isolation
 from seachange.storage.arrow import column_name, schema_of
+from seachange.storage.few import array_of
 from seachange.storage.image import SnapshotParts
 from seachange.storage.projection import compile_row
 
@@ -192,5 +193,5 @@ def rows_as_parts(table: Table, columns: Sequence[Column], rows: Sequence[Row]) 
     """Rows that were found, in the form of which scans are planned."""
     schema = schema_of([(column.id, column.type) for column in columns])
     values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
-    arrays = [pa.array(v, schema.field(column_name(c.id)).type) for v, c in zip(values, columns, strict=True)]
+    arrays = [array_of(v, schema.field(column_name(c.id)).type) for v, c in zip(values, columns, strict=True)]
     return SnapshotParts((), ((table.layout.id, pa.Table.from_arrays(arrays, schema=schema)),))

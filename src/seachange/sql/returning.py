@@ -26,6 +26,7 @@ from seachange.sql.returned import given_field
 from seachange.sql.target import Target
 from seachange.sql.template import GIVEN, Template, compile_template
 from seachange.storage.arrow import arrow_type
+from seachange.storage.few import array_of
 
 _CHANGED = "changed"
 
@@ -181,10 +182,10 @@ def _compile_over_rows(expressions: list[exp.Expr], target: Target) -> Template:
 
 def rows_as_arrow(table: Table, rows: Sequence[Row]) -> pa.Table:
     """Rows as an Arrow table with all visible columns by name, and their place."""
-    arrays = [pa.array(range(len(rows)), pa.int64())]
+    arrays = [array_of(range(len(rows)), pa.int64())]
     fields = [pa.field(ORDINAL, pa.int64())]
     for position, column in enumerate(table.columns):
         if column in table.visible_columns:
-            arrays.append(pa.array([row[position] for row in rows], arrow_type(column.type)))
+            arrays.append(array_of([row[position] for row in rows], arrow_type(column.type)))
             fields.append(given_field(column.name, column.type))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

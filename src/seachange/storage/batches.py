@@ -14,6 +14,7 @@ import pyarrow as pa
 from seachange.model.ids import ColumnId
 from seachange.model.types import SqlType
 from seachange.storage.arrow import OP_COLUMN, schema_of
+from seachange.storage.few import array_of, values_of
 
 Row = tuple[Any, ...]
 
@@ -31,9 +32,9 @@ class BatchCodec:
         self._columns = tuple(field.type for field in stored)
 
     def encode(self, ops: Sequence[int], rows: Sequence[Row]) -> bytes:
-        arrays = [pa.array(ops, pa.int8())]
+        arrays = [array_of(ops, pa.int8())]
         columns = zip(*rows, strict=True)
-        arrays.extend(pa.array(values, type_) for values, type_ in zip(columns, self._columns, strict=True))
+        arrays.extend(array_of(values, type_) for values, type_ in zip(columns, self._columns, strict=True))
         return bytes(pa.RecordBatch.from_arrays(arrays, schema=self.schema).serialize())
 
     def decode_batch(self, payload: bytes) -> pa.RecordBatch:
@@ -41,5 +42,5 @@ class BatchCodec:
 
     def decode(self, payload: bytes) -> tuple[list[int], list[Row]]:
         batch = self.decode_batch(payload)
-        columns = [column.to_pylist() for column in batch.columns]
+        columns = [values_of(column) for column in batch.columns]
         return columns[0], list(zip(*columns[1:], strict=True))

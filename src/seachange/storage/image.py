@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from seachange.model.ids import GenerationId, IndexId, LayoutId, Seq
 from seachange.model.segments import Generation, IndexContents, IndexDelta, InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.batches import BatchCodec
+from seachange.storage.few import array_of, mask_of
 from seachange.storage.growing import GrowingInts
 from seachange.storage.keys import Key, KeyCodec
 from seachange.storage.ordered import OrderedKeys
@@ -95,13 +96,13 @@ class LayoutRun:
         """The rows that a snapshot sees. Called with the image's lock held."""
         table = self._table()
         mask = (self.seqs.view() <= snapshot) & (self.ends.view() > snapshot)
-        return table if mask.all() else table.filter(pa.array(mask))
+        return table if mask.all() else table.filter(mask_of(mask))
 
     def _table(self) -> pa.Table:
         schema = pa.schema(list(self.codec.schema)[1:])
         if self._chunked < len(self.rows):
             columns = zip(*self.rows[self._chunked :], strict=True)
-            arrays = [pa.array(values, f.type) for values, f in zip(columns, schema, strict=True)]
+            arrays = [array_of(values, f.type) for values, f in zip(columns, schema, strict=True)]
             self._chunks.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
             self._chunked = len(self.rows)
         table = pa.Table.from_batches(self._chunks, schema=schema)

@@ -1,0 +1,160 @@
+"""Arrow arrays of a few values, made of their bytes, and values of arrays.
+
+`pa.array` asks of all that it is given whether it is one of pandas', and loads pandas to know, where that is installed:
+a third of a second of a processor, for the first row that a process writes. `to_pylist` does so for times with a zone.
+
+**Invariant:** an array is the one that `pa.array` makes. Whatever is not plainly of its type, or does not fit, is left
+to that: it converts, or says what is wrong.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from itertools import accumulate
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+# Of more values `pa.array` is faster, and whoever has many stays for longer.
+FEW = 64
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
+_MICROSECOND = dt.timedelta(microseconds=1)
+_DECIMAL_BYTES = 16
+_ZONED = pa.timestamp("us", tz="UTC")
+
+
+class _Unfit(Exception):
+    """Not for us to convert."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How values of a class become the buffers of an array, but for the first, which says where there are any; and what
+    stands where there are none."""
+
+    class_: type
+    blank: object
+    pack: Callable[[Sequence[Any]], list[bytes]]
+
+
+def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    """Of values of one type, and None."""
+    form = _form_of(type_)
+    if form is None or len(values) > FEW:
+        return pa.array(values, type_)
+    present = [value is not None for value in values]
+    given = values if all(present) else [form.blank if value is None else value for value in values]
+    if any(type(value) is not form.class_ for value in given):
+        return pa.array(values, type_)
+    try:
+        buffers = form.pack(given)
+    except (_Unfit, struct.error, OverflowError, UnicodeEncodeError):
+        return pa.array(values, type_)
+    validity = None if given is values else pa.py_buffer(_bits(present))
+    held = type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
+    array = pa.Array.from_buffers(held, len(values), [validity, *map(pa.py_buffer, buffers)])
+    return array if held is type_ else pa.ExtensionArray.from_storage(type_, array)
+
+
+def values_of(array: pa.Array) -> list[Any]:
+    if array.type != _ZONED:
+        return list(array.to_pylist())
+    local = array.view(pa.timestamp("us")).to_pylist()
+    return [None if value is None else value.replace(tzinfo=dt.UTC) for value in local]
+
+
+def mask_of(flags: NDArray[np.bool_]) -> pa.BooleanArray:
+    """Of any number of flags."""
+    return pa.Array.from_buffers(pa.bool_(), len(flags), [None, pa.py_buffer(_bits(flags))])
+
+
+def _form_of(type_: pa.DataType) -> _Form | None:
+    if pa.types.is_decimal128(type_):
+        return _Form(Decimal, Decimal(0), partial(_pack_decimals, type_))
+    return _FORMS.get(type_)
+
+
+def _bits(flags: NDArray[np.bool_] | Sequence[bool]) -> bytes:
+    return np.packbits(np.asarray(flags, bool), bitorder="little").tobytes()
+
+
+def _pack_bits(values: Sequence[bool]) -> list[bytes]:
+    return [_bits(values)]
+
+
+def _pack_numbers(code: str, values: Iterable[float]) -> list[bytes]:
+    numbers = tuple(values)
+    return [struct.pack(f"<{len(numbers)}{code}", *numbers)]
+
+
+def _pack_bytes(values: Sequence[bytes]) -> list[bytes]:
+    return [*_pack_numbers("i", accumulate(map(len, values), initial=0)), b"".join(values)]
+
+
+def _pack_texts(values: Sequence[str]) -> list[bytes]:
+    return _pack_bytes([value.encode() for value in values])
+
+
+def _pack_uuids(values: Sequence[UUID]) -> list[bytes]:
+    return [b"".join(value.bytes for value in values)]
+
+
+def _pack_decimals(type_: pa.Decimal128Type, values: Sequence[Decimal]) -> list[bytes]:
+    numbers = (_unscaled(value, type_) for value in values)
+    return [b"".join(number.to_bytes(_DECIMAL_BYTES, "little", signed=True) for number in numbers)]
+
+
+def _unscaled(value: Decimal, type_: pa.Decimal128Type) -> int:
+    if not value.is_finite():
+        raise _Unfit
+    over, under = value.as_integer_ratio()
+    number, rest = divmod(over * 10**type_.scale, under)
+    if rest or abs(number) >= 10**type_.precision:
+        raise _Unfit
+    return int(number)
+
+
+def _pack_days(values: Sequence[dt.date]) -> list[bytes]:
+    return _pack_numbers("i", (value.toordinal() - _EPOCH_DAY for value in values))
+
+
+def _pack_times(values: Sequence[dt.time]) -> list[bytes]:
+    seconds = ((value.hour * 60 + value.minute) * 60 + value.second for value in values)
+    return _pack_numbers("q", (s * 1_000_000 + value.microsecond for s, value in zip(seconds, values, strict=True)))
+
+
+def _pack_moments(values: Sequence[dt.datetime]) -> list[bytes]:
+    """One without a zone is taken for UTC."""
+    zoned = (value if value.tzinfo else value.replace(tzinfo=dt.UTC) for value in values)
+    return _pack_numbers("q", ((value - _EPOCH) // _MICROSECOND for value in zoned))
+
+
+_MOMENT = _Form(dt.datetime, _EPOCH, _pack_moments)
+# What rows hold, but for arrays and decimals.
+_FORMS: dict[pa.DataType, _Form] = {
+    pa.bool_(): _Form(bool, False, _pack_bits),
+    pa.int8(): _Form(int, 0, partial(_pack_numbers, "b")),
+    pa.int16(): _Form(int, 0, partial(_pack_numbers, "h")),
+    pa.int32(): _Form(int, 0, partial(_pack_numbers, "i")),
+    pa.int64(): _Form(int, 0, partial(_pack_numbers, "q")),
+    pa.uint32(): _Form(int, 0, partial(_pack_numbers, "I")),
+    pa.float32(): _Form(float, 0.0, partial(_pack_numbers, "f")),
+    pa.float64(): _Form(float, 0.0, partial(_pack_numbers, "d")),
+    pa.string(): _Form(str, "", _pack_texts),
+    pa.binary(): _Form(bytes, b"", _pack_bytes),
+    pa.date32(): _Form(dt.date, dt.date(1970, 1, 1), _pack_days),
+    pa.time64("us"): _Form(dt.time, dt.time(), _pack_times),
+    pa.timestamp("us"): _MOMENT,
+    _ZONED: _MOMENT,
+    pa.uuid(): _Form(UUID, UUID(int=0), _pack_uuids),
+}
