@@ -11,6 +11,7 @@ SETUP = (
     "create table child (id int primary key, t_id int references t (id), seen timestamptz)",
     "create table bag (x int, y text)",
     "create table total (id int primary key, net int, gross int generated always as (net * 2) stored)",
+    "create table label (id int primary key, name text unique, alias text references label (name))",
     "create table archive.old (id int primary key, t_id int references t (id))",
     "create index t_c on t (c)",
     "create unique index t_e on t (e)",
@@ -29,6 +30,7 @@ FILL = (
     "insert into child select i, i, now() from generate_series(1, 60) g (i)",
     "insert into bag select i, i::text from generate_series(1, 60) g (i)",
     "insert into total (id, net) select i, i from generate_series(1, 60) g (i)",
+    "insert into label select i, 'name ' || i, 'name ' || i from generate_series(1, 60) g (i)",
     "insert into archive.old select i, i from generate_series(1, 60) g (i)",
 )
-TABLES = ("parent", "t", "child", "bag", "total", "old")
+TABLES = ("parent", "t", "child", "bag", "total", "label", "old")

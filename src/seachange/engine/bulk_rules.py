@@ -14,6 +14,7 @@ from seachange.engine.keyview import KeyView, by_id, without
 from seachange.engine.writeplan import WritePlan
 from seachange.model.constraint import Action, ForeignKey
 from seachange.model.descriptor import Column, Index, Table
+from seachange.model.references import action_of
 from seachange.model.scan import Scan
 from seachange.model.segments import Segment
 from seachange.model.states import REFUSING
@@ -58,16 +59,12 @@ def check_change(
             load.check(key, foreign_keys)
     # Actions first: they may remove what a check would object to.
     references = sorted(
-        txn.references_to(table), key=lambda reference: _is_checked_last(reference[1], assigned is None)
+        txn.references_to(table), key=lambda each: action_of(each[0], each[1], assigned is None) is Action.NO_ACTION
     )
     for child, key in references:
         index = table.index_by_id[key.parent_index]
         if key.state in REFUSING and (assigned is None or not changed.isdisjoint(index.key)):
             Departure(txn, table, index, change.removed(index.id)).check(child, key, foreign_keys, assigned is None)
-
-
-def _is_checked_last(key: ForeignKey, deleted: bool) -> bool:
-    return (key.on_delete if deleted else key.on_update) is Action.NO_ACTION
 
 
 class Departure:
@@ -84,7 +81,7 @@ class Departure:
     def check(self, child: Table, key: ForeignKey, foreign_keys: ForeignKeys, deleted: bool) -> None:
         if not self._parts.files:
             return
-        action = key.on_delete if deleted else key.on_update
+        action = action_of(child, key, deleted)
         if foreign_keys.is_checked_later(child, key) or action not in (Action.NO_ACTION, Action.RESTRICT):
             foreign_keys.left(child, key, self._view.run(self._gone()), action)
             return

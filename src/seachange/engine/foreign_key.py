@@ -25,8 +25,8 @@ from seachange.model.constraint import Action, ForeignKey
 from seachange.model.defaults import constant_value
 from seachange.model.descriptor import Column, Table
 from seachange.model.ids import TableId
-from seachange.model.references import Reference
-from seachange.model.states import REFUSING, WRITTEN
+from seachange.model.references import Reference, action_of
+from seachange.model.states import READABLE, REFUSING, WRITTEN
 from seachange.sql.default_text import is_drawn
 from seachange.storage.keys import Key, unique_hash
 
@@ -129,7 +129,8 @@ class ForeignKeys:
         left -= {pick(new) for _, new in found if new is not None}
         if not left:
             return False
-        if {key.on_delete, key.on_update} <= {Action.NO_ACTION, Action.RESTRICT}:
+        actions = {action_of(child, key, deleted) for deleted in (True, False)}
+        if actions <= {Action.NO_ACTION, Action.RESTRICT}:
             self.require(child, key, left, left=True)
             self._settle()
             return False
@@ -199,8 +200,7 @@ class ForeignKeys:
             pick = pick_columns(table, table.index_by_id[key.parent_index].key)
             changes = _changed_keys(event, pick)
             if changes and key.state in REFUSING:
-                action = key.on_delete if event.new is None else key.on_update
-                self._apply(action, child, key, changes)
+                self._apply(action_of(child, key, event.new is None), child, key, changes)
 
     def _apply(self, action: Action, child: Table, key: ForeignKey, changes: Mapping[Key, Key | None]) -> None:
         if action is Action.NO_ACTION:
@@ -264,10 +264,12 @@ class ForeignKeys:
             raise (self.still_referenced if keys[value] else self.missing_parent)(child, key, value)
 
     def _share_present(self, key: ForeignKey, keys: set[Key]) -> None:
-        """What is not there cannot leave: such a row is found when all are validated."""
+        """What is not there cannot leave: such a row is found when all are validated. An index that is being built may
+        lack the entry of a parent that is there, so all keys are relied upon."""
         parent = self._parent(key)
+        index = parent.index_by_id[key.parent_index]
         whole = keys - _mixed(keys)
-        missing = self._view.missing(parent, parent.index_by_id[key.parent_index], whole)
+        missing = self._view.missing(parent, index, whole) if index.state in READABLE else []
         self.share(parent, key, whole.difference(missing))
 
     def share(self, parent: Table, key: ForeignKey, keys: Iterable[Key]) -> None:

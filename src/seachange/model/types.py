@@ -319,7 +319,8 @@ def widens(old: SqlType, new: SqlType) -> bool:
     return (old.kind, new.kind) in WIDENINGS
 
 
-_NUMBERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE})
+INTEGERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
+_NUMBERS = frozenset({*INTEGERS, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE})
 _STRINGS = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.CHAR, Kind.NAME})
 # Besides numbers to numbers and anything to strings: casts that PostgreSQL makes without being asked.
 ASSIGNMENTS: frozenset[tuple[Kind, Kind]] = frozenset(

@@ -121,6 +121,33 @@ CASES = (
         setup=("create unique index i on t (a)", "create index j on t (b) include (id)"),
     ),
     Case(
+        "convert a column that others refer to",
+        "alter table t alter n type bigint using n + 0",
+        """- column n integer
+           + column n bigint""",
+        setup=(
+            "alter table t add constraint k unique (n)",
+            "create table r (n int references t (n) on delete cascade on update cascade)",
+            "insert into r select n from t",
+        ),
+        none=("select n from r where n not in (select n from t)",),
+    ),
+    Case(
+        "convert both ends of a foreign key",
+        "alter table t alter n type text, alter m type text",
+        """- column n integer
+           - column m integer
+           + column n text
+           + column m text""",
+        columns=f"{COLUMNS}, m int",
+        setup=(
+            "alter table t add constraint k unique (n)",
+            "update t set m = n",
+            "alter table t add constraint f foreign key (m) references t (n) on delete set null on update cascade",
+        ),
+        none=("select id from t where m <> n",),
+    ),
+    Case(
         "widen the primary key that a column is generated from",
         "alter table t alter id type bigint",
         """- column id integer not null

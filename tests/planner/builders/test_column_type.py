@@ -2,7 +2,8 @@
 
 import pytest
 
-from seachange.model.ops import OpType
+from seachange.model.elements import ForeignKey
+from seachange.model.ops import OpType, Validate
 from tests.planner.builders.world import World, changes
 
 T = "create table t (id int primary key, a int unique, b text)"
@@ -66,8 +67,9 @@ def test_the_primary_key_of_a_table_without_rows(created):
     [
         ("alter table t alter column b type int", "42804"),
         ("alter table t alter column b type int using length(b)", None),
-        ("alter table t alter column a type smallint", "0A000"),
+        ("alter table t alter column a type smallint", None),
         ("alter table t alter column a type bigint", None),
+        ("alter table t alter column a type bigint using a + 1", None),
         ("alter table t alter column a type text", "42804"),
         ("alter table c alter column a type smallint", None),
         ("alter table c alter column a type text", "42804"),
@@ -102,3 +104,45 @@ def test_what_is_generated_from_a_column_follows_it():
     assert [c.name for c in table.visible_columns] == ["n", "m", "g"]
     assert table.secondary[0].key == (g.id,)
     assert table.checks[0].columns == (g.id,)
+
+
+ENDS = "create table e (id int primary key, boss int references e, code text unique, alias text references e (code))"
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("alter table e alter id type text, alter boss type text", None),
+        ("alter table e alter boss type text, alter id type text", None),
+        ("alter table e alter id type text, alter boss type text using boss || 'x'", "0A000"),
+        ("alter table e alter id type text", "42804"),
+        ("alter table e alter boss type text", "42804"),
+        ("alter table e alter code type int using code::int, alter alias type int using alias::int", None),
+        ("alter table e alter code type int using code::int, alter alias type text using upper(alias)", "42804"),
+    ],
+)
+def test_both_ends_of_a_foreign_key(statement, code):
+    """They are compared when the statement is done."""
+    assert World(ENDS).code(statement) == code
+
+
+@pytest.mark.parametrize(
+    ("statement", "validated"),
+    [
+        ("alter table e alter code type int using code::int, alter alias type int using alias::int", False),
+        ("alter table e alter code type int using code::int, alter alias type int using alias::int + 1", True),
+        ("alter table e alter alias type int using code::int, alter code type int using code::int", True),
+        ("alter table e alter code type int using code::int, alter alias type bigint using alias::int", True),
+        ("alter table e alter code type varchar(9), alter alias type varchar(9)", False),
+        ("alter table e alter code type varchar(9)", True),
+    ],
+)
+def test_a_foreign_key_is_validated_anew_unless_its_ends_are_converted_alike(statement, validated):
+    world = World(ENDS)
+    plan = world.run(statement)
+    done = [op.element for stage in plan.stages for op in plan.ops(stage) if isinstance(op, Validate)]
+    assert any(isinstance(element, ForeignKey) for element in done) is validated
+    table = world.find("e")
+    key = next(key for key in table.foreign_keys if key.name == "e_alias_fkey")
+    assert key.columns == (table.column_by_name["alias"].id,)
+    assert table.index_by_id[key.parent_index].key == (table.column_by_name["code"].id,)

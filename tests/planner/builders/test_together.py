@@ -121,19 +121,7 @@ def test_constraints_that_are_not_valid_stay_so_when_a_column_is_converted():
 @pytest.mark.parametrize(
     ("before", "change"),
     [
-        (
-            f"{G}, add unique (g); create table k (x int references t (g))",
-            "alter table t alter column a type int using a * 2",
-        ),
         ("create view q as select a from t", "alter table t alter column a type int using a * 2"),
-        (
-            "alter table t add unique (a); create table k (x int references t (a))",
-            "alter table t alter column a type int using a * 2",
-        ),
-        (
-            f"{G}, add unique (g); create table k (x int references t (g))",
-            "alter table t alter column g set expression as (a * 2)",
-        ),
         (
             "comment on table t is ''",
             "alter table t alter column a type text using c; alter table t alter column a type int using length(a)",
@@ -147,6 +135,33 @@ def test_values_that_others_rest_upon_are_not_converted_behind_their_backs(befor
     for text in before.split("; "):
         world.run(text)
     assert world.code(change) == "0A000"
+
+
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        (
+            f"{G}, add unique (g); create table k (x int references t (g))",
+            "alter table t alter column a type int using a * 2",
+        ),
+        (
+            "alter table t add unique (a); create table k (x int references t (a))",
+            "alter table t alter column a type int using a * 2",
+        ),
+        (
+            f"{G}, add unique (g); create table k (x int references t (g))",
+            "alter table t alter column g set expression as (a * 2)",
+        ),
+    ],
+)
+def test_a_foreign_key_follows_the_values_that_it_refers_to(before, change):
+    world = World(T)
+    for text in before.split("; "):
+        world.run(text)
+    plan = world.run(change)
+    assert "ForeignKey" in validated(plan)
+    (key,) = world.find("k").foreign_keys
+    assert key.parent_index in {index.id for index in world.find("t").indexes}
 
 
 @pytest.mark.parametrize(

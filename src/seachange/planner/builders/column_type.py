@@ -20,21 +20,19 @@ from seachange.model.statements import (
     SetExpression,
     Volatility,
 )
-from seachange.model.targets import Goal
-from seachange.model.types import MOMENTS, TEXT, Kind, SqlType, assignable, widens
+from seachange.model.types import INTEGERS, MOMENTS, TEXT, Kind, SqlType, assignable, widens
 from seachange.planner.builders.column import indexes_on, resolve_type
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import (
-    constraint_label,
     drop_column_attributes,
     drop_column_parts,
     drop_virtual_keys,
 )
 from seachange.planner.builders.expression import bind_expression, bind_generated, rebind, stored_values
-from seachange.planner.builders.foreign_key import check_comparable, keys_on
+from seachange.planner.builders.foreign_key import keys_on, renew_foreign_key
 from seachange.planner.builders.identity import check_identity_type
 from seachange.planner.builders.primary_key import rebuild_secondary
-from seachange.planner.builders.rebuild import move_comment, rebuild_primary, swap_index
+from seachange.planner.builders.rebuild import move_comment, move_constraint, rebuild_primary, swap_index
 from seachange.planner.builders.view import refuse_if_read
 
 
@@ -71,7 +69,9 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     is_cast = action.using is None or (action.using.pieces in _AS_TEXT and action.using.columns == (action.name,))
     is_wider = action.using is None and widens(old.type, new)
     distinct = is_wider or (is_cast and old.type.kind in _DISTINCT_AS_TEXT and new == TEXT)
-    new_id = replace_column(draft, table_id, column_id, new, conversion, distinct)
+    # An integer of another width is the same number, or none.
+    keeps = is_wider or (action.using is None and {old.type.kind, new.kind} <= INTEGERS)
+    new_id = replace_column(draft, table_id, column_id, new, conversion, distinct, keeps)
     for dependent in generated:
         _recompute(draft, dependent, column_id, new_id)
 
@@ -188,13 +188,6 @@ def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: 
     doing = f"changing the type of column {name}"
     refuse_if_read(draft, table_id, doing, column_id)
     _refuse_other_form(draft, table_id, column_id, doing, new)
-    followers = _generated_from(draft, table_id, column_id)
-    # Where others are computed anew, the column is written anew beside itself, and is another one for foreign keys.
-    keeps = action.using is None and widens(old, new) and not followers
-    _check_references(draft, table_id, column_id, new, keeps)
-    for generated in followers:
-        type_ = draft.column_type(table_id, generated.column_id).type
-        _check_references(draft, table_id, generated.column_id, type_, keeps=False)
 
 
 def _refuse_other_form(draft: Draft, table_id: TableId, column_id: ColumnId, doing: str, new: SqlType) -> None:
@@ -233,26 +226,6 @@ def _computes_with(draft: Draft, index: elements.AnyIndex, column_id: ColumnId) 
     return any(column_id in expression.columns for expression in found if expression is not None)
 
 
-def _check_references(draft: Draft, table_id: TableId, column_id: ColumnId, new: SqlType, keeps: bool) -> None:
-    """Foreign keys, from either end. `keeps`: the values stay what they are."""
-    for key in draft.select(elements.ForeignKey, table_id=table_id):
-        parent = draft.index_by_id(key.parent_id, key.parent_index_id)
-        for own, other in zip(key.column_ids, parent.key, strict=True):
-            if own == column_id:
-                check_comparable(draft, (table_id, own, new), (key.parent_id, other, None))
-    for key in draft.select(elements.ForeignKey, parent_id=table_id):
-        parent = draft.index_by_id(table_id, key.parent_index_id)
-        for own, other in zip(key.column_ids, parent.key, strict=True):
-            if other == column_id:
-                check_comparable(draft, (key.table_id, own, None), (table_id, other, new))
-                if not keeps:
-                    label = constraint_label(draft, key)
-                    raise errors.FeatureNotSupported(
-                        feature=f"converting column {draft.column_name(table_id, column_id)}, to which {label} refers,",
-                        instead="Drop the foreign key, and add it again after the change.",
-                    )
-
-
 def _recast_default(draft: Draft, table_id: TableId, column_id: ColumnId, old: SqlType, new: SqlType) -> None:
     default = draft.only(elements.ColumnDefault, table_id=table_id, column_id=column_id)
     if default is not None and default.expression.startswith("'"):
@@ -274,10 +247,11 @@ def replace_column(
     type_: SqlType,
     conversion: Expression | None,
     distinct: bool = False,
+    keeps: bool = False,
 ) -> ColumnId:
     """Another column in the place of one, its values computed from the old row; whatever used the old one uses it.
     Without a `conversion` it is generated from other columns. `distinct`: different values stay different, and each has
-    one."""
+    one. `keeps`: keys that are made of the values stay what they are."""
     place = {"table_id": table_id, "column_id": old_id}
     name = draft.column_name(table_id, old_id)
     old_type = draft.column_type(table_id, old_id).type
@@ -304,7 +278,12 @@ def replace_column(
     rebuild_primary(draft, table_id, new_id)
     # Looked up anew: foreign keys of the table to itself refer to the new primary index by now.
     for user in _users(draft, table_id, old_id, distinct):
+        referring = [] if keeps else _keys_to(draft, user, old_id)
         _move_user(draft, user, old_id, new_id)
+        for key in referring:
+            # By now it refers to the index that has come for the new column.
+            (current,) = draft.select(elements.ForeignKey, table_id=key.table_id, constraint_id=key.constraint_id)
+            renew_foreign_key(draft, current, current.column_ids)
     for view in draft.select(elements.ViewQuery, column_uses=(table_id, old_id)):
         uses = tuple((table_id, new_id) if use == (table_id, old_id) else use for use in view.column_uses)
         draft.replace(view, replace(view, column_uses=uses))
@@ -338,12 +317,21 @@ def _users(
             instead="Add a column of the new type, fill it, then ALTER PRIMARY KEY USING COLUMNS.",
         )
     return [
+        *keys_on(draft, table_id, [column_id]),
         *indexes_on(draft, table_id, column_id),
         *draft.select(elements.CheckConstraint, table_id=table_id, column_ids=column_id),
-        *keys_on(draft, table_id, [column_id]),
         # Last, since it looks at which of the others are new already.
         *([primary] if in_key else []),
     ]
+
+
+def _keys_to(
+    draft: Draft, user: elements.AnyIndex | elements.Constraint, column_id: ColumnId
+) -> list[elements.ForeignKey]:
+    """The foreign keys that refer to a key with the column in it."""
+    if not isinstance(user, elements.UniqueIndex | elements.PrimaryIndex) or column_id not in user.key:
+        return []
+    return draft.select(elements.ForeignKey, parent_id=user.table_id, parent_index_id=user.index_id)
 
 
 def _move_user(
@@ -370,13 +358,9 @@ def _move_user(
             bound = rebind(Expression(user.expression, user.column_ids), old, new)
             id_ = draft.take_constraint_id(user.table_id)
             moved_check = elements.CheckConstraint(user.table_id, id_, bound.text, bound.columns)
-            _move_constraint(draft, user, moved_check)
+            move_constraint(draft, user, moved_check)
         case elements.ForeignKey():
-            id_ = draft.take_constraint_id(user.table_id)
-            moved_key = replace(user, constraint_id=id_, column_ids=_swap(user.column_ids, old, new))
-            goal = _move_constraint(draft, user, moved_key)
-            draft.drop(elements.ForeignKeyParent(user.parent_id, user.table_id, user.constraint_id))
-            draft.add(elements.ForeignKeyParent(user.parent_id, user.table_id, id_), goal)
+            renew_foreign_key(draft, user, _swap(user.column_ids, old, new))
         case elements.PrimaryIndex():
             replaced = user.replaces_id if user in draft.targets else user.index_id
             moved_primary = replace(
@@ -410,20 +394,6 @@ def _moved_key(draft: Draft, table_id: TableId, key: ColumnId, old: ColumnId, ne
     return column_id
 
 
-def _move_constraint(draft: Draft, old: elements.Constraint, new: elements.Constraint) -> Goal:
-    """One that is not valid stays so."""
-    goal = draft.goal(old)
-    name = draft.only(elements.ConstraintName, table_id=old.table_id, constraint_id=old.constraint_id)
-    assert name is not None
-    draft.drop(name)
-    draft.drop(old)
-    draft.add(new, goal)
-    kind = ObjectKind.CONSTRAINT
-    move_comment(draft, old.table_id, (kind, old.constraint_id), (kind, new.constraint_id))
-    draft.add(elements.ConstraintName(old.table_id, new.constraint_id, name.name))
-    return goal
-
-
 def _swap(columns: tuple[ColumnId, ...], old: ColumnId, new: ColumnId) -> tuple[ColumnId, ...]:
     return tuple(new if column == old else column for column in columns)
 
@@ -442,7 +412,6 @@ def set_expression(draft: Draft, table_id: TableId, action: SetExpression) -> No
         return
     draft.load_all()
     type_ = draft.column_type(table_id, column_id).type
-    _check_references(draft, table_id, column_id, type_, keeps=False)
     new_id = replace_column(draft, table_id, column_id, type_, bound)
     moved = draft.only(elements.ColumnGenerated, table_id=table_id, column_id=new_id)
     assert moved is not None

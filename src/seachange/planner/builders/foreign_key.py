@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from dataclasses import replace
 
 from seachange import errors
 from seachange.model import elements
+from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId, TableId
 from seachange.model.statements import ForeignKeyDefinition
-from seachange.model.targets import Goal
+from seachange.model.targets import Goal, Status
 from seachange.model.temporary import is_temporary
-from seachange.model.types import Kind, SqlType
+from seachange.model.types import INTEGERS, Kind, SqlType
 from seachange.planner.builders.draft import Draft
+from seachange.planner.builders.drops import constraint_label
+from seachange.planner.builders.expression import rebind
+from seachange.planner.builders.rebuild import move_constraint
 from seachange.planner.names import choose_name
 
 # Kinds whose values are the same values in each: a key of one can be looked up as a key of another.
 _FAMILIES: tuple[frozenset[Kind], ...] = (
-    frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT}),
+    INTEGERS,
     frozenset({Kind.TEXT, Kind.VARCHAR, Kind.CHAR, Kind.NAME}),
 )
 
@@ -33,7 +38,7 @@ def add_foreign_key(draft: Draft, table_id: TableId, rule: ForeignKeyDefinition,
             detail="the number of referencing and referenced columns for a foreign key disagree"
         )
     for column, other in zip(columns, referred, strict=True):
-        check_comparable(draft, (table_id, column, None), (parent_id, other, None))
+        check_comparable(draft, (table_id, column), (parent_id, other))
     pairs = dict(zip(referred, columns, strict=True))
     id_ = draft.take_constraint_id(table_id)
     goal = Goal.ENFORCED if rule.not_valid else Goal.PUBLIC
@@ -109,14 +114,13 @@ def _find_key(draft: Draft, parent_id: TableId, rule: ForeignKeyDefinition) -> t
     )
 
 
-# A column of a table, and its type if that is to be another than it is.
-_Typed = tuple[TableId, ColumnId, SqlType | None]
+_Column = tuple[TableId, ColumnId]
 
 
-def check_comparable(draft: Draft, child: _Typed, parent: _Typed) -> None:
-    one, other = [type_ or draft.column_type(table, column).type for table, column, type_ in (child, parent)]
+def check_comparable(draft: Draft, child: _Column, parent: _Column) -> None:
+    one, other = [draft.column_type(*column).type for column in (child, parent)]
     if not _is_comparable(one, other):
-        names = [draft.column_name(table, column) for table, column, _ in (child, parent)]
+        names = [draft.column_name(*column) for column in (child, parent)]
         raise errors.DatatypeMismatch(
             detail=f'key columns "{names[0]}" of type {one} and "{names[1]}" of type {other} are incompatible'
         )
@@ -127,6 +131,89 @@ def _is_comparable(one: SqlType, other: SqlType) -> bool:
         same_scale = one.kind is not Kind.NUMERIC or one.digits[1] == other.digits[1]
         return same_scale and one.enum == other.enum and one.element == other.element
     return any(one.kind in family and other.kind in family for family in _FAMILIES)
+
+
+def renew_foreign_key(draft: Draft, key: elements.ForeignKey, columns: tuple[ColumnId, ...]) -> None:
+    """Another foreign key in the place of one, under its name: what the old one has shown says nothing of it."""
+    id_ = draft.take_constraint_id(key.table_id)
+    goal = move_constraint(draft, key, replace(key, constraint_id=id_, column_ids=columns))
+    draft.drop(elements.ForeignKeyParent(key.parent_id, key.table_id, key.constraint_id))
+    draft.add(elements.ForeignKeyParent(key.parent_id, key.table_id, id_), goal)
+
+
+def settle_references(draft: Draft, table_id: TableId) -> None:
+    """At the end of a statement that may have changed types, of one end of a foreign key or of both."""
+    keys = [
+        *draft.select(elements.ForeignKey, table_id=table_id),
+        *draft.select(elements.ForeignKey, parent_id=table_id),
+    ]
+    for key in dict.fromkeys(keys):
+        parent = draft.index_by_id(key.parent_id, key.parent_index_id)
+        for own, other in zip(key.column_ids, parent.key, strict=True):
+            check_comparable(draft, (key.table_id, own), (key.parent_id, other))
+        if key not in draft.targets or key in draft.implied:
+            continue
+        reason = _why_still_valid(draft, key, parent)
+        if reason is not None:
+            draft.implied[key] = reason
+            draft.repointed.add(key.table_id)
+        elif isinstance(parent, elements.PrimaryIndex) and any(_is_converted(draft, parent, c) for c in parent.key):
+            # Nobody looks rows up in a primary index that is yet to come.
+            raise errors.FeatureNotSupported(
+                feature=f"converting the primary key of table {draft.name_of(key.parent_id)}, to which "
+                f"{constraint_label(draft, key)} refers,",
+                instead="Drop the foreign key, and add it again after the change.",
+            )
+
+
+def _is_converted(draft: Draft, index: elements.AnyIndex, column_id: ColumnId) -> bool:
+    return isinstance(draft.column_element(index.table_id, column_id), elements.ConvertedColumn)
+
+
+def _why_still_valid(draft: Draft, key: elements.ForeignKey, parent: elements.AnyIndex) -> str | None:
+    """Why a foreign key that has taken the place of a valid one needs no proof."""
+    if draft.goal(key) is not Goal.PUBLIC or _valid_before(draft, key, parent) is None:
+        return None
+    if draft.has_no_rows(key.parent_id):
+        return "nothing refers to a table without rows"
+    pairs = zip(key.column_ids, parent.key, strict=True)
+    if all(_is_alike(draft, (key.table_id, own), (key.parent_id, other)) for own, other in pairs):
+        return "both ends are converted alike"
+    return None
+
+
+def _valid_before(draft: Draft, key: elements.ForeignKey, parent: elements.AnyIndex) -> elements.ForeignKey | None:
+    """The foreign key that goes, and said of the old columns what this one says of the new."""
+    referred = [_column_before(draft, key.parent_id, column) for column in parent.key]
+    columns = tuple(_column_before(draft, key.table_id, column) for column in key.column_ids)
+    for target in draft.targets.values():
+        old = target.element
+        if not isinstance(old, elements.ForeignKey) or target.adds or target.start is not Status.PUBLIC:
+            continue
+        if (old.table_id, old.column_ids, old.parent_id) == (key.table_id, columns, key.parent_id):
+            table = draft.catalog.descriptors[old.parent_id]
+            assert isinstance(table, Table)
+            if list(table.index_by_id[old.parent_index_id].key) == referred:
+                return old
+    return None
+
+
+def _column_before(draft: Draft, table_id: TableId, column_id: ColumnId) -> ColumnId:
+    found = draft.column_element(table_id, column_id)
+    return column_id if found.in_place_of is None else found.in_place_of
+
+
+def _is_alike(draft: Draft, child: _Column, parent: _Column) -> bool:
+    """Whether values of the two columns that were equal are so again."""
+    one, other = (draft.column_element(*column) for column in (child, parent))
+    if not isinstance(one, elements.ConvertedColumn) or not isinstance(other, elements.ConvertedColumn):
+        return one not in draft.targets and other not in draft.targets
+    assert one.in_place_of is not None
+    assert other.in_place_of is not None
+    if one.conversion.columns != (one.in_place_of,):
+        return False
+    types = {draft.column_type(*column).type for column in (child, parent)}
+    return len(types) == 1 and rebind(one.conversion, one.in_place_of, other.in_place_of) == other.conversion
 
 
 def keys_on(draft: Draft, table_id: TableId, columns: Sequence[ColumnId]) -> list[elements.ForeignKey]:

@@ -8,6 +8,7 @@ from seachange.model import elements
 from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
+from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft
 from seachange.planner.table_parts import index_element
 
@@ -81,6 +82,20 @@ def move_comment(draft: Draft, table_id: TableId, old: tuple[ObjectKind, int], n
     for comment in draft.select(elements.Comment, descriptor_id=table_id):
         if comment.part == old:
             draft.replace(comment, replace(comment, part=new))
+
+
+def move_constraint(draft: Draft, old: elements.Constraint, new: elements.Constraint) -> Goal:
+    """One that is not valid stays so."""
+    goal = draft.goal(old)
+    name = draft.only(elements.ConstraintName, table_id=old.table_id, constraint_id=old.constraint_id)
+    assert name is not None
+    draft.drop(name)
+    draft.drop(old)
+    draft.add(new, goal)
+    kind = ObjectKind.CONSTRAINT
+    move_comment(draft, old.table_id, (kind, old.constraint_id), (kind, new.constraint_id))
+    draft.add(elements.ConstraintName(old.table_id, new.constraint_id, name.name))
+    return goal
 
 
 def repoint_foreign_keys(draft: Draft, old: elements.AnyIndex, new: elements.AnyIndex) -> None:

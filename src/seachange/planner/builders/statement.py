@@ -8,7 +8,7 @@ from typing import Any
 from seachange.model import object_statements as objects
 from seachange.model import statements
 from seachange.model.object_statements import ObjectKind
-from seachange.model.statements import AlterTable, DdlStatement, RenameTable
+from seachange.model.statements import AlterColumnType, AlterTable, DdlStatement, RenameTable, SetExpression
 from seachange.planner.builders import (
     column,
     column_type,
@@ -16,6 +16,7 @@ from seachange.planner.builders import (
     constraint,
     drop_objects,
     enum_type,
+    foreign_key,
     identity,
     index,
     primary_key,
@@ -80,6 +81,8 @@ def _alter_table(draft: Draft, statement: AlterTable) -> None:
             with primary_key.replacing_key(draft, found.id, actions) as ordered:
                 for action in ordered:
                     _ACTIONS[type(action)](draft, found.id, action)
+            if any(isinstance(action, AlterColumnType | SetExpression) for action in actions):
+                foreign_key.settle_references(draft, found.id)
 
 
 _RELATIONS = frozenset({ObjectKind.VIEW, ObjectKind.SEQUENCE, ObjectKind.INDEX})

@@ -1,0 +1,124 @@
+"""The type of a column changes that foreign keys refer to: they are shown to hold of the new values first."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.session import Session
+from seachange.model.jobs import JobStatus
+from seachange.verify.consistency import check
+from tests.changer.changing import ask, begin, run_between
+
+pytestmark = pytest.mark.parametrize("catalog_kind", ["sqlite"])
+
+# Each code becomes that of the next.
+FOLLOWING = "'c' || (substr(code, 2)::int + 1)"
+
+
+def prepare(node: Node, *statements: str) -> None:
+    session = Session(node)
+    for statement in statements:
+        session.execute(statement)
+    session.close()
+
+
+@pytest.fixture
+def codes(node: Node) -> Node:
+    """Rows that refer to c1, c2 and c3."""
+    prepare(
+        node,
+        "delete from item where id > 10",
+        "alter table item add constraint item_code unique (code)",
+        "create table line (id int primary key, code text references item (code) on delete cascade on update cascade)",
+        "insert into line values (1, 'c1'), (2, 'c2'), (3, 'c3')",
+    )
+    return node
+
+
+def at(acts: dict[tuple[str, int], Callable[[], object]]) -> Callable[[str], object]:
+    """What happens when a stage is about to begin for the so-manieth time."""
+    begun: Counter[str] = Counter()
+
+    def between(stage: str) -> None:
+        begun[stage] += 1
+        acts.get((stage, begun[stage]), lambda: None)()
+
+    return between
+
+
+def test_the_foreign_key_is_checked_anew(codes: Node):
+    job = run_between(codes, begin(codes, _alter("code || ''")), lambda stage: None)
+    assert job.status is JobStatus.SUCCEEDED
+    with pytest.raises(errors.MissingParent):
+        ask(codes, "insert into line values (4, 'c99')")
+    ask(codes, "update item set code = 'x' where id = 1")
+    ask(codes, "delete from item where id = 2")
+    assert ask(codes, "select id, code from line order by id") == [(1, "x"), (3, "c3")]
+    assert check(codes) == []
+
+
+def test_what_refers_to_nothing_any_more_fails_the_change(codes: Node):
+    job = run_between(codes, begin(codes, _alter("upper(code)")), lambda stage: None)
+    assert job.failure is not None
+    assert (job.status, job.failure.sqlstate) == (JobStatus.FAILED, "23503")
+    assert 'violates foreign key constraint "line_code_fkey"' in job.failure.message
+    ask(codes, "insert into line values (4, 'c4')")
+    assert check(codes) == []
+
+
+def test_rows_go_with_those_that_they_refer_to_in_view(codes: Node):
+    """Line 2 is to refer to item 1."""
+    ask(codes, "insert into item values (0, 'c0', 0)")
+    seen: list[object] = []
+
+    def delete() -> None:
+        with pytest.raises(errors.StillReferenced):
+            ask(codes, "delete from item where id = 1")
+        ask(codes, "delete from item where id = 3")
+        seen.extend(ask(codes, "select id from line order by id"))
+
+    job = run_between(codes, begin(codes, _alter(FOLLOWING)), at({("validation", 1): delete}))
+    assert job.status is JobStatus.SUCCEEDED
+    assert seen == [(1,), (2,)]
+    ask(codes, "delete from item where id = 1")
+    assert ask(codes, "select id from line") == [(1,)]
+    assert check(codes) == []
+
+
+def test_whoever_refers_to_a_key_that_is_not_built_yet_relies_on_it(codes: Node):
+    """A row comes that refers, by the new key, to item 5, of which there is no entry yet; another deletes item 5 as of
+    a moment before the row was there."""
+    ask(codes, "delete from line")
+    child, parent = Session(codes), Session(codes)
+    child.execute("begin")
+    refused: list[str] = []
+
+    def refer() -> None:
+        child.execute("insert into line values (6, 'c6')")
+
+    def delete() -> None:
+        parent.execute("begin isolation level repeatable read")
+        parent.execute("delete from item where id = 5")
+        child.execute("commit")
+
+    def commit() -> None:
+        try:
+            parent.execute("commit")
+        except errors.Error as problem:
+            refused.append(problem.sqlstate)
+
+    job = run_between(
+        codes, begin(codes, _alter(FOLLOWING)), at({("drain", 1): refer, ("drain", 3): delete, ("mutation", 2): commit})
+    )
+    assert job.status is JobStatus.SUCCEEDED
+    assert refused == ["40001"]
+    assert check(codes) == []
+    child.close()
+    parent.close()
+
+
+def _alter(using: str) -> str:
+    return f"alter table concurrently item alter column code type text using {using}"
