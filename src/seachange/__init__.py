@@ -7,6 +7,20 @@
 from importlib.metadata import version
 
 from seachange.engine.api import Connection, Cursor, apilevel, connect, paramstyle, threadsafety
+from seachange.engine.dbapi import (
+    BINARY,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
+    Date,
+    DateFromTicks,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
+)
 from seachange.errors import (
     DatabaseError,
     DataError,
@@ -24,10 +38,18 @@ from seachange.model.interval import Interval
 __version__ = version("seachange")
 
 __all__ = [
+    "BINARY",
+    "DATETIME",
+    "NUMBER",
+    "ROWID",
+    "STRING",
+    "Binary",
     "Connection",
     "Cursor",
     "DataError",
     "DatabaseError",
+    "Date",
+    "DateFromTicks",
     "Error",
     "IntegrityError",
     "InterfaceError",
@@ -36,6 +58,10 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
     "Warning",
     "__version__",
     "apilevel",

@@ -111,6 +111,13 @@ def test_postgres_catalog(tmp_path, postgres_catalog_url):
     assert seachange(*options, "-c", "select * from t").stdout == "a\n1\n"
 
 
+def test_check_of_no_database(tmp_path):
+    checked = seachange("check", "--data", tmp_path / "shpo")
+    assert checked.returncode == 1
+    assert checked.stderr.startswith("ERROR:  58P01: ")
+    assert not (tmp_path / "shpo").exists()
+
+
 def test_check(shop):
     checked = seachange("check", "--data", shop)
     assert (checked.returncode, checked.stderr) == (0, "")

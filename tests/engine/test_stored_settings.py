@@ -91,3 +91,18 @@ def test_who_may_say_so(tmp_path):
         for statement in ("alter role bob set lock_timeout = '1s'", "alter database seachange set lock_timeout = '1s'"):
             with pytest.raises(errors.InsufficientPrivilege):
                 ann.execute(statement)
+
+
+def test_a_role_that_reads_the_past(tmp_path):
+    with closing(seachange.connect(tmp_path, autocommit=True)) as root:
+        root.execute("create role auditor login superuser")
+        root.execute("create table t (a int)")
+        before = root.session.in_transaction(lambda transaction: transaction.snapshot)
+        root.execute("insert into t values (1)")
+        root.execute(f"alter role auditor set seachange.as_of = {before}")
+    with closing(seachange.connect(tmp_path, user="auditor", autocommit=True)) as auditor:
+        assert auditor.execute("select * from t").fetchall() == []
+        with pytest.raises(errors.ReadOnlyTransaction):
+            auditor.execute("insert into t values (2)")
+        auditor.execute("set seachange.as_of = ''")
+        assert auditor.execute("select * from t").fetchall() == [(1,)]

@@ -17,7 +17,7 @@ EXAMPLES = """examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_database_options(parser)
+    add_database_options(parser, creates=False)
     parser.add_argument("--to", required=True, type=Path, metavar="FOLDER", help="a new or empty folder")
 
 

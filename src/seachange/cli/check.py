@@ -7,6 +7,7 @@ import argparse
 import sys
 
 from seachange.cli.database import add_database_options, open_database, report_error
+from seachange.engine.opening import check_database_exists
 from seachange.errors import Error
 from seachange.verify.consistency import inspect
 
@@ -17,7 +18,7 @@ EXAMPLES = """examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_database_options(parser)
+    add_database_options(parser, creates=False)
     parser.add_argument(
         "tables",
         nargs="*",
@@ -28,6 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     try:
+        # A name that was mistyped is no database without anomalies.
+        check_database_exists(arguments.data)
         with open_database(arguments) as node:
             report = inspect(node, arguments.tables)
     except Error as error:

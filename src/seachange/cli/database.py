@@ -13,8 +13,10 @@ from seachange.engine.opening import acquire_node, release_node
 from seachange.errors import Error
 
 
-def add_database_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", required=True, type=Path, metavar="DIR", help="the data folder; created if missing")
+def add_database_options(parser: argparse.ArgumentParser, creates: bool = True) -> None:
+    """`creates`: the command makes a database where there is none."""
+    told = "the data folder; created if missing" if creates else "the data folder"
+    parser.add_argument("--data", required=True, type=Path, metavar="DIR", help=told)
     parser.add_argument(
         "--catalog",
         metavar="URL",

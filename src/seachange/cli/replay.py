@@ -27,7 +27,13 @@ EXAMPLES = """examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="migrations, by the names of any of five tools")
+    parser.add_argument(
+        "folder",
+        type=Path,
+        metavar="FOLDER",
+        help="migrations as Prisma, Diesel, golang-migrate, Flyway, goose, dbmate and others lay them out; "
+        "or one SQL file",
+    )
     parser.add_argument(
         "--data", type=Path, metavar="DIR", help="the data folder, without tables yet (default: one that is deleted)"
     )

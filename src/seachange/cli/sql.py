@@ -1,4 +1,5 @@
-"""Run SQL in one embedded session: no server needed. Stops at the first error, with its SQLSTATE on standard error.
+"""Run SQL in one embedded session: no server needed. Stops at the first error, with its SQLSTATE on standard error and
+the exit code 1.
 
 Each -c is one transaction unless it says BEGIN; the statements of a file, or of standard input, stand for themselves.
 Without -c and -f, a terminal gets a prompt."""

@@ -19,6 +19,8 @@ from pathlib import Path
 from seachange import errors
 from seachange.catalog.open import catalog_kind, open_catalog, restore_catalog
 from seachange.catalog.port import FORMAT, Catalog
+from seachange.engine.nodeparts import SEGMENTS
+from seachange.engine.opening import check_database_exists
 from seachange.engine.settings_file import FILE_NAME as SETTINGS_FILE
 from seachange.model.ids import Epoch
 from seachange.pipeline.gc import GC_CLAIM
@@ -28,7 +30,6 @@ from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.filesystem import TEMPORARY_PREFIX, named_errors, sync
 
 MANIFEST = "manifest.json"
-SEGMENTS = "segments"
 _NAME = "backup"
 _EXPIRY_MS = 30_000
 _BEAT_SECONDS = 5.0
@@ -52,8 +53,7 @@ class Manifest:
 
 def back_up(data: Path, catalog_url: str | None, target: Path) -> Manifest:
     """Into a folder that is not there yet, or is empty."""
-    if not data.is_dir():
-        raise errors.DataFolderProblem(path=data, detail="there is none")
+    check_database_exists(data)
     _make_empty(target)
     catalog = open_catalog(catalog_url, data, SYSTEM_CLOCK, SYSTEM_ENTROPY)
     try:

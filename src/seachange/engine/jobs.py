@@ -239,9 +239,11 @@ class JobDesk:
 
     def _run_held(self, job_id: JobId) -> None:
         interrupts = Interrupts()
+        is_over = False
         try:
             if self._has_begun(job_id, interrupts):
-                self.run(job_id, Conditions(partial(self._pause, interrupts), interrupts, self._tell))
+                conditions = Conditions(partial(self._pause, interrupts), interrupts, self._tell)
+                is_over = self.run(job_id, conditions).is_finished
         except (Lost, Stopped):
             # Another goes on with it.
             return
@@ -252,6 +254,9 @@ class JobDesk:
         finally:
             with self._lock:
                 self._held.discard(job_id)
+        if is_over:
+            # It may be the turn of one that was queued behind it.
+            self.wake()
 
     def _has_begun(self, job_id: JobId, interrupts: Interrupts) -> bool:
         """A job that was queued is begun, if its turn has come."""

@@ -26,7 +26,8 @@ from seachange.storage.warehouse import Warehouse
 # Up to so many rows of an index go inline into the catalog; more become a sorted file.
 INLINE_ROWS_MAX = 5_000
 _PLANS_MAX = 4_096
-# The folder, beside the data, of what statements cannot keep in memory.
+# The folders of files, and of what statements cannot keep in memory.
+SEGMENTS = "segments"
 TEMPORARY = "tmp"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from seachange import errors
 from seachange.catalog.open import open_catalog
 from seachange.engine.node import Node
-from seachange.engine.nodeparts import TEMPORARY, NodeParts
+from seachange.engine.nodeparts import SEGMENTS, TEMPORARY, NodeParts
 from seachange.engine.queueing import begin_queued
 from seachange.engine.settings_file import read_settings
 from seachange.engine.temporary_left import drop_left
@@ -23,6 +23,12 @@ from seachange.sql.session_settings import SessionSettings
 from seachange.sql.setting_checks import parse_duration_ms, parse_size
 from seachange.storage.duck import Duck
 from seachange.storage.warehouse import Warehouse
+
+
+def check_database_exists(data: Path) -> None:
+    """For what would be of no use on a new one."""
+    if not (data / SEGMENTS).is_dir():
+        raise errors.DataFolderProblem(path=data, detail="there is no database in it")
 
 
 def open_node(
@@ -42,7 +48,7 @@ def open_node(
         retention_us = 1_000 * parse_duration_ms(settings.get("seachange.retention"))
     try:
         data.mkdir(parents=True, exist_ok=True)
-        files = open_files(data / "segments")
+        files = open_files(data / SEGMENTS)
     except OSError as problem:
         raise errors.DataFolderProblem(path=data, detail=problem.strerror or str(problem)) from problem
     parts = NodeParts(

@@ -16,7 +16,7 @@ from seachange.sql.session_settings import SessionSettings
 from seachange.sql.settings import check_privilege, is_of_node
 
 # What a session is, and what belongs to one transaction alone.
-_NOT_KEPT = frozenset({"role", "session_authorization", "transaction_isolation", "seachange.as_of"})
+_NOT_KEPT = frozenset({"role", "session_authorization", "transaction_isolation"})
 
 
 def settings_of(role: Role | None, database: Database | None) -> dict[str, str]:
