@@ -8,6 +8,7 @@ import pytest
 from seachange import errors
 from seachange.engine.session import Session
 from seachange.engine.sessionstate import Status
+from seachange.runtime.faults import FAULTS
 from seachange.sql.execute import prepare
 
 
@@ -157,6 +158,22 @@ def test_several_statements_are_one_transaction(session):
     session.execute("insert into t values (1, 1); commit; insert into t values (2, 2); rollback; show jit")
     assert rows(session, "select * from t") == [(1, 1)]
     assert session.status is Status.IDLE
+
+
+def test_what_is_run_again_is_told_once(session, other):
+    session.execute("insert into t values (1, 1)")
+    with closing(Session(other)) as second:
+
+        def write() -> None:
+            second.execute("update t set n = 10")
+
+        FAULTS.arm("commit.queued", write)
+        text = "drop table if exists nope; update t set n = n + 1 returning n, set_config('jit', 'off', false)"
+        results = session.execute_all(text)
+        assert FAULTS.counts()["commit.queued"] == 3
+    FAULTS.disarm()
+    assert [list(result.rows) for result in results][1:] == [[(11, "off")]]
+    assert session.notices == ['table "nope" does not exist, skipping']
 
 
 def test_as_of_a_moment(node, session):

@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 
 import seachange
+from seachange import errors
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 
@@ -54,3 +55,13 @@ def test_those_of_a_connection_are_not_seen_by_others(tmp_path):
         with pytest.raises(seachange.Error) as caught:
             other.execute("select * from t")
         assert caught.value.sqlstate == "42P01"
+
+
+def test_a_commit_that_cannot_empty_them_leaves_no_transaction(tmp_path):
+    with closing(open_node(tmp_path)) as node, closing(Session(node)) as session:
+        session.execute("create temp table emptied (id int primary key) on commit delete rows")
+        session.execute("create temp table referring (id int references emptied)")
+        session.execute("begin; insert into emptied values (1); insert into referring values (1)")
+        with pytest.raises(errors.StillReferenced):
+            session.execute("commit")
+        assert node.statistics()["open_transactions"] == 0

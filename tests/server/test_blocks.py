@@ -72,13 +72,22 @@ TEXTS = {
     "taken back in the middle": ("insert into t values (10); rollback; insert into t values (11)", "", [11]),
     "settings of the text alone": ("set local jit = off; insert into t values (10); select 1", "", [10]),
     "without any control": ("insert into t values (10); insert into t values (1)", "23505", []),
+    "a savepoint first": ("savepoint s; insert into t values (10)", "25P01", []),
+    "begun too late": ("insert into t values (10); begin isolation level serializable", "25001", []),
+    "a setting that there is not behind it": ("insert into t values (10); set no_such = 1", "42704", []),
+    "a value that cannot be behind it": ("insert into t values (10); set statement_timeout = 'x'", "22023", []),
+    "a name that there is not behind it": ("insert into t values (10); deallocate nobody", "26000", []),
+    "a role of its own behind it": ("create role r10; set role r10; reset role; drop role r10", "", []),
+    "settings behind it": ("insert into t values (10); set statement_timeout = 0; reset statement_timeout", "", [10]),
+    "all discarded": ("insert into t values (10); discard all", "25001", []),
+    "temporary tables discarded": ("insert into t values (10); discard temp; insert into t values (1)", "23505", []),
 }
 
 
 @pytest.mark.parametrize(("text", "code", "left"), TEXTS.values(), ids=TEXTS)
 def test_a_text_is_one_transaction(wire, text, code, left):
     answers = told(wire, query(text))
-    assert [answer for answer in answers if answer in ("23505", "25P01")] == ([code] if code else [])
+    assert [answer for answer in answers if answer[0].isdigit()] == ([code] if code else [])
     assert answers[-1] == "I"
     assert ids(wire) == left
 
@@ -93,13 +102,83 @@ def test_results_before_the_one_that_fails_are_sent(wire):
     assert ids(wire) == []
 
 
-def test_settings_go_back_with_what_fails(wire):
-    for data in (
-        query("set application_name = 'kept'; select 1 / 0"),
-        parse("set application_name = 'kept'") + bind() + execute() + parse("select 1 / 0") + bind() + execute() + SYNC,
-    ):
-        assert "22012" in told(wire, data)
-        assert wire.rows("show application_name") == [[b""]]
+def test_a_text_that_ends_a_block_is_one_transaction_behind_that(wire):
+    told(wire, query("begin; insert into t values (10)"))
+    text = "commit; insert into t values (11); insert into t values (1)"
+    assert told(wire, query(text)) == ["COMMIT", "INSERT 0 1", "23505", "I"]
+    assert ids(wire) == [10]
+
+
+def test_what_comes_last_behind_a_commit_stands_for_itself(wire):
+    """As a change of a table with rows must."""
+    change = "alter table converted alter column a type text using a::text"
+    text = f"create table converted (a int); insert into converted values (1); commit; {change}"
+    assert told(wire, query(text))[-2:] == ["ALTER TABLE", "I"]
+    assert told(wire, query("drop table converted")) == ["DROP TABLE", "I"]
+
+
+SET = "select set_config('application_name', 'kept', {})"
+# What sets something, in a transaction that ends with it or is taken back; and how that ends.
+SETTING = {
+    "SET": ("set application_name = 'kept'; select 1 / 0", "22012"),
+    "a function": (SET.format("false") + "; select 1 / 0", "22012"),
+    "a function of the same query": (SET.format("false") + ", 1 / 0", "22012"),
+    "SET that is rolled back": ("set application_name = 'kept'; rollback", "ROLLBACK"),
+    "SET that becomes a part of a block": ("set application_name = 'kept'; begin; select 1 / 0", "22012"),
+    "a function, for the transaction": (SET.format("true"), "SELECT 1"),
+    "a function, for the transaction of a text": (SET.format("true") + "; select 1", "SELECT 1"),
+}
+
+
+@pytest.mark.parametrize(("text", "outcome"), SETTING.values(), ids=SETTING)
+def test_settings_go_back_with_their_transaction(wire, text, outcome):
+    assert told(wire, query(text))[-2] == outcome
+    told(wire, query("rollback"))
+    assert wire.rows("show application_name") == [[b""]]
+
+
+def test_settings_go_back_with_a_round_that_fails(wire):
+    data = parse("set application_name = 'kept'") + bind() + execute() + parse("select 1 / 0") + bind() + execute()
+    assert "22012" in told(wire, data + SYNC)
+    assert wire.rows("show application_name") == [[b""]]
+
+
+def test_a_setting_of_the_transaction_lasts_for_the_text(wire):
+    text = SET.format("true") + "; select current_setting('application_name')"
+    assert wire.rows(text) == [[b"kept"], [b"kept"]]
+
+
+def test_temporary_tables_that_are_discarded_come_back_with_what_fails(wire):
+    told(wire, query("create temp table own (a int)"))
+    assert told(wire, query("discard temp; select 1 / 0")) == ["DISCARD TEMP", "22012", "I"]
+    assert wire.rows("select count(*) from own") == [[b"0"]]
+
+
+# Statements by themselves, and whether rows are told of.
+DESCRIBED = {
+    "select pg_advisory_lock(1), 2": "T",
+    "select pg_try_advisory_xact_lock(1)": "T",
+    "select pg_advisory_unlock_all()": "T",
+    "execute shown": "T",
+    "fetch 1 from c": "T",
+    "move 1 in c": "n",
+    "set transaction read only": "n",
+}
+
+
+@pytest.mark.parametrize(("text", "rows"), DESCRIBED.items(), ids=DESCRIBED)
+def test_who_asks_what_a_statement_gives_is_told(wire, text, rows):
+    told(wire, query("prepare shown as select id from t where id = 1; begin; declare c cursor for select id from t"))
+    answer = wire.kinds(parse(text) + describe("S") + bind() + execute() + SYNC)
+    assert answer == f"1t{rows}2{'D' if rows == 'T' else ''}CZ"
+
+
+def test_to_ask_begins_no_transaction_and_needs_none(wire):
+    told(wire, query("begin"))
+    level = parse("set transaction isolation level repeatable read") + describe("S") + bind() + execute() + SYNC
+    assert told(wire, level) == ["SET", "T"]
+    told(wire, query("select 1 / 0"))
+    assert told(wire, parse("rollback") + describe("S") + bind() + execute() + SYNC) == ["ROLLBACK", "I"]
 
 
 def test_a_copy_among_others_is_part_of_them(wire):

@@ -1,7 +1,7 @@
 """Work in a transaction of its own: committed when it is done, and done again after a conflict.
 
 **Invariant:** what a client has got rows of is not done again, nor what took or gave up an advisory lock of its
-session: neither can be taken back.
+session: neither can be taken back. Of what is done again, settings are as they were before, and notices are told once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from seachange.engine.transaction import Transaction
 from seachange.model.jobs import JobId
 from seachange.runtime.faults import reach
 from seachange.sql.result import RowSink
+from seachange.sql.session_settings import SessionSettings
 
 # How often a statement that stands for itself is run again when it meets a conflict.
 RETRIES_MAX = 20
@@ -31,10 +32,18 @@ class OwnTransactions:
     """`begin` and `settle` are how their session begins and commits one."""
 
     def __init__(
-        self, jobs: JobDesk, advisory: AdvisoryLocks, begin: Begin, settle: Callable[[Transaction], None]
+        self,
+        jobs: JobDesk,
+        advisory: AdvisoryLocks,
+        settings: SessionSettings,
+        notices: list[str],
+        begin: Begin,
+        settle: Callable[[Transaction], None],
     ) -> None:
         self._jobs = jobs
         self._advisory = advisory
+        self._settings = settings
+        self._notices = notices
         self._begin = begin
         self._settle = settle
 
@@ -46,13 +55,14 @@ class OwnTransactions:
     ) -> tuple[T, JobId | None]:
         """A statement that stands for itself never shows a conflict to its client before it was retried. Gives the
         job, too, that it has begun; it is this session's to run or let go."""
-        changes = self._advisory.changes
+        changes, told = self._advisory.changes, len(self._notices)
         for _ in range(RETRIES_MAX):
             try:
                 return self._attempt(work, may_write)
             except (errors.SerializationFailure, errors.DeadlockDetected) as problem:
                 if not self._is_repeatable(problem, changes, sink):
                     raise
+                del self._notices[told:]
         return self._attempt(work, may_write)
 
     def _is_repeatable(self, problem: errors.Error, changes: int, sink: RowSink | None) -> bool:
@@ -62,6 +72,16 @@ class OwnTransactions:
         return not (self._advisory.any_held and isinstance(problem, errors.DeadlockDetected))
 
     def _attempt(self, work: Callable[[Transaction], T], may_write: bool) -> tuple[T, JobId | None]:
+        before = self._settings.mark()
+        committed = False
+        try:
+            done = self._commit(work, may_write)
+            committed = True
+        finally:
+            self._settings.end_own(before, committed)
+        return done
+
+    def _commit(self, work: Callable[[Transaction], T], may_write: bool) -> tuple[T, JobId | None]:
         transaction = self._begin(may_write)
         try:
             result = work(transaction)

@@ -41,7 +41,7 @@ from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.model.relation import RelationName
 from seachange.model.search_path import parse_path
-from seachange.model.session_statements import CopyStream, Vacuum
+from seachange.model.session_statements import CopyStream, ExecutePrepared, FetchCursor, Vacuum
 from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import session_zone
 from seachange.model.types import SqlType
@@ -49,12 +49,12 @@ from seachange.sql.busy import Busy
 from seachange.sql.copy import CopyIn, copy_out
 from seachange.sql.copy_text import CopyFormat, stream_format
 from seachange.sql.databases import check_database
-from seachange.sql.describe import Description, describe
+from seachange.sql.describe import Description, describe, plain_columns
 from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, is_definition, prepare, run_statement
-from seachange.sql.parse import TreeStatement
+from seachange.sql.parse import Parsed, TreeStatement
 from seachange.sql.port import TransactionPort
-from seachange.sql.result import Result, RowSink, show_in_zone
+from seachange.sql.result import Result, ResultColumn, RowSink, show_in_zone
 from seachange.sql.session_settings import SessionSettings
 from seachange.sql.setting_checks import parse_as_of, parse_duration_ms, parse_size
 from seachange.sql.settings import READ_ONLY
@@ -86,7 +86,9 @@ class Session:
         self._facts = SessionFacts(user, database, self.client.actor, self.settings, self.check_setting, self.prepared)
         self._guard = Guard(node, self.client, self._duck, self.settings)
         self._pins = Pins(node, self.settings)
-        self._own = OwnTransactions(node.jobs, self.client.advisory, self._begin, self._settle)
+        self._own = OwnTransactions(
+            node.jobs, self.client.advisory, self.settings, self.notices, self._begin, self._settle
+        )
         self._turns = Turns(node, self._facts, self.client, self.notices, self._guard, self._own, self._run)
         self._savepoints = Savepoints()
         self.cursors = OpenCursors()
@@ -140,7 +142,7 @@ class Session:
         except errors.Error:
             self.spoil()
             raise
-        way = find_way(prepared) if self.status is Status.IDLE else Way.EACH
+        way = find_way(prepared, self)
 
         def run(each: Prepared) -> Result:
             return self._execute_one(Call(each, values))
@@ -199,7 +201,22 @@ class Session:
 
     def describe(self, prepared: Prepared, types: Sequence[SqlType | None], rows: bool = True) -> Description:
         """The types of a statement's parameters, with those that are known, and of its columns if `rows`."""
-        return self.in_transaction(lambda transaction: self._describe(prepared, transaction, types, rows))
+        parsed = prepared.parsed
+        if isinstance(parsed, TreeStatement):
+            return self.in_transaction(lambda transaction: self._describe(prepared, transaction, types, rows))
+        # Begins no transaction: the statement may say of which kind that is to be, or end one that has failed.
+        return Description((), self._control_columns(parsed))
+
+    def _control_columns(self, statement: Parsed) -> tuple[ResultColumn, ...] | None:
+        match statement:
+            case ExecutePrepared(name):
+                named = self.prepared.find(name)
+                return self.describe(named.prepared, named.types).columns if named is not None else None
+            case FetchCursor(name, move=False):
+                cursor = self.cursors.find(name)
+                return cursor.result.columns if cursor is not None else None
+            case _:
+                return plain_columns(statement)
 
     def _describe(
         self, prepared: Prepared, transaction: Transaction, types: Sequence[SqlType | None], rows: bool
@@ -318,12 +335,19 @@ class Session:
         self._guard.run(lambda: self._commit(transaction))
 
     def _commit(self, transaction: Transaction) -> None:
+        try:
+            self._end_temporary(transaction)
+        except BaseException:
+            transaction.rollback()
+            raise
+        if transaction.commit() is not None:
+            self._guard.is_settled = True
+
+    def _end_temporary(self, transaction: Transaction) -> None:
         if self.client.temporary.on_commit:
             for statement in self.client.temporary.statements(transaction):
                 (prepared,) = prepare(statement)
                 run_statement(prepared, labelled(transaction), self._duck, (), self.notices)
-        if transaction.commit() is not None:
-            self._guard.is_settled = True
 
     def _begin(self, may_write: bool = True) -> Transaction:
         as_of = parse_as_of(self.settings.get("seachange.as_of"))

@@ -27,10 +27,12 @@ from seachange.model.session_statements import (
     SavepointStatement,
     SetSetting,
     ShowSetting,
+    TransactionStatement,
     Vacuum,
 )
 from seachange.sql.execute import Prepared
 from seachange.sql.parse import Parsed
+from seachange.sql.session_settings import SessionSettings
 
 T = TypeVar("T")
 
@@ -44,12 +46,14 @@ _AT_MOST_SETTINGS = (
     PrepareStatement,
     Deallocate,
 )
+# Settings whose values a statement may bring into being.
+_ROLES = ("role", "session_authorization")
 # What begins no transaction that nobody asked for.
-_OUTSIDE = (Begin, Commit, Rollback, Vacuum, Discard)
+_OUTSIDE = (Begin, Commit, Rollback, SavepointStatement, Vacuum)
 
 
 class Way(Enum):
-    """How statements of one text are run outside of a block."""
+    """How statements of one text are run."""
 
     # One transaction, run again as a whole after a conflict.
     WHOLE = auto()
@@ -59,15 +63,54 @@ class Way(Enum):
     BLOCK = auto()
 
 
-def find_way(prepared: Sequence[Prepared]) -> Way:
+def find_way(prepared: Sequence[Prepared], session: SessionState) -> Way:
     statements = [each.parsed for each in prepared]
     if len(statements) < 2:
         return Way.EACH
+    if session.status is not Status.IDLE:
+        # One of them may end the client's transaction.
+        return Way.BLOCK
     if not any(map(is_control, statements)):
         return Way.WHOLE
-    doing = [statement for statement in statements if not isinstance(statement, _AT_MOST_SETTINGS)]
+    if any(map(_discards_all, statements)):
+        # What it does at once could not be taken back with the others.
+        raise errors.ActiveTransaction(detail="DISCARD ALL cannot run inside a transaction block")
+    doing = [i for i, statement in enumerate(statements) if not isinstance(statement, _AT_MOST_SETTINGS)]
     is_local = any(isinstance(statement, SetSetting) and statement.local for statement in statements)
-    return Way.EACH if len(doing) < 2 and not is_local else Way.BLOCK
+    if is_local or len(doing) > 1 or any(isinstance(statements[i], TransactionStatement) for i in doing):
+        return Way.BLOCK
+    # What one of them has done by itself could not be taken back.
+    behind = statements[doing[0] + 1 :] if doing else ()
+    return Way.EACH if all(_is_sure(statement, session) for statement in behind) else Way.BLOCK
+
+
+def _is_sure(statement: Parsed, session: SessionState) -> bool:
+    """Whether it does not fail, whatever the statement before it does."""
+    scratch = SessionSettings()
+    try:
+        match statement:
+            case NeedlessStatement() | AcceptExtension() | ShowSetting(None) | ResetSetting(None):
+                return True
+            case ShowSetting(str(name)):
+                scratch.get(name)
+            case ResetSetting(str(name)):
+                scratch.set(name, None)
+            case SetSetting(name, value) if name not in _ROLES:
+                session.check_setting(name, value)
+                scratch.set(name, value)
+            case _:
+                return False
+    except errors.Error:
+        return False
+    return True
+
+
+def _discards_all(statement: Parsed) -> bool:
+    return isinstance(statement, Discard) and statement.what == "all"
+
+
+def _is_outside(statement: Parsed) -> bool:
+    return isinstance(statement, _OUTSIDE) or _discards_all(statement)
 
 
 @contextmanager
@@ -89,23 +132,20 @@ class ImplicitBlock:
         self._session = session
         self.is_open = False
 
-    def run(self, statement: Parsed, work: Callable[[], T]) -> T:
-        """One of several statements."""
-        is_begun = self.is_open and isinstance(statement, Begin)
-        if is_begun:
-            # The client's own from now on.
-            self.is_open = False
-        elif self.is_open and isinstance(statement, SavepointStatement):
+    def run(self, statement: Parsed, work: Callable[[], T], is_last: bool = False) -> T:
+        """One of several statements. The last is a transaction of its own where those before it are committed."""
+        if self.is_open and isinstance(statement, SavepointStatement):
             raise errors.NoActiveTransaction(command="SAVEPOINT")
-        elif self._session.status is Status.IDLE and not isinstance(statement, _OUTSIDE):
+        if self._session.status is Status.IDLE and not is_last and not _is_outside(statement):
             self._session.begin()
             self.is_open = True
+        is_begun = self.is_open and isinstance(statement, Begin)
         notices = len(self._session.notices)
         result = work()
         if is_begun:
             del self._session.notices[notices:]
-        # It may have been COMMIT or ROLLBACK.
-        self.is_open = self.is_open and self._session.status is not Status.IDLE
+        # The client's own from now on, or ended by COMMIT or ROLLBACK.
+        self.is_open = self.is_open and not is_begun and self._session.status is not Status.IDLE
         return result
 
     def end(self, commit: bool) -> None:
@@ -122,7 +162,7 @@ def run_in_block(session: SessionState, prepared: Sequence[Prepared], run: Calla
     """The statements of a text, one after the other."""
     block = ImplicitBlock(session)
     try:
-        results = [block.run(each.parsed, partial(run, each)) for each in prepared]
+        results = [block.run(each.parsed, partial(run, each), each is prepared[-1]) for each in prepared]
         block.end(commit=True)
     except BaseException:
         block.end(commit=False)

@@ -37,6 +37,7 @@ from seachange.server.rows import describe_rows, encode_rows
 from seachange.server.values import TYPE_BY_OID, decode
 from seachange.sql.describe import gives_rows
 from seachange.sql.execute import Prepared, prepare
+from seachange.sql.parse import TreeStatement
 from seachange.sql.result import Result, ResultColumn
 
 _LOG = logging.getLogger(__name__)
@@ -178,7 +179,7 @@ class Connection:
         self._portals.remove("")
         self._statements.remove("")
         prepared = prepare(text)
-        way = find_way(prepared) if self.session.status is Status.IDLE else Way.EACH
+        way = find_way(prepared, self.session)
         if not prepared:
             self._out.send(m.EMPTY_QUERY)
         elif way is Way.WHOLE:
@@ -213,7 +214,7 @@ class Connection:
             work: Callable[[], Result] = partial(self._copying.run, prepared.parsed)
         else:
             work = partial(self.session.execute_prepared, prepared, (), delivery)
-        result = self._run(work if block is None else partial(block.run, prepared.parsed, work))
+        result = self._run(work if block is None else partial(block.run, prepared.parsed, work, is_last))
         if is_last:
             self._end_implicit()
         self._send_result(result, delivery)
@@ -323,7 +324,9 @@ class Connection:
         if not statement.is_described and prepared is not None:
             given = [TYPE_BY_OID.get(oid) for oid in statement.oids]
             found = self._run(lambda: self.session.describe(prepared, given))
-            statement.types, statement.columns, statement.is_described = found.types, found.columns, True
+            # What FETCH and EXECUTE give may be another each time.
+            is_settled = isinstance(prepared.parsed, TreeStatement)
+            statement.types, statement.columns, statement.is_described = found.types, found.columns, is_settled
         return statement.columns
 
     def _send_columns(self, columns: tuple[ResultColumn, ...] | None, formats: Sequence[int]) -> None:

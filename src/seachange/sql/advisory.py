@@ -18,8 +18,8 @@ from seachange.sql.duck import DuckSession
 from seachange.sql.operands import check_argument_count
 from seachange.sql.output import output_names
 from seachange.sql.port import TransactionPort
-from seachange.sql.query import run_query
-from seachange.sql.result import Result
+from seachange.sql.query import describe_query, run_query
+from seachange.sql.result import Result, ResultColumn
 from seachange.sql.template import Template, compile_template
 from seachange.storage.keys import advisory_hash
 
@@ -92,6 +92,9 @@ class AdvisorySelect:
 
     def is_current(self, port: TransactionPort) -> bool:
         return True
+
+    def describe(self, port: TransactionPort, duck: DuckSession, samples: Sequence[Any]) -> tuple[ResultColumn, ...]:
+        return describe_query(self._template, port, duck, [*samples, *(None for _ in self._calls)])
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)

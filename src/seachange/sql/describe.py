@@ -17,13 +17,13 @@ from sqlglot import exp
 from seachange.model.interval import Interval
 from seachange.model.session_statements import Explain, ShowSetting, TransactionStatement
 from seachange.model.types import TEXT, Kind, SqlType
-from seachange.sql.advisory import calls_advisory
+from seachange.sql.advisory import AdvisorySelect, calls_advisory
 from seachange.sql.dml import compile_select
 from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared
-from seachange.sql.job_calls import calls_job
+from seachange.sql.job_calls import JobSelect, calls_job
 from seachange.sql.parameter_types import parameter_types
-from seachange.sql.parse import TreeStatement
+from seachange.sql.parse import Parsed, TreeStatement
 from seachange.sql.port import TransactionPort
 from seachange.sql.query import describe_query
 from seachange.sql.result import ResultColumn, table_column
@@ -61,29 +61,39 @@ def gives_rows(prepared: Prepared) -> bool:
     return not isinstance(prepared.parsed, TransactionStatement)
 
 
+def plain_columns(statement: Parsed) -> tuple[ResultColumn, ...] | None:
+    """Of what is no query and no DML: the same whatever there is."""
+    match statement:
+        case Explain():
+            return (table_column("QUERY PLAN", TEXT),)
+        case ShowSetting(None):
+            return tuple(table_column(name, TEXT) for name in ("name", "setting", "description"))
+        case ShowSetting(str(name)):
+            return (table_column(name, TEXT),)
+        case _:
+            return None
+
+
 def describe(
     prepared: Prepared, port: TransactionPort, duck: DuckSession, given: Sequence[SqlType | None], rows: bool
 ) -> Description:
     """`given` are the types that the client has said, None where it did not; `rows`: whether the columns are asked
     for."""
     parsed = prepared.parsed
-    if isinstance(parsed, Explain):
-        return Description((), (table_column("QUERY PLAN", TEXT),))
-    if isinstance(parsed, ShowSetting):
-        names = (parsed.name,) if parsed.name is not None else ("name", "setting", "description")
-        return Description((), tuple(table_column(name, TEXT) for name in names))
     if not isinstance(parsed, TreeStatement):
-        return Description((), None)
+        return Description((), plain_columns(parsed))
     found = parameter_types(parsed.tree, port)
     types = tuple((given[i] if i < len(given) else None) or type_ for i, type_ in enumerate(found))
     if not rows or not gives_rows(prepared):
         return Description(types, None)
     query = _query(parsed.tree)
-    if calls_advisory(query) or calls_job(query):
-        return Description(types, None)
+    samples = [_sample(type_) for type_ in types]
+    if isinstance(query, exp.Query) and calls_job(query):
+        return Description(types, JobSelect(query).columns)
+    if isinstance(query, exp.Query) and calls_advisory(query):
+        return Description(types, AdvisorySelect(query).describe(port, duck, samples))
     template = compile_select(query)
-    samples = [_sample(type_) for type_ in types][: max(template.parameters, default=0)]
-    return Description(types, describe_query(template, port, duck, samples))
+    return Description(types, describe_query(template, port, duck, samples[: max(template.parameters, default=0)]))
 
 
 def _sample(type_: SqlType | None) -> Any:

@@ -54,7 +54,7 @@ class JobSelect:
             raise errors.UndefinedFunction(detail=f"function {SYSTEM_SCHEMA}.{name} takes the id of one job")
         self._request = FUNCTIONS[name]
         self._operand = operand
-        self._column = table_column(projections[0].alias or name, SqlType(Kind.BOOLEAN))
+        self.columns = (table_column(projections[0].alias or name, SqlType(Kind.BOOLEAN)),)
 
     def is_current(self, port: TransactionPort) -> bool:
         return True
@@ -64,6 +64,6 @@ class JobSelect:
         given = self._operand.value if isinstance(self._operand, Given) else values[self._operand.number - 1]
         job_id = coercer(BIGINT)(given)
         if job_id is None:
-            return Result("SELECT 1", (self._column,), [(None,)], 1)
+            return Result("SELECT 1", self.columns, [(None,)], 1)
         port.request_job(JobId(job_id), self._request)
-        return Result("SELECT 1", (self._column,), [(True,)], 1)
+        return Result("SELECT 1", self.columns, [(True,)], 1)

@@ -108,6 +108,12 @@ class SessionSettings:
         self._known.clear()
         self._values, self._local = dict(mark[0]), dict(mark[1])
 
+    def end_own(self, before: SettingsMark, committed: bool) -> None:
+        """After a transaction that the client did not begin, `before` which they were so."""
+        values, local = self._values if committed else before[0], before[1]
+        if (values, local) != (self._values, self._local):
+            self.restore((values, local))
+
     def begin(self) -> None:
         self._before = dict(self._values)
 
