@@ -24,6 +24,24 @@ def query(sql, **parameters):
 
 
 @pytest.mark.parametrize(
+    ("sql", "value", "type_"),
+    [
+        ("select 5000000000::bigint::int", "5000000000", "integer"),
+        ("select x::smallint from (values (70000)) as t(x)", "70000", "smallint"),
+        ("select 12345::decimal(4, 1)", "12345", "numeric(4,1)"),
+        ("select 2147483647::int + 1::int", "2147483647 + 1", "integer"),
+        ("select 9223372036854775807::bigint * 2::bigint", "9223372036854775807 * 2", "bigint"),
+        ("select 'many'::int", "many", "integer"),
+    ],
+)
+def test_what_does_not_fit_is_named(duck, sql, value, type_):
+    with pytest.raises(errors.DataError) as refused:
+        duck.rows(query(sql))
+    assert value in str(refused.value)
+    assert str(refused.value).endswith((f" for type {type_}", f' for type {type_}: "{value}"'))
+
+
+@pytest.mark.parametrize(
     ("sql", "code"),
     [
         ("select 1 // 0", "22012"),

@@ -101,7 +101,17 @@ _COMPLAINT = re.compile(rf"string ['\"]{COMPLAINT}(.+)['\"] to ")
 _OWN = re.compile(r"Python exception .*?: (?:seachange\.errors\.(?:\w+\.)?)?([A-Z]\w+): (.*)")
 _PREFIX = re.compile(r"^[A-Z][A-Za-z ]*(Error|Exception): ")
 _FILE = re.compile(r"[^\s\"']+\.parquet")
-_VALUE = re.compile(r"string '(.*?)' to (\w+)", re.DOTALL)
+# A value that is none of the type that it was to have.
+_VALUES: Final = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"string '(?P<value>.*?)' to (?P<type>\w+)",
+        r"with value (?P<value>\S+) can't be cast .* destination type (?P<type>\w+)",
+        r'Casting value "(?P<value>.*?)" to type (?P<type>[\w(),]+) failed',
+        r"[Cc]ould not cast value (?P<value>\S+) to (?P<type>[\w(),]+)",
+        r"Overflow in \w+ of (?P<type>\w+) \((?P<value>.*?)\)!",
+    )
+)
 _TYPE_NAME = re.compile(r"Type with name (\S+)")
 _TOO_LONG = re.compile(r"for type (.+)")
 # DuckDB's internal names of types in messages.
@@ -155,10 +165,10 @@ def _first_line(text: str) -> str:
 
 def _make(made: type[errors.Error], text: str) -> errors.Error:
     detail = _first_line(text)
-    value = _VALUE.search(text)
+    value = next((match for pattern in _VALUES if (match := pattern.search(text))), None)
     file = _FILE.search(text)
     type_name = _TYPE_NAME.search(text)
-    target = value.group(2).lower() if value else "the target"
+    target = value["type"].lower().replace("decimal", "numeric") if value else "the target"
     too_long = _TOO_LONG.search(detail)
     return made(
         detail=detail,
@@ -167,7 +177,7 @@ def _make(made: type[errors.Error], text: str) -> errors.Error:
         instead="",
         kind="type",
         name=type_name.group(1) if type_name else detail,
-        value=value.group(1) if value else detail,
+        value=value["value"] if value else detail,
         type=too_long.group(1) if too_long else _INTERNAL_TYPES.get(target, target),
         file=file.group() if file else "",
     )
