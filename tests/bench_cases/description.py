@@ -79,11 +79,7 @@ def _index(table: Table, index: Index) -> str:
         kind = "next primary"
     else:
         kind = "unique index" if index.unique else "index"
-    keys = [
-        table.column_by_id[c].name + (" desc" if c in index.descending else "")
-        for c in index.key
-        if c in table.column_by_id
-    ]
+    keys = [table.column_by_id[c].name + index.order_of(c).lower() for c in index.key if c in table.column_by_id]
     parts = [f"{kind} {index.name} ({', '.join(keys)})"]
     if index.include:
         parts.append(f"include ({', '.join(table.column_by_id[c].name for c in index.include)})")

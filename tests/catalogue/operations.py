@@ -141,7 +141,8 @@ OPERATIONS = (
         (
             "create index on t (a)",
             "create unique index on t (a)",
-            "create index on t (b desc, c) include (e)",
+            "create index on t (b desc nulls last, c) include (e)",
+            "create index on t using brin (a)",
             "create index on t (a) where c > 2",
             "create index on t (lower(b))",
             "create unique index on t (b) nulls not distinct",

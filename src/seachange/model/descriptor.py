@@ -60,7 +60,8 @@ class Column:
 class Index:
     """An index. The primary one stores every column; a secondary one its key, the primary key and `include`.
 
-    `descending` names the key columns in descending order; `where` the rows that a partial index has entries for (None:
+    `descending` names the key columns in descending order, `nulls_swapped` those whose NULLs are said to stand at the
+    other end than where that order has them; `where` the rows that a partial index has entries for (None:
     all); `constraint` tells a UNIQUE or PRIMARY KEY constraint from a bare unique index. A key that is an expression
     is a hidden virtual column. `source` is the primary index under construction that it is made from, whose key its
     entries end in (None: the one that there is)."""
@@ -76,6 +77,14 @@ class Index:
     nulls_distinct: bool = True
     constraint: bool = False
     source: IndexId | None = None
+    nulls_swapped: tuple[ColumnId, ...] = ()
+
+    def order_of(self, column_id: ColumnId) -> str:
+        """What CREATE INDEX says of the order of a key; nothing of the default one."""
+        is_descending, is_swapped = column_id in self.descending, column_id in self.nulls_swapped
+        if not is_swapped:
+            return " DESC" if is_descending else ""
+        return " DESC NULLS LAST" if is_descending else " NULLS FIRST"
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,7 @@ def _index(index: Index) -> dict[str, Any]:
         "nulls_distinct": index.nulls_distinct,
         "constraint": index.constraint,
         "source": index.source,
+        **({"nulls_swapped": list(index.nulls_swapped)} if index.nulls_swapped else {}),
     }
 
 
@@ -149,4 +150,5 @@ def _read_index(body: dict[str, Any]) -> Index:
         nulls_distinct=body.get("nulls_distinct", True),
         constraint=body.get("constraint", body["unique"]),
         source=IndexId(body["source"]) if body.get("source") is not None else None,
+        nulls_swapped=tuple(ColumnId(c) for c in body.get("nulls_swapped", ())),
     )

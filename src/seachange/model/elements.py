@@ -290,6 +290,7 @@ class SecondaryIndex:
     include: tuple[ColumnId, ...] = ()
     descending: tuple[ColumnId, ...] = ()
     where: Expression | None = None
+    nulls_swapped: tuple[ColumnId, ...] = ()
     built: bool = field(default=False, compare=False)
     source_id: IndexId | None = field(default=None, compare=False)
 
@@ -307,6 +308,7 @@ class UniqueIndex:
     descending: tuple[ColumnId, ...] = ()
     where: Expression | None = None
     nulls_distinct: bool = True
+    nulls_swapped: tuple[ColumnId, ...] = ()
     built: bool = field(default=False, compare=False)
     source_id: IndexId | None = field(default=None, compare=False)
 

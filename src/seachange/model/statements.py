@@ -191,10 +191,14 @@ class DropTable:
     cascade: bool = False
 
 
+BTREE = "btree"
+
+
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """`columns` are columns by name or expressions; `descending` are the positions of those in descending order.
-    `where`: the rows that a partial index is about."""
+    """`columns` are columns by name or expressions; `descending` are the positions of those in descending order,
+    `nulls_swapped` of those whose NULLs stand at the other end than where that order has them. `where`: the rows that a
+    partial index is about. `method` is what USING asks for."""
 
     table: RelationName
     columns: tuple[str | ExpressionDefinition, ...]
@@ -206,6 +210,8 @@ class CreateIndex:
     concurrently: bool = False
     descending: tuple[int, ...] = ()
     where: ExpressionDefinition | None = None
+    nulls_swapped: tuple[int, ...] = ()
+    method: str = BTREE
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,10 +78,18 @@ def index_element(table: Table, index: Index) -> elements.AnyIndex:
             index.descending,
             index.where,
             index.nulls_distinct,
+            index.nulls_swapped,
             source_id=index.source,
         )
     return elements.SecondaryIndex(
-        table.id, index.id, index.key, index.include, index.descending, index.where, source_id=index.source
+        table.id,
+        index.id,
+        index.key,
+        index.include,
+        index.descending,
+        index.where,
+        index.nulls_swapped,
+        source_id=index.source,
     )
 
 
@@ -256,6 +264,7 @@ def _compose_indexes(
                     id_ in constraints,
                     # Once it is public, so is the index that it was made from.
                     element.source_id if state is not State.PUBLIC else None,
+                    element.nulls_swapped,
                 )
             case _:
                 pass

@@ -112,7 +112,7 @@ class _Describer:
         return self._others.get(type_.enum, "?") if type_.enum else str(type_)  # type: ignore[call-overload]
 
     def _index(self, index: Index) -> str:
-        keys = ", ".join(f"{self._key(c)}{' desc' if c in index.descending else ''}" for c in index.key)
+        keys = ", ".join(f"{self._key(c)}{index.order_of(c).lower()}" for c in index.key)
         include = f" include ({self._columns(index.include)})" if index.include else ""
         where = f" where {self._named(index.where.text)}" if index.where is not None else ""
         nulls = "" if index.nulls_distinct else " nulls not distinct"

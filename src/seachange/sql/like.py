@@ -139,6 +139,7 @@ def _index(name: RelationName, table: Table, index: Index) -> CreateIndex:
         include=tuple(table.column_by_id[c].name for c in index.include),
         nulls_distinct=index.nulls_distinct,
         descending=tuple(i for i, c in enumerate(index.key) if c in index.descending),
+        nulls_swapped=tuple(i for i, c in enumerate(index.key) if c in index.nulls_swapped),
         where=_expression(table, index.where) if index.where is not None else None,
     )
 

@@ -49,7 +49,7 @@ CASES = (
         spoil=_DUPLICATE,
         repair=_REMOVE,
     ),
-    Case("create index descending", "create index i on t (c desc, b)", "+ index i (c desc, b)"),
+    Case("create index descending", "create index i on t (c desc nulls last, b)", "+ index i (c desc nulls last, b)"),
     Case("create index include", "create index i on t (b) include (c, n)", "+ index i (b) include (c, n)"),
     Case(
         "create unique index nulls not distinct",

@@ -26,7 +26,7 @@ CREATE TABLE shop.books (
   CONSTRAINT books_author_title UNIQUE (author_id, title),
   CONSTRAINT books_author_fk FOREIGN KEY (author_id) REFERENCES authors (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
 );
-CREATE INDEX books_code_idx ON shop.books (code DESC, title) WHERE code > 5;
+CREATE INDEX books_code_idx ON shop.books (code DESC NULLS LAST, title NULLS FIRST) WHERE code > 5;
 CREATE INDEX books_lower_idx ON shop.books (lower(title));
 CREATE UNIQUE INDEX authors_name_idx ON authors (name) INCLUDE (born);
 CREATE VIEW author_names AS SELECT id, name FROM authors WHERE active;

@@ -121,6 +121,13 @@ def _(value: DropTable):
     return join("DROP TABLE", exists(value), listed(value.tables), cascade(value))
 
 
+def _index_key(value, place):
+    column, is_descending = value.columns[place], place in value.descending
+    nulls_first = is_descending is not (place in value.nulls_swapped)
+    ends = given(place in value.nulls_swapped, f"NULLS {'FIRST' if nulls_first else 'LAST'}")
+    return join(ident(column), given(is_descending, "DESC"), ends)
+
+
 @show.register
 def _(value: CreateIndex):
     return join(
@@ -130,7 +137,9 @@ def _(value: CreateIndex):
         given(value.concurrently, "CONCURRENTLY"),
         given(value.if_not_exists, "IF NOT EXISTS"),
         value.name and ident(value.name),
-        f"ON {show(value.table)} {idents(value.columns)}",
+        f"ON {show(value.table)}",
+        given(value.method != "btree", f"USING {value.method}"),
+        f"({', '.join(_index_key(value, place) for place in range(len(value.columns)))})",
         value.include and "INCLUDE " + idents(value.include),
         nulls(value),
     )

@@ -256,6 +256,17 @@ def dropped_alone(statement):
     return replace(statement, indexes=statement.indexes[:1], cascade=False) if alone else statement
 
 
+def with_orders(statement, descending, swapped, method):
+    """Only a btree is unique."""
+    places = range(len(statement.columns))
+    return replace(
+        statement,
+        descending=tuple(place for place in places if place in descending),
+        nulls_swapped=tuple(place for place in places if place in swapped),
+        method="btree" if statement.unique else method,
+    )
+
+
 K = ObjectKind
 IN_SCHEMAS = (K.SEQUENCE, K.TYPE, K.VIEW)
 OBJECTS = st.one_of(
@@ -317,7 +328,13 @@ TABLES = st.one_of(
     st.builds(UndropTable, RELATIONS),
 )
 INDEXES = st.one_of(
-    st.builds(CreateIndex, RELATIONS, COLUMN_LISTS, NAMES, FLAGS, tuples(NAMES), FLAGS, FLAGS, FLAGS),
+    st.builds(
+        with_orders,
+        st.builds(CreateIndex, RELATIONS, COLUMN_LISTS, NAMES, FLAGS, tuples(NAMES), FLAGS, FLAGS, FLAGS),
+        st.sets(st.integers(0, 3)),
+        st.sets(st.integers(0, 3)),
+        st.sampled_from(["btree", "brin", "gin"]),
+    ),
     st.builds(DropIndex, tuples(RELATIONS, 1), FLAGS, FLAGS, FLAGS).map(dropped_alone),
 )
 EXPLAINS = st.builds(Explain, st.just("DROP TABLE t, u"), ddl=st.sampled_from(DdlExplanation))

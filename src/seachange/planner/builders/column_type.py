@@ -350,6 +350,7 @@ def _move_user(
                 key=tuple(keys[c] for c in user.key),
                 include=_swap(user.include, old, new),
                 descending=tuple(keys[c] for c in user.descending),
+                nulls_swapped=tuple(keys[c] for c in user.nulls_swapped),
                 where=rebind(user.where, old, new) if user.where is not None else None,
             )
             swap_index(draft, user, moved)

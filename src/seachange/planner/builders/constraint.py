@@ -74,7 +74,7 @@ def _take_over_index(draft: Draft, table_id: TableId, key: KeyDefinition) -> Non
 def _is_plain(draft: Draft, index: elements.UniqueIndex) -> bool:
     computed = [draft.only(elements.ColumnGenerated, table_id=index.table_id, column_id=c) for c in index.key]
     virtual = any(generated is not None and generated.virtual for generated in computed)
-    return index.where is None and not index.descending and not virtual
+    return index.where is None and not index.descending and not index.nulls_swapped and not virtual
 
 
 def add_rule(draft: Draft, table_id: TableId, rule: RuleDefinition) -> None:

@@ -11,7 +11,7 @@ from seachange.model import elements
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_statements import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements import CreateIndex, DropIndex, ExpressionDefinition, KeyDefinition
+from seachange.model.statements import BTREE, CreateIndex, DropIndex, ExpressionDefinition, KeyDefinition
 from seachange.model.types import TEXT
 from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft
@@ -37,27 +37,30 @@ def create_index(draft: Draft, statement: CreateIndex) -> None:
             raise errors.DuplicateTable(name=statement.name)
         draft.notices.append(f'relation "{statement.name}" already exists, skipping')
         return
-    key = tuple(_key_column(draft, table_id, item) for item in statement.columns)
+    key = tuple(_key_column(draft, table_id, item, statement.method) for item in statement.columns)
     condition = statement.where
     where = None if condition is None else bind_expression(draft, table_id, condition.pieces, condition.columns)
     descending = tuple(key[position] for position in statement.descending)
+    swapped = tuple(key[position] for position in statement.nulls_swapped)
     include = tuple(draft.column(table_id, name) for name in statement.include)
     name = statement.name or choose_name(draft.name_of(table_id), [_label(i) for i in statement.columns], "idx", taken)
     id_ = IndexId(next(draft.ids))
     if statement.unique:
         distinct = statement.nulls_distinct
-        unique = elements.UniqueIndex(table_id, id_, key, include, descending, where, nulls_distinct=distinct)
+        unique = elements.UniqueIndex(table_id, id_, key, include, descending, where, distinct, swapped)
         _note_implied(draft, unique)
         add_index(draft, unique, name, constraint=False)
     else:
-        secondary = elements.SecondaryIndex(table_id, id_, key, include, descending, where)
+        secondary = elements.SecondaryIndex(table_id, id_, key, include, descending, where, swapped)
         add_index(draft, secondary, name, constraint=False)
+    if statement.method != BTREE:
+        draft.notices.append(f'index "{name}" is a btree, which finds the same rows as {statement.method} would')
 
 
-def _key_column(draft: Draft, table_id: TableId, item: str | ExpressionDefinition) -> ColumnId:
+def _key_column(draft: Draft, table_id: TableId, item: str | ExpressionDefinition, method: str) -> ColumnId:
     """A column, or the hidden virtual column that stands for an expression: one for all indexes on the same."""
     if isinstance(item, str):
-        return _as_key(draft, table_id, draft.column(table_id, item))
+        return _as_key(draft, table_id, draft.column(table_id, item), method)
     expression = bind_expression(draft, table_id, item.pieces, item.columns)
     for known in draft.select(elements.ColumnGenerated, table_id=table_id):
         if known.virtual and known.expression == expression:
@@ -122,8 +125,13 @@ def key_columns(draft: Draft, table_id: TableId, names: Sequence[str]) -> tuple[
     return tuple(_as_key(draft, table_id, draft.column(table_id, name)) for name in names)
 
 
-def _as_key(draft: Draft, table_id: TableId, column_id: ColumnId) -> ColumnId:
+def _as_key(draft: Draft, table_id: TableId, column_id: ColumnId, method: str = BTREE) -> ColumnId:
     type_ = draft.column_type(table_id, column_id).type
+    if not type_.is_key and method != BTREE:
+        raise errors.FeatureNotSupported(
+            feature=f"an index by {method} on column {draft.column_name(table_id, column_id)} of type {type_}",
+            instead="Leave it out, or index by a btree an expression over the column, of what is looked for.",
+        )
     if not type_.is_key:
         raise errors.FeatureNotSupported(
             feature=f"a key or index on column {draft.column_name(table_id, column_id)} of type {type_}",

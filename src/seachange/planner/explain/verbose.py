@@ -75,6 +75,7 @@ _SINGULAR: dict[str, str] = {
     "key": "column_id",
     "include": "column_id",
     "descending": "column_id",
+    "nulls_swapped": "column_id",
     "columns": "column_id",
     "column_ids": "column_id",
     "rebuilt_ids": "column_id",

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from seachange import errors
 from seachange.model.object_statements import ObjectKind, RenameObject
-from seachange.model.statements import CreateIndex, DropIndex, ExpressionDefinition
+from seachange.model.statements import BTREE, CreateIndex, DropIndex, ExpressionDefinition
 from seachange.sql.ddl.constraint import read_nulls_distinct
 from seachange.sql.ddl.expression import INDEX, PREDICATE, compile_expression
+from seachange.sql.ddl.index_method import read_method, skip_operator_class
 from seachange.sql.ddl.names import read_collation, read_relation, read_relations
 from seachange.sql.ddl.object import take_cascade
 from seachange.sql.ddl.storage import take_storage
 from seachange.sql.tokens import Kind, Reader, Word
 
 IndexKey = str | ExpressionDefinition
-# Operator classes that mean the order that keys have here: that of their type, of texts by their bytes.
-_OPERATOR_CLASSES = (
-    *(f"{name}_pattern_ops" for name in ("text", "varchar", "bpchar")),
-    *(f"{name}_ops" for name in ("bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar")),
-    *(f"{name}_ops" for name in ("bpchar", "bytea", "date", "time", "timestamp", "timestamptz", "interval", "uuid")),
-    *(f"{name}_ops" for name in ("enum", "oid", "name")),
-)
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """`nulls_swapped`: its NULLs stand at the other end than where its order has them."""
+
+    key: IndexKey
+    descending: bool
+    nulls_swapped: bool
 
 
 def read_create_index(reader: Reader) -> CreateIndex:
@@ -37,8 +42,7 @@ def _read_create(reader: Reader, unique: bool) -> CreateIndex:
     reader.expect("on")
     reader.take("only")
     table = read_relation(reader)
-    if reader.take("using") and reader.name() not in ("btree",):
-        raise errors.FeatureNotSupported(feature="an index that is not a btree", instead="")
+    method = read_method(reader, unique) if reader.take("using") else BTREE
     keys = _read_keys(reader)
     include = reader.names() if reader.take("include") else ()
     distinct = read_nulls_distinct(reader)
@@ -48,19 +52,21 @@ def _read_create(reader: Reader, unique: bool) -> CreateIndex:
         raise errors.FeatureNotSupported(feature="an option of CREATE INDEX", instead="")
     return CreateIndex(
         table,
-        tuple(key for key, _ in keys),
+        tuple(each.key for each in keys),
         name,
         unique,
         include,
         if_not_exists,
         distinct,
         concurrently,
-        tuple(position for position, (_, descending) in enumerate(keys) if descending),
+        tuple(position for position, each in enumerate(keys) if each.descending),
         where,
+        tuple(position for position, each in enumerate(keys) if each.nulls_swapped),
+        method,
     )
 
 
-def _read_keys(reader: Reader) -> list[tuple[IndexKey, bool]]:
+def _read_keys(reader: Reader) -> list[_Key]:
     reader.expect_symbol("(")
     keys = [_read_key(reader)]
     while reader.take_symbol(","):
@@ -69,8 +75,8 @@ def _read_keys(reader: Reader) -> list[tuple[IndexKey, bool]]:
     return keys
 
 
-def _read_key(reader: Reader) -> tuple[IndexKey, bool]:
-    """A column, a function call, or any expression in parentheses; then the order, which must be a default one."""
+def _read_key(reader: Reader) -> _Key:
+    """A column, a function call, or any expression in parentheses; then the order."""
     first, following = reader.peek(), reader.peek(1)
     key: IndexKey
     if first is not None and first.kind is Kind.SYMBOL:
@@ -82,20 +88,16 @@ def _read_key(reader: Reader) -> tuple[IndexKey, bool]:
         key = reader.name()
     if reader.take("collate"):
         read_collation(reader)
-    reader.take_any(*_OPERATOR_CLASSES)
+    skip_operator_class(reader)
     descending = reader.take("desc")
     if not descending:
         reader.take("asc")
+    nulls_first = descending
     if reader.take("nulls"):
         nulls_first = reader.take("first")
         if not nulls_first:
             reader.expect("last")
-        if nulls_first is not descending:
-            raise errors.FeatureNotSupported(
-                feature="NULLS FIRST of an ascending key, or NULLS LAST of a descending one,",
-                instead="Leave out where NULLs stand.",
-            )
-    return key, descending
+    return _Key(key, descending, nulls_first is not descending)
 
 
 def _expression(text: str) -> IndexKey:

@@ -12,6 +12,7 @@ from seachange.sql.tokens import Kind, Reader
 _PARAMETERS = (
     *("fillfactor", "parallel_workers", "toast_tuple_target", "user_catalog_table", "vacuum_index_cleanup"),
     *("vacuum_truncate", "deduplicate_items", "buffering", "fastupdate", "oids"),
+    *("pages_per_range", "autosummarize", "gin_pending_list_limit"),
 )
 _PREFIXES = ("autovacuum_", "log_autovacuum_")
 _OF_TOAST = "toast"

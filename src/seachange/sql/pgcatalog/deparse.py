@@ -257,7 +257,7 @@ def index_key_text(facts: Facts, table: Table, index: Index, place: int) -> str:
 def index_definition(facts: Facts, table: Table, index: Index, pretty: bool = False) -> str:
     keys = []
     for place, column in enumerate(index.key, 1):
-        keys.append(index_key_text(facts, table, index, place) + (" DESC" if column in index.descending else ""))
+        keys.append(index_key_text(facts, table, index, place) + index.order_of(column))
     unique = "UNIQUE " if index.unique else ""
     owner = full_name(facts, table) if pretty else f"{quote_name(table.schema)}.{quote_name(table.name)}"
     text = f"CREATE {unique}INDEX {quote_name(index.name)} ON {owner} USING btree ({', '.join(keys)})"

@@ -204,10 +204,14 @@ def pg_index(facts: Facts) -> Rows:
             "indkey": [facts.number(table, c) for c in every],
             "indcollation": [_collation(facts, c.type) for c in keys],
             "indclass": [_opclass(c.type) for c in keys],
-            "indoption": [3 if c in index.descending else 0 for c in index.key],
+            "indoption": [_INDEX_OPTIONS[index.order_of(c)] for c in index.key],
             "indexprs": ", ".join(texts) if expressions else None,
             "indpred": in_parentheses(expression_text(table, index.where)) if index.where is not None else None,
         }
+
+
+# Bits of a key's order: 1 is DESC, 2 is NULLS FIRST.
+_INDEX_OPTIONS = {"": 0, " DESC NULLS LAST": 1, " NULLS FIRST": 2, " DESC": 3}
 
 
 def _collation(facts: Facts, type_: SqlType) -> int:
