@@ -116,3 +116,32 @@ def test_roots_and_powers(both: Both) -> None:
 )
 def test_forms(both: Both, query: str) -> None:
     compare(both, query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # Where numerics meet that have no type of 38 digits in common.
+        "SELECT sum(m) FROM v UNION ALL SELECT avg(m) FROM v",
+        "SELECT x / 3 FROM (SELECT sum(m) AS x FROM v UNION ALL SELECT sum(p) FROM v) s",
+        "SELECT coalesce(sum(p), sum(m)), greatest(avg(m), sum(p)), least(sum(m), avg(p)) FROM v",
+        "SELECT CASE WHEN id < 9 THEN sum(m) OVER () ELSE p END, sum(p) OVER () % m FROM v",
+        "SELECT count(*) FROM v WHERE p IN (SELECT sum(m) FROM v UNION SELECT trunc(p) FROM v)",
+        "SELECT count(*) FROM v WHERE p IN (SELECT sum(trunc(p)) FROM v GROUP BY id)",
+        # What rounds, and what gives a value of another row.
+        "SELECT round(p, 2) / 3, round(m) / 7, trunc(p) / 7, floor(m) / 7, ceil(p) / 7, sign(m) / 3 FROM v",
+        "SELECT avg(round(p, 3)), avg(trunc(m)), sum(floor(p)) / 7 FROM v",
+        "SELECT round(i) / 2, trunc(i) / 2, floor(g) / 2, sign(i) / 2, abs(i) / 2 FROM v",
+        "SELECT id, lag(m) OVER (ORDER BY id) / 3, first_value(p) OVER (ORDER BY id) / 7 FROM v",
+        "SELECT nullif(i, 1.5) / 7, 5 / 12345678901234567890 = 0 FROM v",
+        # Columns of what others have listed.
+        "SELECT x.m / 3, q / 7 FROM (SELECT *, p AS q FROM v) x",
+        "WITH c(y) AS (SELECT m FROM v) SELECT y / 3 FROM c",
+        "SELECT l.x / 3 FROM v, LATERAL (SELECT v.m * 2 AS x) l",
+        # Only rows that FILTER lets through are divided.
+        "SELECT sum(10 / (id % 3)) FILTER (WHERE id % 3 > 0), avg(m / (id % 3)) FILTER (WHERE id % 3 > 0) FROM v",
+        "SELECT id, sum(m / (id % 3)) FILTER (WHERE id % 3 > 0) OVER (ORDER BY id) FROM v",
+    ],
+)
+def test_queries(both: Both, query: str) -> None:
+    compare(both, query, zeros=False)

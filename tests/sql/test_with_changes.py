@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 
 import pytest
 
@@ -128,6 +129,24 @@ def test_a_query_in_front_of_a_change_reads_the_rows_as_they_were(session: Sessi
         " select old.held, new.held from old join new using (sku)"
     )
     assert found.rows == [(1, 11)]
+
+
+def test_quotients_are_handed_on_with_all_of_their_digits(session: Session) -> None:
+    session.execute("create table price (id int primary key, total numeric(10,2), each numeric(38,20))")
+    session.execute("begin")
+    made = "with made as (insert into price values (1, 1) returning total / 3 as third, total)"
+    assert session.execute(f"{made} select third, total / 7 from made").rows == [
+        (Decimal("0.33333333333333333333"), Decimal("0.14285714285714285714"))
+    ]
+    session.execute(
+        "merge into price p using (select 1 as id, 2.00 as total) v on p.id = v.id"
+        " when matched then update set each = v.total / 3"
+    )
+    assert session.execute("select each from price").rows == [(Decimal("0.66666666666666666667"),)]
+    assert session.execute("update price set total = 5 returning total / 7").rows == [
+        (Decimal("0.71428571428571428571"),)
+    ]
+    session.execute("rollback")
 
 
 def test_conditions_of_what_is_not_matched_name_the_source(session: Session) -> None:

@@ -2,7 +2,8 @@
 be told so that it gives the same: it divides numerics as doubles, and multiplies them in too few digits.
 
 **Invariant:** where a kind is not known nothing is changed; a quotient has the digits that PostgreSQL gives it, as far
-as there are; a product is exact or refused, unless a factor is a quotient.
+as there are; a product is exact or refused, unless a factor is a quotient; numerics that become of one type keep their
+digits, or are refused, unless they are quotients.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sqlglot import exp
 
 from seachange.model.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, QUOTIENT_SCALE, QUOTIENT_SCALES, Kind, SqlType
 from seachange.sql.casts import WIDE
-from seachange.storage.duck import AS_INTEGER, AS_SPAN, FIRST_MACRO, SUM_MACRO, DividedBy, MultipliedBy
+from seachange.storage.duck import AS_DOUBLE, AS_INTEGER, AS_SPAN, FIRST_MACRO, SUM_MACRO, DividedBy, MultipliedBy
 from seachange.storage.duck_functions import COMPLAIN
 from seachange.storage.duck_numerics import numeric_name
 
@@ -67,7 +68,11 @@ _CASTS: Final = {
 }
 _MOMENTS: Final = frozenset({Family.DATE, Family.TIME})
 # What gives a number as its arguments are.
-_ALIKE: Final = (exp.Min, exp.Max, exp.Abs, exp.Coalesce, exp.Greatest, exp.Least, exp.Nullif)
+_ALIKE: Final = (exp.Min, exp.Max, exp.Abs, exp.AnyValue, exp.FirstValue, exp.LastValue, exp.NthValue)
+# What gives one of its arguments, which DuckDB makes of one type: of a numeric it may cut off digits for that.
+_MEETINGS: Final = (exp.Case, exp.Coalesce, exp.Greatest, exp.Least, exp.Array, exp.Mod)
+# They give whole numbers, or with a second argument so many digits behind the point.
+_ROUNDINGS: Final = (exp.Round, exp.Trunc, exp.Floor, exp.Ceil, exp.Sign)
 # Functions of one number: what they are for numerics, and in DuckDB.
 _FUNCTIONS: Final[dict[type[exp.Expr], tuple[str, str]]] = {
     exp.Sqrt: ("root", "sqrt"),
@@ -87,6 +92,7 @@ _PASSING: Final = (exp.Paren, exp.Neg, exp.Window, exp.Filter)
 _SHORT_DIGITS: Final = 18
 # Those that DuckDB's integers have, other than the smallest.
 _INTEGER_DIGITS: Final = (_INTEGER.digits, _BIGINT.digits, NUMERIC_PRECISION_MAX)
+_BIGINT_MAX: Final = 2**63 - 1
 # A product with more behind its point leaves too few digits before it.
 _SCALE_MAX: Final = 28
 
@@ -109,8 +115,15 @@ def infer_number(node: exp.Expr, column_type: ColumnType) -> Number | None:
             return _made(node, infer_number(node.this, column_type))
         case exp.Pow():
             return _raised(infer_number(node.this, column_type), infer_number(node.expression, column_type))
-        case exp.Case():
-            return _wider([infer_number(value, column_type) for value in _branches(node)])
+        case _ if isinstance(node, _MEETINGS):
+            return _met([infer_number(value, column_type) for value in meeting_parts(node)])
+        case _ if isinstance(node, _ROUNDINGS):
+            return _rounded(node, infer_number(node.this, column_type))
+        case exp.Lag() | exp.Lead():
+            either = [node.this, node.args.get("default")]
+            return _wider([infer_number(value, column_type) for value in either if value is not None])
+        case exp.Nullif():
+            return _first_of(infer_number(node.this, column_type), infer_number(node.expression, column_type))
         case exp.Subquery(this=exp.Select(expressions=[only])):
             return infer_number(only.unalias(), column_type)
         case exp.Distinct() if len(node.expressions) == 1:
@@ -119,7 +132,7 @@ def infer_number(node: exp.Expr, column_type: ColumnType) -> Number | None:
             return _sum(infer_number(node.expressions[0], column_type))
         case exp.Sum():
             return _sum(infer_number(node.this, column_type))
-        case exp.Add() | exp.Sub() | exp.Mod() | exp.Mul() | exp.Div():
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
             return _calculated(node, infer_number(node.this, column_type), infer_number(node.expression, column_type))
         case _ if isinstance(node, _PASSING):
             return infer_number(node.this, column_type)
@@ -132,9 +145,15 @@ def is_function(node: exp.Expr) -> bool:
     return type(node) in _FUNCTIONS and not node.args.get("expression")
 
 
-def _branches(node: exp.Case) -> list[exp.Expr]:
-    """The values that it may have: neither NULL nor an error is one."""
-    values = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
+def meeting_parts(node: exp.Expr) -> list[exp.Expr]:
+    """The values that become of one type: neither NULL nor an error is one."""
+    match node:
+        case exp.Case():
+            values = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
+        case exp.Mod():
+            values = [node.this, node.expression]
+        case _:
+            values = [node.args.get("this"), *node.expressions]
     return [
         value
         for value in values
@@ -151,7 +170,7 @@ def _alike(node: exp.Expr, column_type: ColumnType) -> Number | None:
 
 def _literal(text: str) -> Number:
     if text.isdigit():
-        return Number(Family.INTEGER, len(text))
+        return Number(Family.INTEGER if int(text) <= _BIGINT_MAX else Family.NUMERIC, len(text))
     if "e" in text.lower():
         return _DOUBLE
     whole, _, fraction = text.partition(".")
@@ -199,6 +218,53 @@ def _wider(found: list[Number | None]) -> Number | None:
             whole = max(n.digits - n.scale for n in known)
             return Number(family, min(whole + scale, NUMERIC_PRECISION_MAX), scale, all(n.exact for n in known))
     return None
+
+
+def _first_of(first: Number | None, other: Number | None) -> Number | None:
+    """The first, of the family that both are compared in."""
+    together = _wider([first, other])
+    return None if first is None or together is None else replace(first, family=together.family)
+
+
+def _met(found: list[Number | None]) -> Number | None:
+    met = _wider(found)
+    scale = _meeting_scale([number for number in found if number is not None]) if met is not None else None
+    return met if met is None or scale is None else replace(met, digits=NUMERIC_PRECISION_MAX, scale=scale)
+
+
+def _meeting_scale(numbers: list[Number]) -> int | None:
+    """How many digits behind their points are left to numerics whose values become of one type, if there is no room for
+    all: those that are exact keep theirs, and a value that then has too many before its point is an error. None if
+    there is room, or if they are none."""
+    if Family.NUMERIC not in {number.family for number in numbers} or not all(map(_is_exact, numbers)):
+        return None
+    whole, scale = max(map(_whole_digits, numbers)), max(number.scale for number in numbers)
+    if whole + scale <= NUMERIC_PRECISION_MAX:
+        return None
+    if all(number.exact for number in numbers):
+        return scale
+    fitting = [each for each in QUOTIENT_SCALES if each + whole <= NUMERIC_PRECISION_MAX]
+    divided = min(scale, max(fitting, default=QUOTIENT_SCALE))
+    return max(divided, *(number.scale for number in numbers if number.exact), 0)
+
+
+def _whole_digits(number: Number) -> int:
+    if number.family is Family.INTEGER:
+        return next(digits for digits in _INTEGER_DIGITS if min(number.digits, NUMERIC_PRECISION_MAX) <= digits)
+    return number.digits - number.scale
+
+
+def _rounded(node: exp.Expr, inner: Number | None) -> Number | None:
+    """Of a whole number it is a double, unless it is told how many digits to keep."""
+    decimals = node.args.get("decimals")
+    if inner is None or (decimals is None and inner.family is not Family.NUMERIC) or not _is_exact(inner):
+        return inner and _DOUBLE
+    is_known = decimals is None or (isinstance(decimals, exp.Literal) and decimals.name.isdigit())
+    scale = min(int(decimals.name) if decimals is not None and is_known else 0, inner.scale)
+    if not is_known:
+        return replace(inner, family=Family.NUMERIC)
+    digits = min(_whole_digits(inner) + 1 + scale, NUMERIC_PRECISION_MAX)
+    return Number(Family.NUMERIC, digits, scale, inner.exact or scale < inner.scale)
 
 
 def _calculated(node: exp.Expr, left: Number | None, right: Number | None) -> Number | None:
@@ -284,7 +350,28 @@ def is_calculated(node: exp.Expr) -> bool:
     if type(node) in _SPREADS:
         # Of different values two may have the same square.
         return not isinstance(node.this, exp.Distinct)
+    if isinstance(node, _ROUNDINGS):
+        return node.args.get("decimals") is None
+    if isinstance(node, _MEETINGS):
+        return _may_meet(meeting_parts(node))
     return isinstance(node, (exp.Mul, exp.Div, exp.Sub, exp.Pow, exp.Avg)) or is_function(node)
+
+
+def is_meeting(node: exp.Expr) -> bool:
+    return isinstance(node, _MEETINGS)
+
+
+def is_rounding(node: exp.Expr) -> bool:
+    return isinstance(node, _ROUNDINGS)
+
+
+def _may_meet(parts: list[exp.Expr]) -> bool:
+    """Whether numerics of different digits may be among them, as far as they tell without the types of columns."""
+    are_constants = all(isinstance(part, exp.Literal) for part in parts)
+    are_others = any(
+        isinstance(part, exp.Boolean) or (isinstance(part, exp.Literal) and part.is_string) for part in parts
+    )
+    return len(parts) > 1 and not are_constants and not are_others
 
 
 def parts_of(aggregate: exp.Expr) -> tuple[exp.Expr, ...]:
@@ -317,6 +404,14 @@ def decimal_type(digits: int, scale: int) -> str:
 def calculation(node: exp.Expr, column_type: ColumnType) -> str:
     """The function of DuckDB that a product or quotient is of its operands; and an average of what DuckDB has for it,
     the sum and the count."""
+    if isinstance(node, _MEETINGS):
+        met = [infer_number(part, column_type) for part in meeting_parts(node)]
+        scale = _meeting_scale([number for number in met if number is not None]) if None not in met else None
+        return "" if scale is None else numeric_name("common", scale)
+    if isinstance(node, _ROUNDINGS):
+        inner = infer_number(node.this, column_type)
+        is_whole = inner is not None and inner.family is Family.INTEGER
+        return AS_DOUBLE if is_whole or (isinstance(node, exp.Sign) and inner == _DOUBLE) else ""
     if isinstance(node, exp.Avg):
         inner = infer_number(node.this, column_type)
         if inner is None or not _is_exact(inner):

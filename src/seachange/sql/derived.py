@@ -42,9 +42,12 @@ def _made_of(column: exp.Column) -> exp.Expr | None:
         sources = [source for source in sources if source.alias_or_name == column.table]
     if len(sources) != 1:
         return None
-    rows = _rows(sources[0])
-    alias = sources[0].args.get("alias")
-    return None if rows is None else _item(rows, column.name, [each.name for each in alias.columns] if alias else [])
+    return _in_source(sources[0], column.name)
+
+
+def _in_source(source: exp.Expr, name: str) -> exp.Expr | None:
+    rows, names = _rows(source)
+    return None if rows is None else _item(rows, name, names)
 
 
 def _sources(select: exp.Select) -> Iterator[exp.Expr]:
@@ -55,27 +58,51 @@ def _sources(select: exp.Select) -> Iterator[exp.Expr]:
         yield join.this
 
 
-def _rows(source: exp.Expr) -> exp.Expr | None:
-    """The query that gives the rows of a source, if it is one."""
+def _rows(source: exp.Expr) -> tuple[exp.Expr | None, Sequence[str]]:
+    """The query that gives the rows of a source, if it is one, and the names that their columns are given."""
+    names = _column_names(source)
+    if isinstance(source, exp.Lateral):
+        return (source.this.this if isinstance(source.this, exp.Subquery) else None), names
     if isinstance(source, exp.Subquery | exp.Values):
-        return source.this if isinstance(source, exp.Subquery) else source
+        return (source.this if isinstance(source, exp.Subquery) else source), names
     if not isinstance(source, exp.Table) or not is_cte_reference(source):
-        return None
+        return None, names
     query: exp.Expr | None = source.parent
     while query is not None:
         with_ = query.args.get("with_")
         found = [cte for cte in with_.expressions if cte.alias == source.name] if with_ is not None else []
         if with_ is not None and found:
-            return None if with_.args.get("recursive") or found[0].args["alias"].columns else found[0].this
+            return (None if with_.args.get("recursive") else found[0].this), names or _column_names(found[0])
         query = query.parent
-    return None
+    return None, names
+
+
+def _column_names(source: exp.Expr) -> list[str]:
+    alias = source.args.get("alias")
+    return [each.name for each in alias.columns] if alias else []
 
 
 def _item(rows: exp.Expr, name: str, names: Sequence[str]) -> exp.Expr | None:
     """What gives the column of that name; `names` are those that the source gives to the columns of its rows."""
     own = _names(rows)
     found = [*names, *own[len(names) :]]
-    return _at(rows, found.index(name)) if found.count(name) == 1 else None
+    if name in found:
+        return _at(rows, found.index(name)) if found.count(name) == 1 else None
+    return _starred(rows, name) if isinstance(rows, exp.Select) and not names else None
+
+
+def _starred(rows: exp.Select, name: str) -> exp.Expr | None:
+    """A column of a query that lists all of some table: what it names itself, or if it has one table, one of that."""
+    sources = list(_sources(rows))
+    named = [item for item in rows.expressions if not item.is_star and item.alias_or_name == name]
+    if named:
+        return named[0].unalias() if len(named) == 1 else None
+    if not rows.is_star or len(sources) != 1:
+        return None
+    is_table = isinstance(sources[0], exp.Table) and not is_cte_reference(sources[0])
+    if is_table and isinstance(sources[0].this, exp.Identifier) and not _column_names(sources[0]):
+        return exp.column(name, table=sources[0].alias_or_name, quoted=True)
+    return _in_source(sources[0], name)
 
 
 def _names(rows: exp.Expr) -> list[str]:

@@ -12,10 +12,10 @@ from seachange.sql.keys import KeyReader, NotByKey, match_key, plain_column
 from seachange.sql.output_types import find_origin
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, ResultColumn, table_column
+from seachange.sql.scope import GIVEN
 from seachange.sql.seek import Demand, bind_demands, read_whole_condition
 from seachange.sql.system import is_told
 from seachange.sql.target import Target, folded, read_target
-from seachange.sql.template import GIVEN
 
 _SELECT_ARGS = frozenset({"expressions", "from_", "where"})
 _TABLE_ARGS = frozenset({"this", "db", "alias"})

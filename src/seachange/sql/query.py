@@ -29,7 +29,7 @@ from seachange.sql.returned import read_given
 from seachange.sql.seek import bind_demands
 from seachange.sql.system import is_system, is_told, scan_system
 from seachange.sql.template import TableReference, Template, parameter_name
-from seachange.sql.type_holes import bind_types
+from seachange.sql.type_holes import GIVEN_SCHEMA, FindTable, bind_types
 from seachange.sql.views import add_session_values, bind_view
 
 # As many as DuckDB makes at once.
@@ -52,8 +52,20 @@ def bind_query(
     hidden_by_cte = template.cte_names & {name.lower() for name in relations}
     if hidden_by_cte:
         raise errors.DuplicateTable(name=min(hidden_by_cte))
-    sql = template.fill([scans[r].sql for r in template.tables], bind_types(template.types, port, values=values))
+    types = bind_types(template.types, port, _finder(port, given), values)
+    sql = template.fill([scans[r].sql for r in template.tables], types)
     return add_session_values(DuckQuery(sql, parameters, relations, template.session_values), views)
+
+
+def _finder(port: TransactionPort, given: Mapping[str, Any] | None) -> FindTable:
+    def find(schema: str | None, name: str) -> object:
+        return _given_rows(port, given, name).schema if schema == GIVEN_SCHEMA else port.relation(schema, name)
+
+    return find
+
+
+def _given_rows(port: TransactionPort, given: Mapping[str, Any] | None, name: str) -> pa.Table:
+    return given[name] if given and name in given else port.handed[name]
 
 
 def _without_padding(template: Template, port: TransactionPort, values: Sequence[Any]) -> Sequence[Any]:
@@ -81,7 +93,7 @@ def scan_tables(
     for reference in sorted(template.tables, key=_turn):
         if reference.given:
             relation = f"given_{reference.name}"
-            rows = given[reference.name] if given and reference.name in given else port.handed[reference.name]
+            rows = _given_rows(port, given, reference.name)
             scans[reference] = Scan(f"SELECT {read_given(rows.schema)} FROM {relation}", {}, {relation: rows})  # noqa: S608
         elif is_system(reference.schema, reference.name):
             scans[reference] = scan_system(reference.name, port.system_rows(reference.name), len(scans))

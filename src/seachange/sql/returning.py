@@ -23,8 +23,9 @@ from seachange.sql.port import TransactionPort
 from seachange.sql.query import bind_query
 from seachange.sql.result import Result, ResultColumn, Row, duck_column, table_column
 from seachange.sql.returned import given_field
+from seachange.sql.scope import GIVEN
 from seachange.sql.target import Target
-from seachange.sql.template import GIVEN, Template, compile_template
+from seachange.sql.template import Template, compile_template
 from seachange.storage.arrow import arrow_type
 from seachange.storage.few import array_of
 

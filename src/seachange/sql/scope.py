@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+# The meta entry of a reference that is no table of the catalog, but rows that the statement hands over when it runs.
+GIVEN = "given"
+
 
 def is_cte_reference(table: exp.Table) -> bool:
     """Climbs from the reference to the root; a WITH list on the way hides tables of the same name."""

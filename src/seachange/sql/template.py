@@ -17,6 +17,7 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 from seachange import errors
 from seachange.sql.amplify import bound_sizes
 from seachange.sql.casts import translate_casts
+from seachange.sql.filtered import guard_filtered
 from seachange.sql.function_map import map_functions
 from seachange.sql.guard import check_text, check_tree
 from seachange.sql.json_operators import translate_json
@@ -33,7 +34,7 @@ from seachange.sql.quantified import translate_quantifiers
 from seachange.sql.reads import columns_read, columns_sought
 from seachange.sql.result_types import declare_results
 from seachange.sql.row_values import expand_rows, show_rows
-from seachange.sql.scope import is_cte_reference
+from seachange.sql.scope import GIVEN, is_cte_reference
 from seachange.sql.seek import DEMANDS, Demand, note_demands
 from seachange.sql.sequence_calls import name_calls, plain_names
 from seachange.sql.sources import expand_sources
@@ -70,8 +71,6 @@ class _DuckDB(DuckDB):
 
 # The meta entry by which DML marks its target: it is scanned with its hidden columns.
 WITH_HIDDEN = "with_hidden"
-# The meta entry of a reference that is no table of the catalog, but rows that the statement hands over when it runs.
-GIVEN = "given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +206,7 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     _unqualify,
     _plain_strings,
     _fill_empty_lists,
+    guard_filtered,
     show_rows,
     expand_sources,
     expand_table_calls,

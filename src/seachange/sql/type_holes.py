@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
 from seachange import errors
@@ -29,6 +30,9 @@ from seachange.sql.arithmetic import (
     decimal_type,
     difference_prefixes,
     is_calculated,
+    is_meeting,
+    is_rounding,
+    meeting_parts,
     numeric_type,
     parts_of,
 )
@@ -37,13 +41,16 @@ from seachange.sql.grouping import Dependent, dependent_text, find_dependent
 from seachange.sql.guard import user_type
 from seachange.sql.mapped.lists import deciding_column
 from seachange.sql.mapped.trees import ITEM_CALL
+from seachange.sql.meetings import bare, find_meetings, join_meeting
 from seachange.sql.port import TransactionPort
-from seachange.sql.scope import is_cte_reference
+from seachange.sql.scope import GIVEN, is_cte_reference
+from seachange.storage.arrow import sql_number
 from seachange.storage.duck_functions import PREFIX
 
 # What stands before the number of a parameter in its name.
 ARGUMENT = "arg"
-# No statement can contain a NUL.
+# Stands for the schema of rows that a statement hands over. No statement can contain a NUL.
+GIVEN_SCHEMA = "\x00given"
 TYPE_HOLES = re.compile("\x00t([0-9]+)\x00", re.IGNORECASE)
 
 
@@ -115,7 +122,7 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
             kind = exp.Var(this=_mark(holes, UserCast(name)) + ("[]" if is_list else ""))
             cast.set("to", exp.DataType(this=exp.DType.USERDEFINED, kind=kind))
     sources = [
-        (node.alias_or_name, (node.db or None, node.name))
+        (node.alias_or_name, (GIVEN_SCHEMA if node.meta.get(GIVEN) else node.db or None, node.name))
         for node in tree.find_all(exp.Table)
         if not isinstance(node.this, exp.Func) and not is_cte_reference(node)
     ]
@@ -171,16 +178,24 @@ def _cut_calculations(
 ) -> None:
     """From the inside out. What stands for a hole is the name of a function, or nothing."""
     nodes = [(n, resolve_columns(n)) for n in tree.find_all(exp.Binary, exp.Func) if is_calculated(n)]
-    aliases = frozenset(a.alias for a in tree.find_all(exp.Alias) if a.this.name != a.alias) if nodes else frozenset()
+    meetings = find_meetings(tree)
+    is_told = bool(nodes or meetings)
+    aliases = frozenset(a.alias for a in tree.find_all(exp.Alias) if a.this.name != a.alias) if is_told else frozenset()
     for node, told in reversed(nodes):
 
         def hole(place: int, *inner: exp.Expr, told: exp.Expr = told) -> exp.Expr:
             mark = _mark(holes, Calculated(told, place, sources, aliases))
-            return exp.Anonymous(this=mark, expressions=[_bare(each).copy() for each in inner])
+            return exp.Anonymous(this=mark, expressions=[bare(each).copy() for each in inner])
 
         match node:
             case exp.Cast():
                 node.set("to", exp.Var(this=_mark(holes, Calculated(told, 0, sources, aliases))))
+            case _ if is_meeting(node):
+                mark = _mark(holes, Calculated(told, 0, sources, aliases))
+                for part in meeting_parts(node):
+                    part.replace(exp.Anonymous(this=mark, expressions=[bare(part).copy()]))
+            case _ if is_rounding(node):
+                node.replace(hole(0, node))
             case exp.Sub():
                 for place, key in ((1, "this"), (2, "expression")):
                     node.set(key, hole(place, node.args[key]))
@@ -194,13 +209,8 @@ def _cut_calculations(
                 node.replace(hole(0, node.this, node.expression))
             case _:
                 node.replace(hole(0, *([node.this, node.expression] if isinstance(node, exp.Pow) else [node.this])))
-
-
-def _bare(node: exp.Expr) -> exp.Expr:
-    """Without parentheses, but for those of a subquery."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
+    for meeting in meetings:
+        join_meeting(meeting, _mark(holes, Calculated(meeting.told, 0, sources, aliases)))
 
 
 def _instead(whole: exp.Expr, aggregate: exp.Expr, other: exp.Expr) -> exp.Expr:
@@ -332,7 +342,11 @@ def _column_type(
 
 
 def _type_in(relation: object, name: str) -> SqlType | None:
-    """The type of a column of a table or view; how many digits a numeric of a view has is known only if it says so."""
+    """The type of a column of a table or view, or of rows that are handed over; how many digits a numeric of a view has
+    is known only if it says so."""
+    if isinstance(relation, pa.Schema):
+        place = relation.get_field_index(name)
+        return sql_number(relation.field(place).type) if place >= 0 else None
     if isinstance(relation, Table):
         column = relation.column_by_name.get(name)
         return None if column is None else column.type

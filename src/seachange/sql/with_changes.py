@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,7 +20,14 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.ids import DescriptorId
 from seachange.model.objects import View
-from seachange.model.types import TEXT
+from seachange.model.types import (
+    NUMERIC_DEFAULT,
+    NUMERIC_PRECISION_MAX,
+    QUOTIENT_SCALES,
+    TEXT,
+    Kind,
+    SqlType,
+)
 from seachange.sql.duck import DuckSession
 from seachange.sql.kept_rows import KeptRows, count_parameters
 from seachange.sql.operands import check_argument_count
@@ -28,10 +36,9 @@ from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result
 from seachange.sql.returned import given_field
 from seachange.sql.returning import given_table
-from seachange.sql.scope import is_cte_reference
+from seachange.sql.scope import GIVEN, is_cte_reference
 from seachange.sql.system import is_told
 from seachange.sql.target import Target, folded, read_target
-from seachange.sql.template import GIVEN
 from seachange.storage.arrow import arrow_type
 
 _CHANGES: Final = (exp.Insert, exp.Update, exp.Delete)
@@ -257,5 +264,15 @@ def _as_arrow(result: Result) -> pa.Table:
     types = [column.type or TEXT for column in described]
     fields = [given_field(column.name, type_) for column, type_ in zip(described, types, strict=True)]
     columns = list(zip(*result.rows, strict=True)) if result.rows else [()] * len(fields)
-    arrays = [pa.array(list(held), arrow_type(type_)) for held, type_ in zip(columns, types, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    made = [_as_array(held, type_) for held, type_ in zip(columns, types, strict=True)]
+    fields = [field.with_type(array.type) for field, array in zip(fields, made, strict=True)]
+    return pa.Table.from_arrays(made, schema=pa.schema(fields))
+
+
+def _as_array(held: Sequence[Any], type_: SqlType) -> pa.Array:
+    """Of a quotient all digits: it has more than a numeric without declared ones."""
+    behind = max((-int(value.as_tuple().exponent) for value in held if isinstance(value, Decimal)), default=0)
+    if type_.kind is not Kind.NUMERIC or type_.precision or behind <= NUMERIC_DEFAULT[1]:
+        return pa.array(list(held), arrow_type(type_))
+    scale = min(scale for scale in QUOTIENT_SCALES if scale >= behind)
+    return pa.array(list(held), pa.decimal128(NUMERIC_PRECISION_MAX, scale))

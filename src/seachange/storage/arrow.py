@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from typing import Final
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ from seachange.model.ids import ColumnId
 from seachange.model.types import NAMES, Kind, SqlType
 
 OP_COLUMN = "op"
+_WHOLE_AND_FLOATING: Final = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.REAL, Kind.DOUBLE)
 
 _PARAMETRIC: dict[Kind, Callable[[SqlType], pa.DataType]] = {
     Kind.NUMERIC: lambda t: pa.decimal128(*t.digits),
@@ -32,6 +34,16 @@ def arrow_type(type_: SqlType) -> pa.DataType:
     if special is not None:
         return special(type_)
     return getattr(pa, NAMES[type_.kind].arrow)()
+
+
+_NUMBERS: Final = {arrow_type(SqlType(kind)): SqlType(kind) for kind in _WHOLE_AND_FLOATING}
+
+
+def sql_number(type_: pa.DataType) -> SqlType | None:
+    """The type of the numbers in an Arrow array; None if it has others."""
+    if pa.types.is_decimal(type_):
+        return SqlType(Kind.NUMERIC, type_.precision, type_.scale)
+    return _NUMBERS.get(type_)
 
 
 def column_name(column_id: ColumnId) -> str:

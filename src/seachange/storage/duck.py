@@ -34,6 +34,7 @@ _SETTINGS: tuple[str, ...] = (
 SUM_MACRO = "sum_as_declared"
 # A value in another type.
 AS_INTEGER = "as_integer"
+AS_DOUBLE = "as_double"
 # A time of the day as the interval since midnight.
 AS_SPAN = "as_span"
 # A numeric with no more than nine digits behind its point: two of them can be multiplied.
@@ -76,6 +77,7 @@ _MACROS: tuple[str, ...] = (
     f"CREATE MACRO {MultipliedBy.DOUBLES}(x, y) AS CAST(x AS DOUBLE) * CAST(y AS DOUBLE)",
     f"CREATE MACRO {MultipliedBy.WIDE}(x, y) AS CAST(1 AS DECIMAL(38, 0)) * x * y",
     f"CREATE MACRO {AS_INTEGER}(x) AS CAST(x AS INTEGER)",
+    f"CREATE MACRO {AS_DOUBLE}(x) AS CAST(x AS DOUBLE)",
     f"CREATE MACRO {AS_SPAN}(x) AS to_microseconds(date_diff('microsecond', TIME '00:00:00', x))",
     f"""CREATE MACRO {_FACTOR}(x) AS CASE WHEN CAST(x AS DECIMAL(38, 9)) = x OR x IS NULL
         THEN CAST(x AS DECIMAL(38, 9)) ELSE {complaint(FACTOR_PHRASE, "DECIMAL(38, 9)")} END""",

@@ -29,6 +29,8 @@ _NAME: Final = re.compile(_CALL + r"numeric_([a-z]+)((?:_[0-9]+)+)")
 _VECTOR_NAME: Final = re.compile(_CALL + r"vector_([a-z]+)((?:_[0-9]+)+)")
 # Aggregates that are made of others. What DuckDB has for them stands before those, and is not computed.
 _GATHERED: Final = frozenset({"average", "variance", "deviation", "wholevariance", "wholedeviation"})
+# What is only made of another scale.
+_COMMON: Final = "common"
 # There is none of a single value.
 _OF_SAMPLES: Final = frozenset({"variance", "deviation"})
 _WIDTH: Final = 16
@@ -44,6 +46,8 @@ def macro_definition(name: str) -> tuple[str, tuple[str, ...]] | None:
     found = _NAME.fullmatch(name)
     if found is None:
         return None
+    if found[1] == _COMMON:
+        return f"(x) AS CAST(x AS DECIMAL({NUMERIC_PRECISION_MAX},{_scales(found)[0]}))", ()
     scales = _scales(found)[:-1]
     parameters = [f"x{place}" for place in range(len(scales))]
     operands = [_operand(*each) for each in zip(parameters, scales, strict=True)]
