@@ -16,11 +16,19 @@ from tests.bench_cases.world import open_quiet
 from tests.changer.changing import begin
 from tests.cluster.sqlprocess import REPOSITORY, SqlProcess
 from tests.support.nodes import Place
+from tests.support.workers import wait_until
 
 
-def start(data: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "seachange.cli.main", "worker", "--data", str(data)]
-    return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, env={**os.environ})
+def start(data: Path, *options: str, **environment: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "seachange.cli.main", "worker", "--data", str(data), *options]
+    return subprocess.Popen(
+        command,
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if environment else None,
+        text=True,
+        env={**os.environ, **environment},
+    )
 
 
 def status_of(cursor: seachange.Cursor, job: int) -> str:
@@ -125,3 +133,37 @@ def test_it_says_how_it_is_used(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):
         main(["worker", "--help"])
     assert "seachange worker --data" in capsys.readouterr().out
+
+
+def test_it_says_why_spark_does_not_start_and_works_without(tmp_path: Path):
+    with start(tmp_path / "data", "--warm", JAVA_HOME=str(tmp_path)) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline().endswith("is ready\n")
+        worker.send_signal(signal.SIGTERM)
+        _, said = worker.communicate(timeout=30)
+        assert worker.returncode == 0
+    assert "0A000: Spark cannot be used" in said
+    assert f"JAVA_HOME is {tmp_path}" in said
+
+
+# A JVM that does nothing but to end when its input does, as Spark's.
+HANGING = """#!/bin/sh
+echo $$ > "$0.pid"
+exec cat > /dev/null
+"""
+
+
+def test_it_ends_while_spark_hangs_that_it_has_begun_to_start(tmp_path: Path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(HANGING)
+    java.chmod(0o755)
+    pid = java.with_name("java.pid")
+    with start(tmp_path / "data", "--warm", JAVA_HOME=str(tmp_path)) as worker:
+        number = wait_until(lambda: pid.exists() and pid.read_text().strip(), "Spark to start")
+        worker.send_signal(signal.SIGTERM)
+        heard, _ = worker.communicate(timeout=30)
+        assert worker.returncode == 0
+    assert heard.endswith("stops\n")
+    assert "ready" not in heard
+    wait_until(lambda: not Path("/proc", number).exists(), "the JVM to end")

@@ -127,8 +127,9 @@ def test_a_worker_may_start_spark_before_there_is_work(
     """A host of its own, which finds the application that is there."""
     cold = host.SparkHost()
     monkeypatch.setattr(host, "HOST", cold)
-    is_starting = warm_spark(node.parts)
-    wait_until(lambda: not is_starting(), "Spark to start")
+    warming = warm_spark(node.parts)
+    wait_until(lambda: not warming.is_starting, "Spark to start")
     assert cold.is_warm
+    assert warming.problem is None
     with cold.using(SparkOptions(MASTER), lambda: None) as found:
         assert str(found) == str(application)

@@ -40,10 +40,12 @@ def run(arguments: argparse.Namespace) -> int:
             node.jobs.told = _print
             # Jobs that come while Spark starts are left to workers that have it.
             node.jobs.takes_up = False
-            is_starting = warm_spark(node.parts) if arguments.warm else _never
+            warming = warm_spark(node.parts) if arguments.warm else None
             while True:
-                if not node.jobs.takes_up and not is_starting():
+                if not node.jobs.takes_up and not (warming is not None and warming.is_starting):
                     node.jobs.takes_up = True
+                    if warming is not None and warming.problem is not None:
+                        report_error(warming.problem)
                     print(f"worker {node.name} is ready", flush=True)
                     node.jobs.wake()
                 # With a timeout: a signal that another thread took is heard of only when this one wakes.
@@ -54,10 +56,6 @@ def run(arguments: argparse.Namespace) -> int:
         report_error(error)
         return 1
     return 0
-
-
-def _never() -> bool:
-    return False
 
 
 def _print(job: Job) -> None:

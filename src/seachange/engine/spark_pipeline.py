@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from seachange import errors
 from seachange.changer.job import Job
@@ -109,12 +110,22 @@ def job_pipeline(
     return JobPipeline(local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data, retention_us)
 
 
-def warm_spark(parts: NodeParts) -> Callable[[], bool]:
-    """Begins to start Spark before there is work for it; gives what tells whether it is still starting. If it does not
-    start, the work will meet the reason."""
+class Warming(Protocol):
+    """Spark that is being started."""
+
+    @property
+    def is_starting(self) -> bool: ...
+
+    @property
+    def problem(self) -> errors.Error | None: ...
+
+
+def warm_spark(parts: NodeParts) -> Warming:
+    """Begins to start Spark before there is work for it. If it does not start, the work will meet the problem too."""
     host = load_spark().host.HOST
     host.warm(pipeline_settings(parts, ()).spark)
-    return lambda: bool(host.is_starting)
+    warming: Warming = host
+    return warming
 
 
 def _foreground(parts: NodeParts, ratio: float) -> Foreground | None:

@@ -74,13 +74,16 @@ def change_descriptor(
     its files were written, and the ids that it has used up come back too."""
     known: dict[Element, State] = decompose(before) if before is not None else {}
     parts = dict(known)
+    missed: list[elements.Comment] = []
     for mutation in mutations:
+        if isinstance(mutation.element, elements.Comment) and mutation.element not in parts:
+            missed += [mutation.element] if mutation.state is State.ABSENT else []
         # Taken out first: the element that is put in may know more, of which comparisons know nothing.
         parts.pop(mutation.element, None)
         if mutation.state is not State.ABSENT:
             parts[mutation.element] = mutation.state
     _drop_lone_types(parts)
-    follow_comments(known, parts)
+    follow_comments(known, parts, missed)
     return compose(before if before is not None else kept, parts)
 
 

@@ -4,12 +4,12 @@ A change moves the comments that it was planned with. One that was made since is
 when the change is published, on the new one when it is taken back.
 
 **Invariant:** such a comment stays with what has taken the place of its part, and is later than what was moved there;
-if nothing has, it goes.
+if nothing has, it goes. One that was removed since is not moved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from seachange.model import elements
@@ -20,8 +20,11 @@ from seachange.model.states import State
 Part = tuple[ObjectKind, int]
 
 
-def follow_comments(before: Mapping[Element, State], parts: dict[Element, State]) -> None:
-    """`parts` are those of the next version, of which `before` is the one that there was."""
+def follow_comments(
+    before: Mapping[Element, State], parts: dict[Element, State], missed: Collection[elements.Comment]
+) -> None:
+    """`parts` are those of the next version, of which `before` is the one that there was. `missed` are those that the
+    change takes out, and that were not there any more."""
     made = [e for e in parts if isinstance(e, elements.Comment) and e.part is not None]
     if not made:
         return
@@ -33,12 +36,23 @@ def follow_comments(before: Mapping[Element, State], parts: dict[Element, State]
     named: dict[tuple[ObjectKind, str], Part] = {
         (part[0], name): part for part, name in there.items() if part[0] is not ObjectKind.COLUMN
     }
+
+    def successor_of(part: Part) -> Part | None:
+        """Of one that goes."""
+        if part in there or part not in known:
+            return None
+        return places.get(part) or named.get((part[0], known[part]))
+
+    for removed in missed:
+        successor = successor_of(removed.part) if removed.part is not None else None
+        if successor is not None and successor not in kept:
+            parts.pop(replace(removed, part=successor), None)
     for comment in made:
         assert comment.part is not None
         if comment.part in there or comment.part not in known:
             continue
         state = parts.pop(comment)
-        successor = places.get(comment.part) or named.get((comment.part[0], known[comment.part]))
+        successor = successor_of(comment.part)
         if successor is not None:
             for other in [e for e in parts if isinstance(e, elements.Comment) and e.part == successor]:
                 del parts[other]

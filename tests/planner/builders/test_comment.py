@@ -97,3 +97,20 @@ def test_a_comment_that_is_made_during_a_change_stays(is_published):
 )
 def test_names(statement, code):
     assert World(T, "create view v as select a from t").code(statement) == code
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+def test_a_comment_that_is_removed_during_a_change_does_not_come_back(is_published):
+    parts = ("column t.a", "index i", "constraint positive on t", "constraint t_pkey on t")
+    world = World(T, "create index i on t (a)", *(f"comment on {part} is 'before'" for part in parts))
+    plan = world.plan("alter table t alter column a type text using 'x'")
+    first, *rest = plan.stages
+    world.catalog = apply_ops(world.catalog, plan.ops(first))
+    for part in parts[:3]:
+        world.run(f"comment on {part} is null")
+    if not is_published:
+        plan = plan_revert(plan.change, progress_after(plan.graph, [first]))
+        rest = list(plan.stages)
+    for stage in rest:
+        world.catalog = apply_ops(world.catalog, plan.ops(stage))
+    assert _comments(world) == {(ObjectKind.INDEX, world.find("t").primary.id): "before"}

@@ -167,7 +167,12 @@ class SparkHost:
         self._options: SparkOptions | None = None
         self._idle: threading.Timer | None = None
         self._starting: threading.Thread | None = None
-        self._problem: Exception | None = None
+        self._problem: errors.Error | None = None
+
+    @property
+    def problem(self) -> errors.Error | None:
+        """Why it did not start when that was last tried."""
+        return self._problem
 
     @property
     def is_warm(self) -> bool:
@@ -255,10 +260,8 @@ class SparkHost:
             found.stop()
 
     def stop(self) -> None:
-        """At the end of the process."""
-        starting = self._starting
-        if starting is not None:
-            starting.join()
+        """At the end of the process. What is just starting is not waited for, which may take any time: its JVM ends
+        when its input does, with the process."""
         with self._lock:
             if self._idle is not None:
                 self._idle.cancel()
