@@ -207,9 +207,12 @@ def test_what_is_no_longer_kept(session, node, tmp_path):
     node.collect_garbage(retention_us=0)
     with closing(open_quiet(tmp_path, "later")) as later, closing(Session(later)) as pinned:
         pinned.execute(f"set seachange.layout = {then}")
-        with pytest.raises(errors.SnapshotTooOld) as lost:
+        with pytest.raises(errors.LayoutTooOld) as lost:
             pinned.execute("select * from t")
         assert lost.value.sqlstate == "72000"
+        # The way out is open.
+        pinned.execute("set seachange.layout = ''")
+        assert rows(pinned, "select title from t where id = 1") == [("one",)]
 
 
 def test_conflicts_locks_and_merges(session, pinned):

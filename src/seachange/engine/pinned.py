@@ -77,8 +77,14 @@ class Pins:
         if not text:
             return port
         if self._pin is None or self._pin.text != text:
-            self._pin = Pin(text, transaction.epoch.schema(self._sequence(text, transaction)))
+            self._pin = Pin(text, self._schema(text, transaction))
         return cast("TransactionPort", PinnedPort(port, self._pin))
+
+    def _schema(self, text: str, transaction: Transaction) -> Schema:
+        try:
+            return transaction.epoch.schema(self._sequence(text, transaction))
+        except errors.SnapshotTooOld as lost:
+            raise errors.LayoutTooOld(value=text) from lost
 
     def _sequence(self, text: str, transaction: Transaction) -> Seq:
         moment = parse_as_of(text)

@@ -92,6 +92,12 @@ class InvalidSetting(ProgrammingError):
     message = 'invalid value for parameter "{name}": "{value}"'
 
 
+class LayoutTooOld(OperationalError):
+    sqlstate = "72000"
+    message = 'the shape that tables had at "{value}" (seachange.layout) is no longer known'
+    hint_text = "Set it to a later moment, or to '' for the shape of now; seachange.retention keeps it for longer."
+
+
 class SettingOfNode(ProgrammingError):
     sqlstate = "55P02"
     message = 'parameter "{name}" cannot be changed by SET: it belongs to the node'
