@@ -51,7 +51,7 @@ from seachange.sql.copy_text import CopyFormat, stream_format
 from seachange.sql.databases import check_database
 from seachange.sql.describe import Description, describe, plain_columns
 from seachange.sql.duck import DuckSession
-from seachange.sql.execute import Prepared, is_definition, prepare, run_statement
+from seachange.sql.execute import Prepared, prepare, run_statement
 from seachange.sql.parse import Parsed, TreeStatement
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, ResultColumn, RowSink, show_in_zone
@@ -294,7 +294,7 @@ class Session:
 
     def _port_for(self, prepared: Prepared, transaction: Transaction) -> TransactionPort:
         # What defines tables is about tables as they are.
-        return labelled(transaction) if is_definition(prepared.parsed) else self.port(transaction)
+        return labelled(transaction) if prepared.is_definition else self.port(transaction)
 
     def _tell(self, transaction: Transaction) -> None:
         transaction.search_path = self._path()

@@ -19,7 +19,7 @@ from seachange.engine.guard import Guard
 from seachange.engine.job_session import JobStatement, enqueue, is_asynchronous, job_result
 from seachange.engine.node import Node
 from seachange.engine.sessionfacts import SessionFacts
-from seachange.engine.standing import Standing
+from seachange.engine.standing import ALONE, Standing
 from seachange.engine.statements import Call
 from seachange.engine.transaction import Transaction
 from seachange.model.jobs import JobId
@@ -86,14 +86,18 @@ class Turns:
         return ()
 
     def _run_first(self, call: Call, transaction: Transaction, queued: Job | None = None) -> Result:
-        transaction.standing = Standing(
+        # What is about rows begins no job.
+        transaction.standing = self._standing(call, queued) if call.prepared.is_definition else ALONE
+        return self.run_in(call, transaction)
+
+    def _standing(self, call: Call, queued: Job | None) -> Standing:
+        return Standing(
             alone=True,
             asks_for_job=queued is not None or self._is_asynchronous(call),
             queued=queued,
             drain_ms=self._duration_ms("seachange.drain_timeout"),
             job_settings=self.session.values.for_jobs(),
         )
-        return self.run_in(call, transaction)
 
     def wait_in_block(self, transaction: Transaction, busy: Busy) -> None:
         """Until other changes of the object are over; what they have done must be in the snapshot then."""

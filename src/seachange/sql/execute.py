@@ -42,9 +42,10 @@ _KEPT_CHARS_MAX = 10_000
 
 class Prepared:
     """One statement of a text. `plan` is shared by all sessions: it is replaced, never changed. `constant` is the
-    result of a query that always has the same, once it was run."""
+    result of a query that always has the same, once it was run. `is_definition`: it is about objects, or explains what
+    is; else it is about rows."""
 
-    __slots__ = ("command", "constant", "is_constant", "parsed", "plan", "text", "writes")
+    __slots__ = ("command", "constant", "is_constant", "is_definition", "parsed", "plan", "text", "writes")
 
     def __init__(self, parsed: Parsed, text: str = "") -> None:
         self.parsed = parsed
@@ -53,6 +54,7 @@ class Prepared:
         self.plan: tuple[Plan, str] | None = None
         self.constant: Result | None = None
         self.is_constant = isinstance(parsed, TreeStatement) and is_constant(parsed.tree)
+        self.is_definition = _is_definition(parsed)
         self.command = _command(parsed)
         self.writes = _is_writing(parsed) or (bool(self.command) and self.command != "SELECT")
 
@@ -89,8 +91,7 @@ def _command(parsed: Parsed) -> str:
     return command_tag(parsed) if isinstance(parsed, DdlStatement) else ""
 
 
-def is_definition(parsed: Parsed) -> bool:
-    """Whether it is about objects, or explains what is; else it is about rows."""
+def _is_definition(parsed: Parsed) -> bool:
     return parsed.ddl is not None if isinstance(parsed, Explain) else not isinstance(parsed, TreeStatement)
 
 
