@@ -207,6 +207,30 @@ def test_emptiness(bench: Bench):
     assert [image.is_empty(Seq(seq)) for seq in (10, 11, 12)] == [True, False, True]
 
 
+def test_a_table_with_more_rows_than_changes_is_not_empty_whatever_its_files_hold(bench: Bench):
+    old = bench.segment(10, {1: "a", 2: "b", 3: "c"})
+    changes = inline(11, (Op.PUT, 1, "x"), (Op.TOMBSTONE, 3, None))
+    bench.files.delete(bench.warehouse.name(old.id))
+    image = bench.image([changes], generation(10, GenerationMember(old)))
+    assert not image.is_empty(Seq(11))
+    # One more, and its files have to be looked into.
+    image.apply(inline(101, (Op.TOMBSTONE, 2, None)))
+    with pytest.raises(errors.SegmentDamaged):
+        image.is_empty(Seq(101))
+
+
+@pytest.mark.parametrize("as_segment", [False, True])
+def test_a_table_of_which_all_rows_were_deleted_of_late_is_empty(bench: Bench, as_segment: bool):
+    old = bench.segment(10, {1: "a", 2: "b"})
+    gone = (
+        in_files(12, bench.segment(12, [1, 2]))
+        if as_segment
+        else inline(12, (Op.TOMBSTONE, 1, None), (Op.TOMBSTONE, 2, None))
+    )
+    image = bench.image([gone], generation(10, GenerationMember(old)))
+    assert [image.is_empty(Seq(seq)) for seq in (11, 12)] == [False, True]
+
+
 @pytest.mark.parametrize("keys", [3, 40])
 def test_keys_wider_than_those_of_old_files(bench: Bench, keys: int):
     """A key column was widened: entries that an old file could not hold must not be taken for ones that it holds."""
