@@ -77,7 +77,8 @@ OPERATIONS = (
     Operation(
         "ALTER COLUMN TYPE",
         "Widening is a cast at every read. Else writers compute the new value too, from the first version on; one "
-        "whose value has no counterpart is not refused: it fails the change, with the row.",
+        "whose value has no counterpart is not refused: it fails the change, with the row. A primary key by an "
+        "expression is shown to stay one first, by a unique index that is there only for that.",
         (
             "alter table bag alter x type bigint",
             "alter table t alter b type varchar(50)",
@@ -88,6 +89,7 @@ OPERATIONS = (
             "alter table child alter id type text",
             "alter table label alter name type varchar(20)",
             "alter table label alter name type varchar(20), alter alias type varchar(20)",
+            "alter table child alter id type bigint using id * 10",
             "alter table t alter state type text",
             "alter table total alter net type bigint",
             "alter table total alter gross set expression as (net * 3)",

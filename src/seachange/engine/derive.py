@@ -36,7 +36,8 @@ _BOOLEAN = SqlType(Kind.BOOLEAN)
 @dataclass(frozen=True, slots=True)
 class _Item:
     """One value: where it goes in the row, and its Python form if it has one. The values of a `converted` column, or
-    of a generated one that is yet to come, may not exist: its change fails then, not the writer."""
+    of a generated one that is yet to come, may not exist, or be NULL where one is `required`: its change fails then,
+    not the writer."""
 
     position: int
     expression: Expression
@@ -44,6 +45,7 @@ class _Item:
     evaluate: Evaluate | None
     coerce: Callable[[Any], Any]
     converted: Column | None = None
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +76,23 @@ class Derivation:
         column = item.converted
         try:
             values = self._computed(item, rows, duck)
-        except errors.Error:
-            values = []
-            for row in rows:
-                try:
-                    values += self._computed(item, [row], duck)
-                except errors.Error as problem:
-                    failed.setdefault(column.id, problem.located(f'column "{column.name}" of {self.table.name}'))
-                    values.append(None)
-        if not column.nullable and None in values:
+        except errors.Error as problem:
+            failed.setdefault(column.id, problem.located(f'column "{column.name}" of {self.table.name}'))
+            values = self._known_values(item, rows, duck)
+        if item.required and None in values:
             failed.setdefault(column.id, errors.NotNullViolation(column=column.name, relation=self.table.name))
         return values
 
-    def _computed(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck) -> list[Any]:
+    def _known_values(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck) -> list[Any]:
+        """NULL where there is none."""
+        try:
+            return self._computed(item, rows, duck, lenient=True)
+        except errors.Error:
+            # DuckDB's TRY does not reach what occurs twice, and is not for what is volatile: then one by one.
+            return [self._known_values(item, [row], duck)[0] for row in rows] if len(rows) > 1 else [None]
+
+    def _computed(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck, lenient: bool = False) -> list[Any]:
+        """`lenient`: NULL where there is no value."""
         values: list[Any] = [None] * len(rows)
         left: Sequence[int] = range(len(rows))
         if item.evaluate is not None:
@@ -96,31 +102,41 @@ class Derivation:
                     values[place] = item.evaluate(tuple(row))
                 except Undecided:
                     left.append(place)
+                except errors.Error:
+                    if not lenient:
+                        raise
         if left:
-            found = self._values_in_duckdb(item, [rows[place] for place in left], duck)
+            found = self._values_in_duckdb(item, [rows[place] for place in left], duck, lenient)
             for place, value in zip(left, found, strict=True):
-                values[place] = item.coerce(value)
+                try:
+                    values[place] = item.coerce(value)
+                except errors.Error:
+                    if not lenient:
+                        raise
         return values
 
-    def _values_in_duckdb(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck) -> list[Any]:
+    def _values_in_duckdb(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck, lenient: bool) -> list[Any]:
         columns = [self.table.column_by_id[c] for c in item.expression.columns]
         schema = schema_of((c.id, c.type) for c in columns)
         positions = [self.table.columns.index(column) for column in columns]
         arrays = [array_of([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
         given = pa.Table.from_arrays([*arrays, array_of(range(len(rows)), pa.int64())], [*schema.names, "position"])
         # The length of a text is for the conversion of single values to look at.
-        sql = f"SELECT {as_value(item.expression, item.type)} FROM derived ORDER BY position"  # noqa: S608 - named by id
+        value = as_value(item.expression, item.type)
+        sql = f"SELECT {f'TRY({value})' if lenient else value} FROM derived ORDER BY position"  # noqa: S608 - named by id
         with closing(DuckSession(duck.cursor(), {})) as session:
             return [value for (value,) in session.rows(DuckQuery(sql, {}, {"derived": given})).rows]
 
 
 def compile_derivation(table: Table) -> Derivation | None:
     """None where rows are all that entries need. Each value may be made from those before it."""
+    key = table.needed_for(table.next_primary) if table.next_primary is not None else ()
     by_name = {f"c{c.id}": (position, c.type) for position, c in enumerate(table.columns)}
 
     def item(position: int, expression: Expression, type_: SqlType, converted: Column | None = None) -> _Item:
         evaluate = compile_value(expression.text, by_name, type_)
-        return _Item(position, expression, type_, evaluate, coercer(type_), converted)
+        required = converted is not None and (not converted.nullable or converted.id in key)
+        return _Item(position, expression, type_, evaluate, coercer(type_), converted, required)
 
     places = list(enumerate(table.columns))
     items = [item(p, c.conversion, c.type, c) for p, c in places if c.conversion is not None]

@@ -44,9 +44,13 @@ class EntryPlan:
     # Of a partial index, where a derived row says whether it has an entry.
     member: int | None = None
     predicate: tuple[PredicateTerm, ...] = ()
+    # Where a derived row has what there is no entry without.
+    needed: tuple[int, ...] = ()
 
     def has_entry(self, row: Row) -> bool:
         """Whether a derived row is one that the index is about."""
+        if self.needed and any(row[position] is None for position in self.needed):
+            return False
         return self.member is None or row[self.member] is True
 
     def will_have_entry(self, row: Row) -> bool:
@@ -154,6 +158,7 @@ def _entry_plan(table: Table, index: Index, positions: dict[Any, int]) -> EntryP
         batch=BatchCodec(columns),
         member=None if index.where is None else member_position(table, index),
         predicate=() if index.where is None else read_predicate(index.where, table),
+        needed=tuple(positions[c] for c in table.needed_for(index)),
     )
 
 

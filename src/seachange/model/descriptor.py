@@ -186,7 +186,17 @@ class Table:
 
     def is_plain(self, index: Index) -> bool:
         """Whether an index has an entry for every row, under values of the row itself."""
-        return index.where is None and not any(self.column_by_id[c].virtual for c in index.key)
+        whole = index.where is None and not self.needed_for(index)
+        return whole and not any(self.column_by_id[c].virtual for c in index.key)
+
+    def needed_for(self, index: Index) -> tuple[ColumnId, ...]:
+        """The columns without which a row has no entry. The key of a primary index to come may be made by a conversion
+        that has no value for a row: two such rows would be one there, and that which is left could be lost with the
+        other. The change is not published while there is one."""
+        primary = self.primary_of(index)
+        if primary.id == self.primary.id:
+            return ()
+        return tuple(c for c in primary.key if self.column_by_id[c].conversion is not None)
 
     def entry_key(self, index: Index) -> tuple[ColumnId, ...]:
         """The columns that identify an entry: the key, then what is left of the primary key."""

@@ -70,8 +70,9 @@ class UnitRead:
 
 
 def _choose_cuts(source: Source, targets: Sequence[Target], crew: Crew, sizes: Sizes) -> tuple[Cuts | None, ...]:
-    """A primary index is written anew in the order of its source as a rule: it is sorted as it is read."""
-    dealt = [target for target in targets if not target.is_primary]
+    """A primary index is written anew in the order of its source as a rule: it is sorted as it is read. So is what has
+    values that the source does not hold: nobody knows yet where to cut them."""
+    dealt = [target for target in targets if not target.is_computed_from(source.index)]
     ranges = -(-source.rows // sizes.range_rows)
     if not dealt or ranges == 1:
         found = [Cuts(()) for _ in dealt]

@@ -1,22 +1,27 @@
 """Whether all rows of a new primary index, as of one sequence, have values for the columns that are computed.
 
 Rows that were there when it was built were converted then, or the build has failed. Whoever has written one since that
-had no value has left NULL for it: only rows with NULL are looked at.
+had no value has left NULL for it: only rows with NULL are looked at. A row without a value of its new key is not in the
+new index, and is looked for in the old one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
+
 import duckdb
 
 from seachange import errors
-from seachange.model.descriptor import Column
+from seachange.model.descriptor import Column, Table
 from seachange.pipeline.naming import name_row, naming_columns
-from seachange.pipeline.rebuild import Computed, computed_columns, locate
+from seachange.pipeline.rebuild import Computed, computed_columns, converted, locate
 from seachange.pipeline.source import Source, Unit
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.arrow import column_name
+from seachange.storage.sorter import Sorter
 
-_EMPTY = "rows_without"
+_ROWS, _EMPTY = "rows", "rows_without"
 
 
 def check_converted(source: Source, workshop: Workshop) -> None:
@@ -26,6 +31,30 @@ def check_converted(source: Source, workshop: Workshop) -> None:
         for unit in source.units():
             workshop.interrupts.check()
             _check_unit(source, unit, item, workshop)
+
+
+def check_keys(source: Source, columns: Sequence[Column], workshop: Workshop) -> None:
+    """The same for columns of the new primary key, by the rows of the index that there is."""
+    table = source.table
+    for item, unit in product(map(converted, columns), source.units()):
+        workshop.interrupts.check()
+        read = [*(table.column_by_id[c] for c in item.inputs), *naming_columns(table)]
+        scan = source.scan(list(dict.fromkeys(read)), unit.parts, workshop.warehouse, "rows")
+        with workshop.sorter() as sorter:
+            sorter.keep(_ROWS, scan.sql, scan)
+            empty = f"SELECT * FROM {_ROWS} WHERE ({item.text}) IS NULL LIMIT 1"  # noqa: S608 - named by id
+            try:
+                found = sorter.ask(empty)
+            except duckdb.Error as problem:
+                raise locate(sorter, _ROWS, table, [item], problem, workshop.translate) from problem
+            if found:
+                raise missing_key(sorter, empty, table, item.column)
+
+
+def missing_key(sorter: Sorter, rows: str, table: Table, column: Column) -> errors.Error:
+    """Of the first of these rows, which have no value for a column of their key."""
+    problem = errors.NotNullViolation(column=column.name, relation=table.name)
+    return problem.located(f"the row with {name_row(sorter, f'({rows})', table)}")
 
 
 def _check_unit(source: Source, unit: Unit, item: Computed, workshop: Workshop) -> None:

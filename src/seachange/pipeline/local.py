@@ -20,7 +20,7 @@ from seachange.model.ops import BackfillIndexes, Validate
 from seachange.model.upkeep import RewriteIndex, Rewritten
 from seachange.model.work import Built, UnitDone, Violation
 from seachange.pipeline.backfill import Report, backfill
-from seachange.pipeline.converted import check_converted
+from seachange.pipeline.converted import check_converted, check_keys
 from seachange.pipeline.crew import Crew, LocalCrew, Look, Sizes, nobody_looks
 from seachange.pipeline.folding import Fold, choose_fold, rewrite
 from seachange.pipeline.gc import collect_garbage
@@ -131,6 +131,9 @@ class LocalPipeline:
                 raise errors.Bug(detail=f"table {table.name} is not converted as of {at}")
             through = seen_through(table, table.next_primary.id)
             check_converted(sources.load(through, through.primary), workshop)
+            keys = [table.column_by_id[c] for c in table.needed_for(table.next_primary)]
+            if keys:
+                check_keys(sources.load(table, table.primary), keys, workshop)
 
     def rows(self, table_id: TableId, at: Seq) -> int:
         """Counted without the versions that others have superseded in files."""

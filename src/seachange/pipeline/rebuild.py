@@ -48,7 +48,7 @@ def computed_columns(table: Table) -> tuple[tuple[Computed, ...], tuple[Computed
         if column.virtual or column.state is State.PUBLIC:
             continue
         if column.conversion is not None:
-            first.append(_computed(column, column.conversion))
+            first.append(converted(column))
         elif column.generated is not None:
             generated.append(_computed(column, column.generated))
         elif column.identity is not None or column.default_sequences:
@@ -75,6 +75,11 @@ def _is_drawn(column: Column) -> bool:
         return False
     is_own = column.identity is not None or column.is_row_id
     return is_own or (column.default is not None and not is_constant(column.default))
+
+
+def converted(column: Column) -> Computed:
+    assert column.conversion is not None
+    return _computed(column, column.conversion)
 
 
 def _computed(column: Column, expression: Expression) -> Computed:

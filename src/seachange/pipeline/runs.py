@@ -15,12 +15,13 @@ from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import IndexId, LayoutId, SegmentId, Seq
 from seachange.model.scan import Scan
 from seachange.model.segments import Segment, SegmentKind
+from seachange.model.states import State
 from seachange.pipeline.naming import show_key
 from seachange.pipeline.shape import base_shape
 from seachange.pipeline.workshop import Workshop
 from seachange.storage.arrow import column_name
 from seachange.storage.bulk import Distinct
-from seachange.storage.entries import select_entries
+from seachange.storage.entries import columns_read, select_entries
 from seachange.storage.passing import PassingFile
 from seachange.storage.segment_writer import SegmentShape
 from seachange.storage.sorter import Sorter
@@ -36,6 +37,14 @@ class Target:
     @property
     def is_primary(self) -> bool:
         return self.index.id == self.table.primary.id
+
+    def is_computed_from(self, source: Index) -> bool:
+        """Whether entries are made of values that the rows of a primary index do not hold: those of one to come, or of
+        a column that only such a one will have."""
+        if self.is_primary or source.state is not State.PUBLIC:
+            return self.is_primary
+        read = columns_read(self.table, self.index, self.columns, filled=True)
+        return any(column.conversion is not None for column in read)
 
     @property
     def shape(self) -> SegmentShape:

@@ -9,12 +9,14 @@ import duckdb
 
 from seachange.model.descriptor import Column
 from seachange.model.scan import Scan
+from seachange.pipeline.converted import missing_key
 from seachange.pipeline.cuts import Cuts
 from seachange.pipeline.deal import Hand, deal_rows
 from seachange.pipeline.rebuild import computed_columns, locate, select_computed
 from seachange.pipeline.runs import Run, Target, build_run
 from seachange.pipeline.source import Source, Unit
 from seachange.pipeline.workshop import Workshop
+from seachange.storage.arrow import column_name
 from seachange.storage.entries import columns_read
 from seachange.storage.sorter import Sorter
 
@@ -43,7 +45,8 @@ def _columns_read(targets: Sequence[Target]) -> list[Column]:
 
 def _hold_rows(sorter: Sorter, source: Source, unit: Unit, targets: Sequence[Target], workshop: Workshop) -> None:
     """Expressions are evaluated once, so that what is volatile has one value in all that is made of it."""
-    first, generated = computed_columns(source.table) if any(t.is_primary for t in targets) else ((), ())
+    computes = any(target.is_computed_from(source.index) for target in targets)
+    first, generated = computed_columns(source.table) if computes else ((), ())
     read = _columns_read(targets)
     read += [source.table.column_by_id[c] for item in (*first, *generated) for c in item.inputs]
     if first or generated:
@@ -59,3 +62,13 @@ def _hold_rows(sorter: Sorter, source: Source, unit: Unit, targets: Sequence[Tar
         except duckdb.Error as problem:
             raise locate(sorter, before, source.table, step, problem, workshop.translate) from problem
         sorter.drop(before)
+    for target in targets:
+        _check_key(sorter, source, target)
+
+
+def _check_key(sorter: Sorter, source: Source, target: Target) -> None:
+    """A row that has no value for its new key, since others may write such a one, would be lost."""
+    for column_id in source.table.needed_for(target.index):
+        empty = f"SELECT * FROM {_ROWS} WHERE {column_name(column_id)} IS NULL LIMIT 1"  # noqa: S608 - named by id
+        if sorter.ask(empty):
+            raise missing_key(sorter, empty, source.table, source.table.column_by_id[column_id])

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.sql.duck_errors import LIMIT_PHRASE
+from seachange.storage.duck_functions import COMPLAIN
 
 VALUE_BYTES_MAX = 64 << 20
 LIST_ITEMS_MAX = 8 << 20
@@ -54,27 +55,29 @@ def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
-def _guard(
-    node: exp.Expr, key: str, size: exp.Expr, limit: int = VALUE_BYTES_MAX, what: str = "a value", unit: str = "bytes"
-) -> None:
-    """Puts a check of `size` before the argument `key`."""
+def _guard(node: exp.Expr, key: str, size: exp.Expr, type_: str) -> None:
+    """Puts a check of `size`, in bytes, before the argument `key`, which is of this type."""
+    words = exp.Literal.string(f"a value {LIMIT_PHRASE} {VALUE_BYTES_MAX} bytes")
+    _put_check(node, key, size, VALUE_BYTES_MAX, exp.cast(_call(COMPLAIN, words), exp.DataType.build(type_)))
+
+
+def _put_check(node: exp.Expr, key: str, size: exp.Expr, limit: int, complaint: exp.Expr) -> None:
     argument = node.args[key]
     too_large = exp.GT(this=size, expression=exp.Literal.number(limit))
-    complaint = _call("error", exp.Literal.string(f"{what} {LIMIT_PHRASE} {limit} {unit}"))
     node.set(key, exp.case().when(too_large, complaint).else_(argument.copy()))
 
 
 def _guard_repeat(node: exp.Expr) -> None:
-    _guard(node, "times", exp.Mul(this=_size(node.this), expression=_number(node.args["times"])))
+    _guard(node, "times", exp.Mul(this=_size(node.this), expression=_number(node.args["times"])), "INT")
 
 
 def _guard_pad(node: exp.Expr) -> None:
     # A character has up to four bytes.
-    _guard(node, "expression", exp.Mul(this=_number(node.expression), expression=exp.Literal.number(4)))
+    _guard(node, "expression", exp.Mul(this=_number(node.expression), expression=exp.Literal.number(4)), "INT")
 
 
 def _guard_space(node: exp.Expr) -> None:
-    _guard(node, "this", _number(node.this))
+    _guard(node, "this", _number(node.this), "INT")
 
 
 def _guard_replace(node: exp.Expr) -> None:
@@ -85,7 +88,7 @@ def _guard_replace(node: exp.Expr) -> None:
     if isinstance(node, exp.Replace):
         pattern = _call("greatest", _size(node.expression), exp.Literal.number(1))
     found = exp.Div(this=_size(node.this), expression=pattern)
-    _guard(node, "replacement", exp.Mul(this=exp.paren(found), expression=_size(replacement)))
+    _guard(node, "replacement", exp.Mul(this=exp.paren(found), expression=_size(replacement)), "TEXT")
 
 
 def _guard_series(node: exp.Expr) -> None:
@@ -97,7 +100,9 @@ def _guard_series(node: exp.Expr) -> None:
     measure = _seconds if _is_interval(step) else _number
     reach = exp.paren(exp.Sub(this=measure(end), expression=measure(start)))
     items = exp.Div(this=reach, expression=_call("nullif", measure(step), exp.Literal.number(0)))
-    _guard(node, "end", items, LIST_ITEMS_MAX, "a list", "items")
+    # It may be a number or a moment: what DuckDB takes for either is volatile.
+    words = exp.Literal.string(f"a list {LIMIT_PHRASE} {LIST_ITEMS_MAX} items")
+    _put_check(node, "end", items, LIST_ITEMS_MAX, _call("error", words))
 
 
 def _is_interval(node: exp.Expr) -> bool:

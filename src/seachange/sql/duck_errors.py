@@ -30,6 +30,7 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("InterruptException", "", errors.QueryCanceled),
     ("INTERRUPTException", "", errors.QueryCanceled),
     ("", LIMIT_PHRASE, errors.ProgramLimitExceeded),
+    ("", r"^(Invalid Input Error: )?value too long for type", errors.StringTooLong),
     ("", ARGUMENT_PHRASES["sqrt"], errors.InvalidArgumentOfPower),
     ("", ARGUMENT_PHRASES["power"], errors.InvalidArgumentOfPower),
     ("", ARGUMENT_PHRASES["ln"], errors.InvalidArgumentOfLogarithm),
@@ -56,7 +57,6 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("ConversionException", "", errors.InvalidTextRepresentation),
     ("OutOfRangeException", "", errors.NumericValueOutOfRange),
     ("", r"More than one row returned by a subquery", errors.CardinalityViolation),
-    ("", r"value too long for type", errors.StringTooLong),
     ("BinderException", "expression depth", errors.StatementTooComplex),
     ("BinderException", r"Referenced table .* not found", errors.UnresolvedTable),
     # Before what looks for words that the statement, which is in the message, may have as well.

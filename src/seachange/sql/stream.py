@@ -20,7 +20,7 @@ from seachange.sql.duck import ZONED
 from seachange.sql.duck_errors import translate_error
 from seachange.sql.port import TransactionPort
 from seachange.storage.arrow import arrow_type, interval_text, write_stored
-from seachange.storage.duck_functions import PREFIX
+from seachange.storage.duck_functions import COMPLAIN, PREFIX
 from seachange.storage.projection import literal
 
 # Up to here rows go through the transaction's buffer, above straight into segments.
@@ -149,7 +149,8 @@ def convert_stored(column: Column, value: exp.Expr) -> exp.Expr:
 def _checked_length(value: exp.Expr, column: Column) -> exp.Expr:
     limit = exp.Literal.number(column.type.length)
     trimmed = exp.func("length", exp.func("rtrim", value.copy(), exp.Literal.string(" ")))
-    complaint = exp.func("error", exp.Literal.string(f"value too long for type {column.type}"))
+    words = exp.Literal.string(f"value too long for type {column.type}")
+    complaint = exp.cast(exp.Anonymous(this=COMPLAIN, expressions=[words]), exp.DataType.build("TEXT"))
     return (
         exp.case().when(exp.GT(this=trimmed, expression=limit), complaint).else_(exp.func("left", value, limit.copy()))
     )

@@ -13,6 +13,7 @@ from seachange.model.expression import Expression
 from seachange.model.types import MOMENTS, NAME_BYTES_MAX, Kind, SqlType
 from seachange.storage.arrow import column_name
 from seachange.storage.duck_functions import PREFIX
+from seachange.storage.duck_numerics import complaint
 
 
 def select_entries(
@@ -29,7 +30,9 @@ def select_entries(
     if not filled:
         source = _with_conversions(table, index, source, wanted)
     names = select_values(wanted, filled)
-    where = "" if index.where is None else f" WHERE {index.where.text}"
+    conditions = [f"{column_name(c)} IS NOT NULL" for c in table.needed_for(index)]
+    conditions += [] if index.where is None else [f"({index.where.text})"]
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return f"SELECT {names} FROM {source}{where}"  # noqa: S608 - names are made of column ids
 
 
@@ -50,7 +53,8 @@ def columns_read(table: Table, index: Index, columns: Sequence[Column], filled: 
 def _direct(table: Table, index: Index, columns: Sequence[Column], filled: bool = False) -> list[Column]:
     """What the entries are made from once conversions are done."""
     found = [i for c in columns for i in ([c] if _is_stored(c, filled) else _inputs(table, c.generated))]
-    return list(dict.fromkeys([*found, *_inputs(table, index.where)]))
+    needed = (table.column_by_id[c] for c in table.needed_for(index))
+    return list(dict.fromkeys([*found, *needed, *_inputs(table, index.where)]))
 
 
 def _is_stored(column: Column, filled: bool) -> bool:
@@ -102,9 +106,9 @@ def as_assigned(expression: Expression, type_: SqlType) -> str:
     value = as_value(expression, type_)
     if not type_.length:
         return value
+    too_long = f"CAST({complaint(f'value too long for type {type_}', 'TINYINT')} AS VARCHAR)"
     return (
-        f"CASE WHEN length(rtrim({value}, ' ')) > {type_.length} THEN error('value too long for type {type_}') "
-        f"ELSE left({value}, {type_.length}) END"
+        f"CASE WHEN length(rtrim({value}, ' ')) > {type_.length} THEN {too_long} ELSE left({value}, {type_.length}) END"
     )
 
 

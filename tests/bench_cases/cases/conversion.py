@@ -148,6 +148,25 @@ CASES = (
         none=("select id from t where m <> n",),
     ),
     Case(
+        "convert the primary key by an expression",
+        "alter table t alter id type text using nullif(lower(id::text), '90001')",
+        """- column id integer not null
+           + column id text not null""",
+        setup=("create unique index i on t (a)", "create index j on t (b) include (id)"),
+        spoil=(_WORD, "23502"),
+        repair=_REMOVE,
+    ),
+    Case(
+        "convert the primary key so that two become one",
+        "alter table t alter id type text using (id / 2)::text",
+        """- column id integer not null
+           + column id text not null""",
+        fails="23505",
+        # Rows that have nothing else in common meet in their keys.
+        refuses=frozenset({*TRY_AGAIN, "23505"}),
+        repair=("delete from t", "delete from w"),
+    ),
+    Case(
         "widen the primary key that a column is generated from",
         "alter table t alter id type bigint",
         """- column id integer not null

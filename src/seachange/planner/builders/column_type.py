@@ -31,7 +31,7 @@ from seachange.planner.builders.drops import (
 from seachange.planner.builders.expression import bind_expression, bind_generated, rebind, stored_values
 from seachange.planner.builders.foreign_key import keys_on, renew_foreign_key
 from seachange.planner.builders.identity import check_identity_type
-from seachange.planner.builders.primary_key import rebuild_secondary
+from seachange.planner.builders.primary_key import forget_proof, prove_key, rebuild_secondary
 from seachange.planner.builders.rebuild import move_comment, move_constraint, rebuild_primary, swap_index
 from seachange.planner.builders.view import refuse_if_read
 
@@ -257,8 +257,8 @@ def replace_column(
     old_type = draft.column_type(table_id, old_id).type
     new_id = draft.take_column_id(table_id)
     moved = _parts_of(draft, table_id, old_id)
-    # Refuses what cannot be moved, before anything is changed.
-    _users(draft, table_id, old_id, distinct)
+    # Before anything is changed.
+    _refuse_generated_key(draft, table_id, old_id, conversion)
     if conversion is None or draft.has_no_rows(table_id):
         # Nobody who writes beside this commit knows of it, or others are what it is made from.
         draft.add(elements.Column(table_id, new_id, in_place_of=old_id, origin=conversion))
@@ -270,16 +270,19 @@ def replace_column(
     for part in moved:
         following = replace(part, column_id=new_id)
         draft.add(following)
-        if distinct and isinstance(following, elements.ColumnNotNull):
-            draft.implied[following] = f"every value of column {name} has one of type {type_}"
+        if isinstance(following, elements.ColumnNotNull):
+            if distinct:
+                draft.implied[following] = f"every value of column {name} has one of type {type_}"
+            elif old_id in draft.primary(table_id).key:
+                draft.implied[following] = f"index {draft.index_name(draft.primary(table_id)).name} has no row without"
     _recast_default(draft, table_id, new_id, old_type, type_)
     for owner in draft.select(elements.SequenceOwner, **place):
         draft.replace(owner, replace(owner, column_id=new_id))
     rebuild_primary(draft, table_id, new_id)
     # Looked up anew: foreign keys of the table to itself refer to the new primary index by now.
-    for user in _users(draft, table_id, old_id, distinct):
+    for user in _users(draft, table_id, old_id):
         referring = [] if keeps else _keys_to(draft, user, old_id)
-        _move_user(draft, user, old_id, new_id)
+        _move_user(draft, user, old_id, new_id, distinct)
         for key in referring:
             # By now it refers to the index that has come for the new column.
             (current,) = draft.select(elements.ForeignKey, table_id=key.table_id, constraint_id=key.constraint_id)
@@ -304,24 +307,25 @@ def _parts_of(
     ]
 
 
-def _users(
-    draft: Draft, table_id: TableId, column_id: ColumnId, distinct: bool
-) -> list[elements.AnyIndex | elements.Constraint]:
+def _refuse_generated_key(draft: Draft, table_id: TableId, column_id: ColumnId, conversion: Expression | None) -> None:
+    """Nobody can show that keys are distinct before rows have them."""
+    if conversion is None and column_id in draft.primary(table_id).key and not draft.has_no_rows(table_id):
+        name = draft.column_name(table_id, column_id)
+        raise errors.FeatureNotSupported(
+            feature=f"computing primary key column {name} anew because a column that it is generated from changes",
+            instead=f"DROP EXPRESSION of {name} first, or ALTER PRIMARY KEY USING COLUMNS.",
+        )
+
+
+def _users(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[elements.AnyIndex | elements.Constraint]:
     draft.load_all()
     primary = draft.primary(table_id)
-    in_key = column_id in primary.key
-    if in_key and not distinct and not draft.has_no_rows(table_id):
-        raise errors.FeatureNotSupported(
-            feature=f"changing the type of primary key column {draft.column_name(table_id, column_id)} so that two "
-            "keys might become one",
-            instead="Add a column of the new type, fill it, then ALTER PRIMARY KEY USING COLUMNS.",
-        )
     return [
         *keys_on(draft, table_id, [column_id]),
         *indexes_on(draft, table_id, column_id),
         *draft.select(elements.CheckConstraint, table_id=table_id, column_ids=column_id),
         # Last, since it looks at which of the others are new already.
-        *([primary] if in_key else []),
+        *([primary] if column_id in primary.key else []),
     ]
 
 
@@ -339,8 +343,9 @@ def _move_user(
     user: elements.AnyIndex | elements.Constraint,
     old: ColumnId,
     new: ColumnId,
+    distinct: bool,
 ) -> None:
-    """What was there for the old column is made for the new one, and proven anew."""
+    """What was there for the old column is made for the new one, and proven anew. `distinct`: its values are."""
     match user:
         case elements.UniqueIndex() | elements.SecondaryIndex():
             keys = {c: _moved_key(draft, user.table_id, c, old, new) for c in user.key}
@@ -364,15 +369,26 @@ def _move_user(
             renew_foreign_key(draft, user, _swap(user.column_ids, old, new))
         case elements.PrimaryIndex():
             replaced = user.replaces_id if user in draft.targets else user.index_id
+            key = _swap(user.key, old, new)
             moved_primary = replace(
                 user,
                 index_id=IndexId(next(draft.ids)),
-                key=_swap(user.key, old, new),
+                key=key,
                 descending=_swap(user.descending, old, new),
                 replaces_id=replaced,
+                proof_id=_proof_of(draft, user, key, distinct),
             )
             swap_index(draft, user, moved_primary)
             rebuild_secondary(draft, user.table_id)
+
+
+def _proof_of(
+    draft: Draft, primary: elements.PrimaryIndex, key: tuple[ColumnId, ...], distinct: bool
+) -> IndexId | None:
+    """What shows that a converted key is one, if its conversions do not say so themselves."""
+    needs_proof = not distinct or primary.proof_id is not None
+    forget_proof(draft, primary)
+    return prove_key(draft, primary.table_id, key) if needs_proof else None
 
 
 def _moved_key(draft: Draft, table_id: TableId, key: ColumnId, old: ColumnId, new: ColumnId) -> ColumnId:

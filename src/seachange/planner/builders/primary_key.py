@@ -180,10 +180,9 @@ def change_key(
             )
         require_not_null(draft, table_id, column_id)
     # An index that the same transaction adds has proven nothing yet, and gives way before it could.
-    proof = using if using is not None and using not in draft.targets else _existing_proof(draft, table_id, key)
-    proof_id = proof.index_id if proof is not None else None
-    if proof is None and not draft.has_no_rows(table_id):
-        proof_id = _prove(draft, table_id, key)
+    forget_proof(draft, old)
+    is_proven = using is not None and using not in draft.targets
+    proof_id = using.index_id if using is not None and is_proven else prove_key(draft, table_id, key)
     new = elements.PrimaryIndex(
         table_id,
         IndexId(next(draft.ids)),
@@ -201,6 +200,23 @@ def change_key(
 def require_not_null(draft: Draft, table_id: TableId, column_id: ColumnId) -> None:
     if not draft.select(elements.ColumnNotNull, table_id=table_id, column_id=column_id):
         draft.add(elements.ColumnNotNull(table_id, column_id))
+
+
+def prove_key(draft: Draft, table_id: TableId, key: tuple[ColumnId, ...]) -> IndexId | None:
+    """The index that shows the key of a primary index to come to be one; without rows, none is needed."""
+    known = _existing_proof(draft, table_id, key)
+    if known is not None:
+        return known.index_id
+    return None if draft.has_no_rows(table_id) else _prove(draft, table_id, key)
+
+
+def forget_proof(draft: Draft, primary: elements.PrimaryIndex) -> None:
+    """Of a primary index that was to come, and gives way to another before it has."""
+    transient = [target.element for target in draft.targets.values() if target.goal is Goal.TRANSIENT]
+    parts = [e for e in transient if isinstance(e, elements.UniqueIndex | elements.IndexName | elements.IndexData)]
+    for part in parts:
+        if (part.table_id, part.index_id) == (primary.table_id, primary.proof_id):
+            draft.cancel(part)
 
 
 def _existing_proof(

@@ -1,0 +1,187 @@
+"""The type of a primary key changes by an expression while others write: rows stay apart, or the change fails."""
+
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.opening import open_node
+from seachange.engine.session import Session
+from seachange.model.jobs import JobStatus
+from seachange.verify.consistency import check
+from tests.changer.changing import ask, begin, run_between
+from tests.support.nodes import Place
+
+ALTER = "alter table concurrently word alter column id type int using nullif(substr(id, 2)::int, 0)"
+ROWS = [("a1", 1), ("a2", 2), ("a3", 3)]
+
+
+@pytest.fixture
+def catalog_kind() -> str:
+    """The other one is looked at by the bench, with the same change."""
+    return "sqlite"
+
+
+@pytest.fixture
+def words(node: Node) -> Node:
+    ask(node, "create table word (id text primary key, n int)")
+    ask(node, "create index word_n on word (n)")
+    ask(node, "insert into word select 'a' || i, i from generate_series(1, 3) g(i)")
+    return node
+
+
+def at_step(number: int, act: Callable[[], object]) -> Callable[[str], object]:
+    """Before the step of this number, whatever it does."""
+    steps = iter(range(100))
+    return lambda stage: act() if next(steps) == number else None
+
+
+def each(node: Node, *statements: str) -> None:
+    for statement in statements:
+        ask(node, statement)
+
+
+def rows(node: Node) -> list[tuple[object, ...]]:
+    """By the primary index; the other one has the same."""
+    found = ask(node, "select id, n from word order by id")
+    assert ask(node, "select id, n from word where n >= 0 order by id") == found
+    assert check(node) == []
+    return found
+
+
+# Drain, backfill, publication, drain, validation, publication, drain, backfill, publication.
+STEPS = range(9)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_what_others_write_is_converted(words: Node, step: int):
+    write = at_step(
+        step,
+        lambda: each(
+            words,
+            "insert into word values ('b17', 17)",
+            "update word set id = 'b22' where id = 'a2'",
+            "delete from word where id = 'a1'",
+            "update word set n = 33 where id = 'a3'",
+            # What would not do is gone in time.
+            "insert into word values ('wrong', 5), ('b0', 6), ('worse', 7)",
+            "delete from word where id = 'wrong'",
+            "update word set id = 'b40', n = 40 where id = 'worse'",
+            "delete from word where id = 'b0'",
+        ),
+    )
+    job = run_between(words, begin(words, ALTER), write)
+    assert job.status is JobStatus.SUCCEEDED
+    assert rows(words) == [(3, 33), (17, 17), (22, 2), (40, 40)]
+    assert [i.name for i in words.epoch.schemas.newest.within().by_name["public", "word"].indexes] == [
+        "word_pkey",
+        "word_n",
+    ]
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    ("stays", "sqlstate", "told"), [("wrong", "22P02", '"rong"'), ("b0", "23502", "(id)=(b0)")], ids=["text", "null"]
+)
+def test_a_row_without_a_key_fails_the_change(words: Node, step: int, stays: str, sqlstate: str, told: str):
+    """Also where another such row has come and gone, which would be the same entry of the new index."""
+    write = at_step(
+        step,
+        lambda: each(
+            words,
+            f"insert into word values ('{stays}', 9)",
+            "insert into word values ('weird', 8)",
+            "delete from word where id = 'weird'",
+        ),
+    )
+    job = run_between(words, begin(words, ALTER), write)
+    assert job.failure is not None
+    assert (job.status, job.failure.sqlstate) == (JobStatus.FAILED, sqlstate)
+    assert told in job.failure.message
+    assert rows(words) == sorted([*ROWS, (stays, 9)])
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_two_rows_never_become_one(words: Node, step: int):
+    """Either the change fails for it, or whoever writes the second is told."""
+    refused = []
+
+    def write() -> None:
+        try:
+            ask(words, "insert into word values ('b3', 9)")
+        except errors.UniqueViolation:
+            refused.append(step)
+
+    job = run_between(words, begin(words, ALTER), at_step(step, write))
+    if refused:
+        assert job.status is JobStatus.SUCCEEDED
+        assert rows(words) == [(1, 1), (2, 2), (3, 3)]
+    else:
+        assert job.failure is not None
+        assert job.failure.sqlstate == "23505"
+        assert rows(words) == [*ROWS, ("b3", 9)]
+    # Nobody checks keys before every entry is there.
+    assert bool(refused) is (step > 2)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_transaction_that_comes_late(shop: Place, words: Node, step: int):
+    with closing(open_node(shop.data, shop.catalog, name="there")) as there:
+        good, bad, twin = (Session(there) for _ in range(3))
+        told: dict[Session, str] = {}
+
+        def send(session: Session, *statements: str) -> None:
+            try:
+                for statement in statements:
+                    session.execute(statement)
+            except errors.Error as problem:
+                told[session] = problem.sqlstate
+
+        def write() -> None:
+            send(good, "begin", "insert into word values ('b17', 17)", "update word set id = 'b22' where id = 'a2'")
+            send(bad, "begin", "insert into word values ('wrong', 9)")
+            send(twin, "begin", "insert into word values ('c3', 9)")
+
+        job = run_between(words, begin(words, ALTER), at_step(step, write))
+        assert job.status is JobStatus.SUCCEEDED
+        for session in (good, bad, twin):
+            send(session, "commit")
+            session.close()
+        assert told == {bad: "22P02", twin: "23505"}
+    assert rows(words) == [(1, 1), (3, 3), (17, 17), (22, 2)]
+
+
+def test_a_large_load_beside_it(words: Node):
+    """Rows without a key are in no file of the new index."""
+    load = "insert into word select 'a' || i, i from generate_series(10, 20000) g(i)"
+    wrong = "insert into word select 'w' || repeat('x', i % 3 + 1) || i, i from generate_series(1, 3000) g(i)"
+
+    def write() -> None:
+        each(words, load, wrong, "update word set n = n + 1 where id like 'w%'", "delete from word where id like 'w%'")
+
+    statement = "alter table concurrently word alter column id type int using substr(id, 2)::int"
+    job = run_between(words, begin(words, statement), at_step(8, write))
+    assert job.status is JobStatus.SUCCEEDED
+    assert len(rows(words)) == 3 + 19991
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("alter a type text using lower(a::text)", [("1", 10, 5), ("2", 20, 6)]),
+        ("alter a type int using b / 10 + 1, alter b type text using 'x' || b", [(2, "x10", 5), (3, "x20", 6)]),
+        ("alter a type int using c, drop column c", [(5, 10), (6, 20)]),
+        ("alter a type int using c, alter primary key using columns (c)", [(5, 10, 5), (6, 20, 6)]),
+    ],
+)
+def test_keys_of_several_columns(node: Node, statement: str, expected: list[tuple[object, ...]]):
+    ask(node, "create table pair (a int, b int, c int not null, primary key (a, b))")
+    ask(node, "insert into pair values (1, 10, 5), (2, 20, 6)")
+    node.jobs.paused = False
+    ask(node, f"alter table pair {statement}")
+    assert ask(node, "select * from pair order by 1") == expected
+    ask(node, f"update pair set b = b where a = {expected[0][0]!r}")
+    assert check(node) == []
+    assert not [i for i in node.epoch.schemas.newest.within().by_name["public", "pair"].indexes if "proof" in i.name]
