@@ -36,6 +36,7 @@ LENGTHS = {
     "refit-forgets-keys": 7,
     "no-publication-fence": 8,
     "trusted-start": 6,
+    "keyless-entries": 17,
     "cached-schema,no-lower-bound": 8,
 }
 CLASSIC_LENGTHS = {"skip-delete-only": 3, "skip-write-only": 9, "skip-enforced": 14, "no-drain-no-refit": 5}

@@ -56,7 +56,7 @@ class Trial:
             case "register":
                 # Here a transaction is registered when it begins.
                 pass
-            case "job":
+            case "job" | "looked again":
                 self._job(step)
             case "cancel":
                 actors.cancel()
@@ -101,7 +101,7 @@ class Trial:
         scanned = session.execute(f"select id, a from t where id < {FIXED}").rows
         problems = []
         for value in (10, 20):
-            found = sorted(id_ for (id_,) in session.execute(f"select id from t where a = {value}").rows)
+            found = sorted(id_ for (id_,) in session.execute(f"select id from t where a = '{value}'").rows)
             expected = sorted(id_ for id_, a in scanned if str(a) == str(value))
             if found != expected:
                 problems.append(f"where a = {value}: {found}, not {expected}")

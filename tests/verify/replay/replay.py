@@ -94,7 +94,7 @@ class Replay:
                 problem = actors.write_stale(step.who)
                 assert problem is not None
                 assert problem.sqlstate in STALE
-            case "job" | "failed" | "recorded":
+            case "job" | "failed" | "recorded" | "looked again":
                 self._job(step)
             case "cancel":
                 actors.cancel()
@@ -141,7 +141,7 @@ class Replay:
             return
         self._jobs += 1
         self._actors.advance(code[position], (self._jobs + self._number) % CRASH_EVERY == 0)
-        self._turned |= step.label[0] != "job"
+        self._turned |= step.label[0] in ("failed", "recorded")
         job = self._actors.change.read() if self._actors.change is not None else None
         if job is not None:
             assert (job.failure is not None) == self._turned, job.failure or "the change was not taken back"

@@ -11,6 +11,7 @@ from seachange.changer import runner
 from seachange.changer.job import Job
 from seachange.engine import submit
 from seachange.engine.refit import Refit
+from seachange.model.descriptor import Table
 from seachange.model.object_json import decode_descriptor
 from seachange.model.states import BEHAVIOUR, Checking, State
 from seachange.planner.rules.release import CURRENT
@@ -89,11 +90,16 @@ def break_refit(name: str, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Refit, "run", refuse)
 
 
+def break_needed_keys(name: str, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Table, "needed_for", lambda table, index: ())
+
+
 BREAKS: dict[str, Callable[[str, pytest.MonkeyPatch], None]] = {
     "skip-write-only": break_write_only,
     "skip-enforced": break_lifecycles,
     "early-backfill": break_early_backfill,
     "undeclared-keys": break_declared_keys,
+    "keyless-entries": break_needed_keys,
 }
 
 

@@ -42,9 +42,11 @@ class Rows:
         self._subject, self._scope = subject, focus.scope
         self._column = focus.column
         self._more = MORE_COLUMNS.get(subject.scenario.name, ())
+        # Texts that are told apart, and become one value.
+        self._is_key = f"{focus.column} text primary key" in subject.scenario.setup
         self._values = list(GOOD[: self._scope.values])
         if self._scope.bad:
-            told = " ".join((subject.scenario.setup, *subject.scenario.changes))
+            told = " ".join((*([] if self._is_key else [subject.scenario.setup]), *subject.scenario.changes))
             self._values[-1] = next(value for what, value in BAD if what in told)
         self._columns = [
             e
@@ -59,9 +61,15 @@ class Rows:
     def setup(self, walk: Walk) -> Iterator[str]:
         for key, value in enumerate(self._scope.rows):
             if value >= 0:
-                yield self._insert(key + 1, self._values[value])
+                yield self._insert(key + 1, self._literal(key, value))
         if self._subject.scenario.has_rows:
             yield self._insert(FIXED, f"'{FIXED}'")
+
+    def _literal(self, key: int, value: int) -> str:
+        literal = self._values[value]
+        if not self._is_key:
+            return literal
+        return f"'x{key}'" if literal == "'x'" else f"'{' ' * key}{literal[1:]}"
 
     def _insert(self, id_: int, value: str, has_column: bool = True) -> str:
         columns = ["id", *self._more, *([self._column] if has_column else [])]
@@ -72,10 +80,10 @@ class Rows:
         _, _, key, old, new, planned, _ = label
         has_column = self._has_column(planned)
         if old < 0:
-            return self._insert(key + 1, self._values[new], has_column)
+            return self._insert(key + 1, self._literal(key, new), has_column)
         if new < 0:
             return f"delete from t where id = {key + 1}"
-        changed = f"{self._column} = {self._values[new]}" if has_column else "id = id"
+        changed = f"{self._column} = {self._literal(key, new)}" if has_column else "id = id"
         return f"update t set {changed} where id = {key + 1}"
 
     def _has_column(self, version: int) -> bool:
@@ -97,10 +105,13 @@ class Rows:
         now = [(key, value) for key, value in now if value >= 0]
         if not self._has_column(version):
             return [Look(f"select id from t where id < {FIXED} order by id", [(str(key),) for key, _ in now])]
-        shown = [(str(key), _text(self._values[value])) for key, value in now]
+        is_text = self._subject.program.state(version, self._columns[0]) is SchemaState.PUBLIC
+        texts = self._is_key and is_text
+        literals = [(key, self._literal(key - 1, value) if texts else self._values[value]) for key, value in now]
+        shown = [(str(key), _text(literal)) for key, literal in literals]
         looks = [Look(f"select id, {self._column} from t where id < {FIXED} order by id", list(shown))]
-        for literal in dict.fromkeys(self._values):
-            if literal == "'x'":
+        for literal in dict.fromkeys([*self._values, *(literal for _, literal in literals)]):
+            if "x" in literal and not texts:
                 continue
             condition = "is null" if literal == "null" else f"= {literal}"
             rows = [(key,) for key, value in shown if value == _text(literal)]

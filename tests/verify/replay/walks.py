@@ -173,7 +173,19 @@ class Walker:
             state = steps[-1].after
 
 
-_ENDING = ("turned away", "swap", "not swapped", "job", "failed", "recorded", "register", "stale", "commit", "write")
+_ENDING = (
+    "turned away",
+    "swap",
+    "not swapped",
+    "job",
+    "failed",
+    "recorded",
+    "looked again",
+    "register",
+    "stale",
+    "commit",
+    "write",
+)
 
 
 _TURNS = ("cancel", "failed", "recorded")

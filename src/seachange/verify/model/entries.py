@@ -18,10 +18,26 @@ Generation = tuple[int, int, Content]
 
 
 class Entries:
-    """Rows are keys and values; `kinds` says of each index how its entries are told apart."""
+    """Rows are keys and values; `kinds` says of each index how its entries are told apart. Of `converted` ones, a row
+    whose value is `bad` has no key."""
 
-    def __init__(self, kinds: Sequence[Kind], keys: int, values: int, switches: Switches) -> None:
+    def __init__(
+        self,
+        kinds: Sequence[Kind],
+        keys: int,
+        values: int,
+        switches: Switches,
+        converted: frozenset[int] = frozenset(),
+        bad: int = NONE,
+    ) -> None:
         self._kinds, self._keys, self._values, self._switches = kinds, keys, values, switches
+        keyless = Switch.KEYLESS_ENTRIES in switches
+        # In others NULLs are distinct.
+        self._lacking = {n for n in converted if not keyless or kinds[n] is not Kind.PRIMARY_BY_VALUE}
+        self._bad = bad
+
+    def has_entry(self, number: int, value: int) -> bool:
+        return value != NONE and (value != self._bad or number not in self._lacking)
 
     def size(self, number: int) -> int:
         kind = self._kinds[number]
@@ -44,7 +60,7 @@ class Entries:
     def content(self, number: int, now: Sequence[int]) -> Content:
         content = [NONE] * self.size(number)
         for key, value in enumerate(now):
-            if value != NONE:
+            if self.has_entry(number, value):
                 content[self.entry(number, key, value)] = self.stored(number, key, value)
         return tuple(content)
 

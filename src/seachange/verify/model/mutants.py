@@ -117,6 +117,11 @@ _SWITCHED: tuple[tuple[Switch, str, str], ...] = (
         "what a change finds half way is drained and fenced before it is relied on",
         "add a CHECK, validate it later",
     ),
+    (
+        Switch.KEYLESS_ENTRIES,
+        "a row without a value of its new primary key is not in the new index, and looked for in the old one",
+        "convert the primary key",
+    ),
     (Switch.NO_LOWER_BOUND, "deltas at or below the base of a generation are not read", _INDEX),
 )
 

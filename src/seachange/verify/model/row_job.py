@@ -26,11 +26,13 @@ from seachange.verify.model.row_state import (
     Scope,
 )
 from seachange.verify.model.shape import ROWS, Kind, Shape
+from seachange.verify.model.switches import Switch, Switches
 
 
 class RowJob:
-    def __init__(self, shape: Shape, scope: Scope, entries: Entries, canon: Canon) -> None:
+    def __init__(self, shape: Shape, scope: Scope, entries: Entries, canon: Canon, switches: Switches) -> None:
         self._shape, self._scope, self._entries, self._canon = shape, scope, entries, canon
+        self._looks_in_new = Switch.KEYLESS_ENTRIES in switches
         self._table, self._kinds, self._views = shape.table_id, shape.kinds, shape.views * 2
         self._keys = len(scope.rows)
         self._bad = scope.bad_value
@@ -78,9 +80,11 @@ class RowJob:
         if instruction.empty and any(value_at(events, head, NONE) != NONE for events in rows):
             return
         if recorded and view.promises and self._views[version].records:
-            out.append(
-                (("recorded", state[POSITION]), self._canon.changed(state, {POSITION: instruction.back, RECORDED: 0}))
-            )
+            # The row that had no value may be gone again.
+            stays = self._has_bad_row(state, instruction)
+            changes: dict[int, Any] = {POSITION: instruction.back, RECORDED: 0} if stays else {RECORDED: 0}
+            label = ("recorded" if stays else "looked again", state[POSITION])
+            out.append((label, self._canon.changed(state, changes)))
             return
         sequence = head + 1
         begun = [n for i in instruction.begun if (n := self._shape.number(i)) is not None]
@@ -89,7 +93,7 @@ class RowJob:
             ((sequence, sequence, self._entries.content(n, nothing)),) if n in begun else g
             for n, g in enumerate(generations)
         )
-        changes: dict[int, Any] = {
+        changes = {
             GENERATIONS: generations,
             POSITION: instruction.after,
             VERSION: instruction.version,
@@ -103,6 +107,12 @@ class RowJob:
         if not view.records:
             changes[RECORDED] = 0
         out.append((label, self._canon.changed(state, changes)))
+
+    def _has_bad_row(self, state: State, instruction: Instruction) -> bool:
+        """As of the head, by the index that there is: the one to come may have lost it."""
+        seen = self._views[instruction.version if self._looks_in_new else state[VERSION]].primary
+        now = self._entries.rows_of(seen, state[ROW], state[CELLS], state[GENERATIONS], state[HEAD])
+        return self._bad in now
 
     def _backfill(self, state: State, instruction: Instruction) -> tuple[tuple[Generation, ...], ...] | None:
         cells, generations, version, at = state[CELLS], list(state[GENERATIONS]), state[VERSION], state[AT]

@@ -65,9 +65,9 @@ class RowModel:
         self._keys, self._bad = len(scope.rows), scope.bad_value
         self._stops = scope.pauses or Switch.NO_FENCE in switches
         self._zombies = scope.workers or Switch.ZOMBIE_COORDINATOR in switches
-        self._entries = Entries(self._kinds, self._keys, scope.values, switches)
+        self._entries = Entries(self._kinds, self._keys, scope.values, switches, self.shape.converted, scope.bad_value)
         self._canon = Canon(program, self.shape, self._zombies, switches)
-        self._job = RowJob(self.shape, scope, self._entries, self._canon)
+        self._job = RowJob(self.shape, scope, self._entries, self._canon, switches)
         self._compaction = Compaction(self.shape, self._entries, self._canon, switches)
 
     @property
@@ -248,11 +248,11 @@ class RowModel:
     def _written(self, view: View, key: int, old: int, new: int) -> dict[tuple[int, int], tuple[int, bool]]:
         """What the write stores in each entry of each index, and whether the commit leaves its key."""
         written: dict[tuple[int, int], tuple[int, bool]] = {}
-        if old != NONE:
-            for number in view.removes:
+        for number in view.removes:
+            if self._entries.has_entry(number, old):
                 written[number, self._entries.entry(number, key, old)] = (NONE, self._leaves_key(view, number))
-        if new != NONE:
-            for number in view.writes:
+        for number in view.writes:
+            if self._entries.has_entry(number, new):
                 stored = self._entries.stored(number, key, new)
                 written[number, self._entries.entry(number, key, new)] = (stored, self._leaves_key(view, number))
         return written

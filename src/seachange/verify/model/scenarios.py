@@ -37,6 +37,8 @@ _CONVERT = "alter table t alter column a type int using a::int"
 _ONE = Scope()
 _TWO = Scope(rows=(0, NONE), values=1)
 _RULE = Scope(values=2, bad=True)
+# Two rows that may have one value, or none.
+_KEYLESS = Scope(rows=(0, NONE), values=2, bad=True)
 
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario("create an index", _TABLE, (_CREATE_INDEX,), RowFocus(_ONE)),
@@ -130,6 +132,19 @@ SCENARIOS: tuple[Scenario, ...] = (
         (_CONVERT,),
         RowFocus(_ONE),
         Size.DEFAULT,
+    ),
+    Scenario(
+        "convert the primary key",
+        "create table t (id int not null unique, a text primary key)",
+        (_CONVERT,),
+        RowFocus(replace(_KEYLESS, nodes=1)),
+    ),
+    Scenario(
+        "convert the primary key, two nodes",
+        "create table t (id int not null unique, a text primary key)",
+        (_CONVERT,),
+        RowFocus(_KEYLESS),
+        Size.LARGE,
     ),
     Scenario(
         "add a column with a volatile default",

@@ -51,6 +51,8 @@ class Shape:
     kinds: tuple[Kind, ...]
     rules: tuple[RowRule, ...]
     views: tuple[View, ...]
+    # The indexes over values that a conversion may have none of for a row.
+    converted: frozenset[int] = frozenset()
 
     def number(self, index_id: IndexId) -> int | None:
         return next((n for n, index in enumerate(self.indexes) if index.index_id == index_id), None)
@@ -68,6 +70,8 @@ def shape_of(program: Program, table: str, column: str) -> Shape:
         for e in everything
         if isinstance(e, elements.ColumnName) and e.table_id == table_id and e.name == column
     }
+    # Rows are known by them as they are, not by what they become.
+    replaced = {e.in_place_of for e in everything if isinstance(e, elements.ConvertedColumn) and e.table_id == table_id}
     indexes: list[AnyIndex] = []
     kinds: list[Kind] = []
     rules: list[RowRule] = []
@@ -79,15 +83,17 @@ def shape_of(program: Program, table: str, column: str) -> Shape:
                 if all(program.state(n, element) is State.PUBLIC for n in range(len(program.versions))):
                     continue
                 indexes.append(element)
-                kinds.append(Kind.PRIMARY_BY_VALUE if set(element.key) <= columns else Kind.PRIMARY)
+                kinds.append(Kind.PRIMARY_BY_VALUE if set(element.key) <= columns - replaced else Kind.PRIMARY)
             case elements.SecondaryIndex() | elements.UniqueIndex() if set(element.key) <= columns:
                 indexes.append(element)
                 kinds.append(Kind.UNIQUE if isinstance(element, elements.UniqueIndex) else Kind.PLAIN)
             case elements.CheckConstraint() if set(element.column_ids) & columns:
                 rules.append(element)
-            case elements.ColumnNotNull() | elements.ConvertedColumn() if element.column_id in columns:
+            case elements.ColumnNotNull() | elements.ConvertedColumn() if element.column_id in columns - replaced:
                 rules.append(element)
-    shape = Shape(table_id, tuple(indexes), tuple(kinds), tuple(rules), ())
+    made = {e.column_id for e in everything if isinstance(e, elements.ConvertedColumn) and e.table_id == table_id}
+    converted = frozenset(number for number, index in enumerate(indexes) if made & set(index.key))
+    shape = Shape(table_id, tuple(indexes), tuple(kinds), tuple(rules), (), converted)
     views = tuple(_view(shape, program, number) for number in range(len(program.versions)))
     return replace(shape, views=views)
 

@@ -36,6 +36,8 @@ class Switch(StrEnum):
     NO_PUBLICATION_FENCE = "no-publication-fence"
     # What a change finds half way is taken to be known to every writer.
     TRUSTED_START = "trusted-start"
+    # A row that has no value of its new primary key has an entry in the new index, where it is looked for too.
+    KEYLESS_ENTRIES = "keyless-entries"
 
 
 Switches = frozenset[Switch]

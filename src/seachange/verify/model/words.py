@@ -176,6 +176,8 @@ def say_common(speaker: Speaker, label: Label, who: str) -> str:
             return f"the first worker wakes up and goes on: {speaker.step(label[1])}"
         case "failed" | "recorded":
             return speaker.failed(label[1])
+        case "looked again":
+            return "the job finds that a row without a value was written, looks for it, and finds it gone"
         case "job":
             return speaker.step(label[1])
         case _:
