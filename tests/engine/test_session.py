@@ -10,6 +10,8 @@ from seachange.engine.session import Session
 from seachange.engine.sessionstate import Status
 from seachange.runtime.faults import FAULTS
 from seachange.sql.execute import prepare
+from tests.engine.threads import together
+from tests.support.workers import wait_until
 
 
 @pytest.fixture
@@ -174,6 +176,23 @@ def test_what_is_run_again_is_told_once(session, other):
     FAULTS.disarm()
     assert [list(result.rows) for result in results][1:] == [[(11, "off")]]
     assert session.notices == ['table "nope" does not exist, skipping']
+
+
+def test_a_text_of_many_short_statements_is_canceled(node, session):
+    """Each of them may end before it looks whether it is to."""
+    text = "; ".join(f"insert into t values ({i}, 1)" for i in range(1000))
+
+    def cancel() -> None:
+        wait_until(lambda: node.statistics()["open_transactions"], "the first to begin")
+        session.interrupt()
+
+    def run() -> None:
+        with pytest.raises(errors.QueryCanceled):
+            session.execute(text)
+
+    together(run, cancel)
+    assert rows(session, "select count(*) from t") == [(0,)]
+    assert session.status is Status.IDLE
 
 
 def test_as_of_a_moment(node, session):

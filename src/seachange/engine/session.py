@@ -90,6 +90,8 @@ class Session:
             node.jobs, self.client.advisory, self.settings, self.notices, self._begin, self._settle
         )
         self._turns = Turns(node, self._facts, self.client, self.notices, self._guard, self._own, self._run)
+        # Whether the client has asked to end what it sent last.
+        self.is_interrupted = False
         self._savepoints = Savepoints()
         self.cursors = OpenCursors()
         self.read_only = False
@@ -121,8 +123,16 @@ class Session:
         self._admission.check_setting(name, value, self._transaction)
 
     def interrupt(self) -> None:
-        """Cancels the running statement; may be called from another thread."""
+        """Cancels the running statement, and those that came with it and have not begun; may be called from another
+        thread."""
+        # First: when the running one has ended without having heard, the next looks at it.
+        self.is_interrupted = True
         self._guard.interrupt()
+
+    def heed(self) -> None:
+        """Between two statements that came together."""
+        if self.is_interrupted:
+            raise errors.QueryCanceled(reason="user request")
 
     def unlock_advisory(self) -> None:
         """Gives up the advisory locks of the session."""
@@ -137,6 +147,7 @@ class Session:
 
     def execute_all(self, text: str, values: Sequence[Any] = ()) -> list[Result]:
         """Runs every statement of the text. Without BEGIN, the text is one transaction."""
+        self.is_interrupted = False
         try:
             prepared = prepare(text)
         except errors.Error:
@@ -145,6 +156,7 @@ class Session:
         way = find_way(prepared, self)
 
         def run(each: Prepared) -> Result:
+            self.heed()
             return self._execute_one(Call(each, values))
 
         if way is Way.BLOCK:
@@ -162,6 +174,7 @@ class Session:
         def work(transaction: Transaction) -> None:
             results.clear()
             for statement in prepared:
+                self.heed()
                 if results:
                     transaction.start_statement()
                 run = partial(self._run, Call(statement, values), transaction)

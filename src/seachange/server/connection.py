@@ -103,7 +103,7 @@ class Connection:
         self._ready()
 
     def cancel(self) -> None:
-        """From another thread: ends the statement that runs now."""
+        """From another thread: ends the statement that runs now, and those that are left of its text or round."""
         if self._is_running:
             self.session.interrupt()
 
@@ -129,6 +129,7 @@ class Connection:
     def work(self) -> bool:
         """What has been received; False when the client has taken leave. In haste, WouldWait leaves what is not done
         to a thread."""
+        self.session.is_interrupted = False
         while (frame := self._inbox.take()) is not None:
             if frame.kind == b"X":
                 return False
@@ -175,6 +176,8 @@ class Connection:
 
     def _query(self, body: bytes) -> None:
         text = m.read_text(body)
+        # Also between two of its statements.
+        self._is_running = True
         self._end_implicit()
         self._portals.remove("")
         self._statements.remove("")
@@ -239,12 +242,13 @@ class Connection:
     def _run(self, work: Callable[[], Any]) -> Any:
         self._inbox.mend()
         self._out.mend()
-        self._is_running = True
+        was_running, self._is_running = self._is_running, True
         was_in_transaction = self.session.status is not Status.IDLE
         try:
+            self.session.heed()
             return work()
         finally:
-            self._is_running = False
+            self._is_running = was_running
             if was_in_transaction and self.session.status is Status.IDLE:
                 # They end with their transaction, whatever the client begins before its next Sync.
                 self._portals.clear()
@@ -445,6 +449,7 @@ class Connection:
             self._run(lambda: self._block.end(commit=True))
 
     def _ready(self) -> None:
+        self._is_running = self.session.is_interrupted = False
         if self.session.status is Status.IDLE:
             self._portals.clear()
         self._send_notices()
