@@ -82,55 +82,48 @@ class Canon:
     ) -> State:
         if not self._reads_r[position]:
             at = NONE
-        looks = {head}
-        looks.update(t[0] for t in transactions)
-        oldest = min(looks)
-        pipeline = set()
-        if at != NONE:
-            pipeline.add(at)
-        if compaction:
-            pipeline.add(compaction[1])
+        looks = {head, *(t[0] for t in transactions)}
+        pipeline = {sequence for sequence in (at, compaction[1] if compaction else NONE) if sequence != NONE}
         if any(len(held) > 1 for held in generations):
             generations = tuple(_needed(held, looks, pipeline) for held in generations)
         points = sorted(looks | pipeline | {q for held in generations for g in held for q in g[:2]})
         lowest_rank = bisect_left(points, min(looks | pipeline))
         dead = self._dead(position, version, transactions)
-        new_cells: list[tuple[Events, ...]] = []
-        for number, entries in enumerate(cells):
-            if number in dead:
-                new_cells.append(((),) * len(entries))
-                continue
-            held = generations[number]
-            base = held[0][0] if held else at if at != NONE else head
-            if self._is_exact or number in self.collected[position]:
-                base = NONE
-            floor = base if self._kinds[number] is Kind.PLAIN else min(base, oldest)
-            new_cells.append(tuple(_ranked_cell(e, points, floor, base) if e else () for e in entries))
+        # Where an index has no generation, what the backfill does not read is below its base to be.
+        bases = [held[0][0] if held else at if at != NONE else head for held in generations]
         return (
             tuple(_ranked_row(events, points, lowest_rank) for events in rows),
-            tuple(new_cells),
-            tuple(
-                ()
-                if number in dead
-                else tuple((bisect_left(points, g[0]), bisect_left(points, g[1]), g[2]) for g in held)
-                for number, held in enumerate(generations)
-            ),
+            self._ranked_cells(cells, points, bases, min(looks), position, dead),
+            tuple(() if n in dead else _ranked_generations(held, points) for n, held in enumerate(generations)),
             position,
             version,
             lowest,
             bisect_left(points, at) if at != NONE else NONE,
             recorded,
             tuple(sorted((bisect_left(points, t[0]), t[1], t[2]) for t in transactions)),
-            (
-                compaction[0],
-                bisect_left(points, compaction[1]),
-                bisect_left(points, compaction[2]) if compaction[2] != NONE else NONE,
-            )
-            if compaction
-            else (),
+            _ranked_compaction(compaction, points) if compaction else (),
             bisect_left(points, head),
             zombie,
         )
+
+    def _ranked_cells(
+        self,
+        cells: tuple[tuple[Events, ...], ...],
+        points: Sequence[int],
+        bases: Sequence[int],
+        oldest: int,
+        position: int,
+        dead: tuple[int, ...],
+    ) -> tuple[tuple[Events, ...], ...]:
+        ranked: list[tuple[Events, ...]] = []
+        for number, entries in enumerate(cells):
+            if number in dead:
+                ranked.append(((),) * len(entries))
+                continue
+            base = NONE if self._is_exact or number in self.collected[position] else bases[number]
+            floor = base if self._kinds[number] is Kind.PLAIN else min(base, oldest)
+            ranked.append(tuple(_ranked_cell(e, points, floor, base) if e else () for e in entries))
+        return tuple(ranked)
 
     def _dead(self, position: int, version: int, transactions: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
         """Indexes that nobody reads, now or later, and whose data is still to be collected."""
@@ -163,6 +156,15 @@ def _ranked_cell(events: Events, points: Sequence[int], floor: int, base: int) -
             else:
                 out.append(event)
     return tuple(out)
+
+
+def _ranked_generations(held: tuple[Generation, ...], points: Sequence[int]) -> tuple[Generation, ...]:
+    return tuple((bisect_left(points, g[0]), bisect_left(points, g[1]), g[2]) for g in held)
+
+
+def _ranked_compaction(compaction: tuple[int, ...], points: Sequence[int]) -> tuple[int, ...]:
+    index, upto, base = compaction
+    return index, bisect_left(points, upto), bisect_left(points, base) if base != NONE else NONE
 
 
 def _needed(held: tuple[Generation, ...], looks: set[int], pipeline: set[int]) -> tuple[Generation, ...]:

@@ -15,7 +15,7 @@ job leaves what was committed, and a drain that ends is a raise that nobody is b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from seachange.verify.model.compaction import Compaction
 from seachange.verify.model.entries import NONE, Content, Entries
@@ -50,6 +50,24 @@ _FLAW = "flaw"
 _DONE = -2
 # By number of index and entry: what a commit stores there, and whether it leaves the key.
 Written = dict[tuple[int, int], tuple[int, bool]]
+
+
+class _Attempt(NamedTuple):
+    """A transaction that is about to commit: the views of the version that it was planned with (`own`), of the one
+    whose states it obeys and of the newest; the rows as it has seen them, and as what is derived again finds them. One
+    is made for each that is open in each state, in half the time of a dataclass."""
+
+    state: State
+    slot: int
+    planned: int
+    used: int
+    snapshot: int
+    look: int
+    own: View
+    view: View
+    current: View
+    seen: Content
+    now: Content
 
 
 class RowModel:
@@ -182,72 +200,66 @@ class RowModel:
     def _writes(self, state: State, slot: int, used: int, look: int) -> Iterator[tuple[Label, State | Refusal]]:
         """Every row that the transaction may write, every way, and what comes of it; `used` is the version whose states
         it obeys and `look` where it looks for what its checks need: not its own, if it had to be derived again."""
-        rows, cells, generations, version, recorded, transactions, head = (
-            state[ROW],
-            state[CELLS],
-            state[GENERATIONS],
-            state[VERSION],
-            state[RECORDED],
-            state[OPEN],
-            state[HEAD],
-        )
-        snapshot, planned, _ = transactions[slot]
-        view, current, own = self._views[used], self._views[version], self._views[planned]
-        seen = self._entries.rows_of(own.primary, rows, cells, generations, snapshot)
-        gone = view.primary == NONE
-        # What is derived again must find the row as it was.
-        derived = used != planned and not gone
-        now = self._entries.rows_of(view.primary, rows, cells, generations, look) if derived else seen
-        forgets = Switch.REFIT_FORGETS_KEYS in self._switches
-        others = transactions[:slot] + transactions[slot + 1 :]
+        attempt = self._attempt(state, slot, used, look)
         for key in range(self._keys):
-            old = seen[key]
+            old = attempt.seen[key]
             for new in range(NONE, self._scope.values):
-                if new == old:
-                    continue
-                label = ("commit", slot, key, old, new, planned, used)
-                if gone:
-                    yield label, Refusal.GONE
-                    continue
-                if now[key] != old:
-                    yield label, Refusal.MOVED
-                    continue
-                noted = recorded
-                if new == self._bad != NONE:
-                    if view.refuses or (view.records and current.refuses):
-                        yield label, Refusal.BROKEN
-                        continue
-                    noted = 1 if view.records and current.records else recorded
-                written = self._written(view, key, old, new)
-                # A commit that is derived again keeps the keys by which its first plan would have conflicted.
-                keys = written if used == planned or forgets else {**self._written(own, key, old, new), **written}
-                overwrites = bool(rows[key]) and rows[key][-1][0] > snapshot
-                if (view.primary == ROWS and overwrites) or self._conflicts(keys, cells, snapshot):
-                    yield label, Refusal.CONFLICT
-                    continue
-                if new != NONE and any(self._is_taken(n, key, new, cells, generations, look) for n in view.checks):
-                    yield label, Refusal.TAKEN
-                    continue
-                if overwrites:
-                    text = "a commit overwrites a row that was written since its snapshot: that write is lost"
-                    yield label, (_FLAW, text)
-                    continue
-                sequence = head + 1
-                following = [list(c) for c in cells]
-                for (number, entry), (stored, left) in written.items():
-                    following[number][entry] = (*following[number][entry], (sequence, stored, left))
-                changes: dict[int, Any] = {
-                    ROW: (*rows[:key], (*rows[key], (sequence, new)), *rows[key + 1 :]),
-                    CELLS: tuple(map(tuple, following)),
-                    RECORDED: noted,
-                    OPEN: others,
-                    HEAD: sequence,
-                }
-                yield label, self._canon.changed(state, changes)
+                if new != old:
+                    label = ("commit", slot, key, old, new, attempt.planned, used)
+                    yield label, self._outcome(attempt, key, new)
 
-    def _written(self, view: View, key: int, old: int, new: int) -> dict[tuple[int, int], tuple[int, bool]]:
+    def _attempt(self, state: State, slot: int, used: int, look: int) -> _Attempt:
+        snapshot, planned, _ = state[OPEN][slot]
+        data = state[ROW], state[CELLS], state[GENERATIONS]
+        view, own = self._views[used], self._views[planned]
+        seen = self._entries.rows_of(own.primary, *data, snapshot)
+        is_derived = used != planned and view.primary != NONE
+        now = self._entries.rows_of(view.primary, *data, look) if is_derived else seen
+        return _Attempt(state, slot, planned, used, snapshot, look, own, view, self._views[state[VERSION]], seen, now)
+
+    def _outcome(self, attempt: _Attempt, key: int, new: int) -> State | Refusal:
+        """Of the write of one row."""
+        view, current, old = attempt.view, attempt.current, attempt.seen[key]
+        if view.primary == NONE:
+            return Refusal.GONE
+        # What is derived again must find the row as it was.
+        if attempt.now[key] != old:
+            return Refusal.MOVED
+        breaks = new == self._bad != NONE
+        if breaks and (view.refuses or (view.records and current.refuses)):
+            return Refusal.BROKEN
+        rows, cells, generations = attempt.state[ROW], attempt.state[CELLS], attempt.state[GENERATIONS]
+        written = keys = self._written(view, key, old, new)
+        if attempt.used != attempt.planned and Switch.REFIT_FORGETS_KEYS not in self._switches:
+            # A commit that is derived again keeps the keys by which its first plan would have conflicted.
+            keys = {**self._written(attempt.own, key, old, new), **written}
+        overwrites = bool(rows[key]) and rows[key][-1][0] > attempt.snapshot
+        if (view.primary == ROWS and overwrites) or self._conflicts(keys, cells, attempt.snapshot):
+            return Refusal.CONFLICT
+        if new != NONE and any(self._is_taken(n, key, new, cells, generations, attempt.look) for n in view.checks):
+            return Refusal.TAKEN
+        if overwrites:
+            return (_FLAW, "a commit overwrites a row that was written since its snapshot: that write is lost")
+        return self._committed(attempt, key, new, written, records=breaks and view.records and current.records)
+
+    def _committed(self, attempt: _Attempt, key: int, new: int, written: Written, records: bool) -> State:
+        state, slot = attempt.state, attempt.slot
+        rows, sequence = state[ROW], state[HEAD] + 1
+        cells = [list(c) for c in state[CELLS]]
+        for (number, entry), (stored, left) in written.items():
+            cells[number][entry] = (*cells[number][entry], (sequence, stored, left))
+        changes: dict[int, Any] = {
+            ROW: (*rows[:key], (*rows[key], (sequence, new)), *rows[key + 1 :]),
+            CELLS: tuple(map(tuple, cells)),
+            RECORDED: 1 if records else state[RECORDED],
+            OPEN: state[OPEN][:slot] + state[OPEN][slot + 1 :],
+            HEAD: sequence,
+        }
+        return self._canon.changed(state, changes)
+
+    def _written(self, view: View, key: int, old: int, new: int) -> Written:
         """What the write stores in each entry of each index, and whether the commit leaves its key."""
-        written: dict[tuple[int, int], tuple[int, bool]] = {}
+        written: Written = {}
         for number in view.removes:
             if self._entries.has_entry(number, old):
                 written[number, self._entries.entry(number, key, old)] = (NONE, self._leaves_key(view, number))
@@ -257,7 +269,7 @@ class RowModel:
                 written[number, self._entries.entry(number, key, new)] = (stored, self._leaves_key(view, number))
         return written
 
-    def _conflicts(self, written: dict[tuple[int, int], tuple[int, bool]], cells: Any, snapshot: int) -> bool:
+    def _conflicts(self, written: Written, cells: Any, snapshot: int) -> bool:
         """Whether an entry of a primary index, or a unique key, was written since the snapshot."""
         for (number, entry), (_, left) in written.items():
             if self._kinds[number] <= Kind.PRIMARY_BY_VALUE:
