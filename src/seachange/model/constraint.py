@@ -25,13 +25,18 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`expression` is DuckDB text over columns named after their ids (`"c7"`), which are listed in `columns`."""
+    """`expression` is DuckDB text over columns named after their ids (`"c7"`), which are listed in `columns`.
+
+    `not_valid` says that it was added so: until VALIDATE makes it PUBLIC it is known to all as ENFORCED. Without it an
+    ENFORCED one is on its way, and the catalogs do not tell of it.
+    """
 
     id: ConstraintId
     name: str
     expression: str
     columns: tuple[ColumnId, ...]
     state: State = State.PUBLIC
+    not_valid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class ForeignKey:
     initially_deferred: bool = False
     state: State = State.PUBLIC
     match_full: bool = False
+    # As of a Check.
+    not_valid: bool = False
 
     def refers(self, values: tuple[Any, ...]) -> bool:
         """Whether there must be a parent with these values, or none may have them."""

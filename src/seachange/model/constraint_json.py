@@ -10,12 +10,14 @@ from seachange.model.states import State
 
 
 def encode_check(check: Check) -> dict[str, Any]:
+    late = {"not_valid": True} if check.not_valid else {}
     return {
         "id": check.id,
         "name": check.name,
         "expression": check.expression,
         "columns": list(check.columns),
         "state": check.state.value,
+        **late,
     }
 
 
@@ -26,11 +28,13 @@ def decode_check(body: dict[str, Any]) -> Check:
         expression=body["expression"],
         columns=tuple(ColumnId(c) for c in body["columns"]),
         state=State(body["state"]),
+        not_valid=body.get("not_valid", False),
     )
 
 
 def encode_foreign_key(key: ForeignKey) -> dict[str, Any]:
     full = {"match_full": True} if key.match_full else {}
+    late = {"not_valid": True} if key.not_valid else {}
     return {
         "id": key.id,
         "name": key.name,
@@ -43,6 +47,7 @@ def encode_foreign_key(key: ForeignKey) -> dict[str, Any]:
         "initially_deferred": key.initially_deferred,
         "state": key.state.value,
         **full,
+        **late,
     }
 
 
@@ -59,4 +64,5 @@ def decode_foreign_key(body: dict[str, Any]) -> ForeignKey:
         initially_deferred=body["initially_deferred"],
         state=State(body["state"]),
         match_full=body.get("match_full", False),
+        not_valid=body.get("not_valid", False),
     )

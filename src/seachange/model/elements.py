@@ -354,6 +354,7 @@ class CheckConstraint:
     constraint_id: ConstraintId
     expression: str
     column_ids: tuple[ColumnId, ...]
+    not_valid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +369,7 @@ class ForeignKey:
     deferrable: bool = False
     initially_deferred: bool = False
     match_full: bool = False
+    not_valid: bool = False
 
 
 @dataclass(frozen=True, slots=True)

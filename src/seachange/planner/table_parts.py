@@ -37,7 +37,9 @@ def decompose_table(table: Table) -> Parts:
     if table.next_primary is not None:
         parts |= _decompose_index(table, table.next_primary)
     for check in table.checks:
-        parts[elements.CheckConstraint(table.id, check.id, check.expression, check.columns)] = check.state
+        parts[elements.CheckConstraint(table.id, check.id, check.expression, check.columns, check.not_valid)] = (
+            check.state
+        )
         parts[elements.ConstraintName(table.id, check.id, check.name)] = State.PUBLIC
     for key in table.foreign_keys:
         parts[foreign_key_element(table.id, key)] = key.state
@@ -114,6 +116,7 @@ def foreign_key_element(table_id: TableId, key: ForeignKey) -> elements.ForeignK
         key.deferrable,
         key.initially_deferred,
         key.match_full,
+        key.not_valid,
     )
 
 
@@ -284,7 +287,7 @@ def _compose_constraints(
     for element, state in parts.items():
         match element:
             case elements.CheckConstraint(constraint_id=id_):
-                checks.append(Check(id_, names[id_], element.expression, element.column_ids, state))
+                checks.append(Check(id_, names[id_], element.expression, element.column_ids, state, element.not_valid))
             case elements.ForeignKey(constraint_id=id_):
                 keys.append(
                     ForeignKey(
@@ -299,6 +302,7 @@ def _compose_constraints(
                         element.initially_deferred,
                         state,
                         element.match_full,
+                        element.not_valid,
                     )
                 )
             case _:

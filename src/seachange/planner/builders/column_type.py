@@ -363,7 +363,7 @@ def _move_user(
         case elements.CheckConstraint():
             bound = rebind(Expression(user.expression, user.column_ids), old, new)
             id_ = draft.take_constraint_id(user.table_id)
-            moved_check = elements.CheckConstraint(user.table_id, id_, bound.text, bound.columns)
+            moved_check = replace(user, constraint_id=id_, expression=bound.text, column_ids=bound.columns)
             move_constraint(draft, user, moved_check)
         case elements.ForeignKey():
             renew_foreign_key(draft, user, _swap(user.column_ids, old, new))

@@ -93,7 +93,7 @@ def _add_check(draft: Draft, table_id: TableId, rule: CheckDefinition) -> None:
     taken = constraint_names(draft, table_id)
     name = rule.name or choose_name(draft.name_of(table_id), names if len(names) == 1 else [], "check", taken)
     id_ = draft.take_constraint_id(table_id)
-    check = elements.CheckConstraint(table_id, id_, bound.text, bound.columns)
+    check = elements.CheckConstraint(table_id, id_, bound.text, bound.columns, rule.not_valid)
     draft.add(check, Goal.ENFORCED if rule.not_valid else Goal.PUBLIC)
     draft.add(elements.ConstraintName(table_id, id_, name))
 

@@ -53,6 +53,7 @@ def add_foreign_key(draft: Draft, table_id: TableId, rule: ForeignKeyDefinition,
         rule.deferrable,
         rule.initially_deferred,
         rule.match_full,
+        rule.not_valid,
     )
     # With MATCH FULL a NULL beside other values says something.
     if not rule.match_full and _reads_as_null(draft, table_id, columns):

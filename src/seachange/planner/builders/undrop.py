@@ -108,7 +108,7 @@ def _bring_back(draft: Draft, element: Element, state: State) -> None:
                 draft.notices.append(
                     "a foreign key comes back as NOT VALID: ALTER TABLE ... VALIDATE CONSTRAINT looks at the rows"
                 )
-            draft.add(element, goal)
+            draft.add(replace(element, not_valid=goal is Goal.ENFORCED), goal)
             draft.add(elements.ForeignKeyParent(parent_id, table_id, element.constraint_id), goal)
         case _:
             draft.add(element, goal)

@@ -20,6 +20,7 @@ from seachange.model.expression import Expression
 from seachange.model.objects import EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.shown import show_held, show_text
+from seachange.model.states import State
 from seachange.model.types import Kind
 from seachange.sql.mapped.trees import FUNCTION_NAMES
 from seachange.sql.moments import spell_now
@@ -306,10 +307,14 @@ def constraint_definition(
             include = f" INCLUDE ({_names(table, constraint.include)})" if constraint.include else ""
             return f"{kind}{nulls} ({_names(table, constraint.key)}){include}"
         case Check():
-            text = expression_text(table, constraint.expression, pretty)
-            return f"CHECK ({text if pretty else in_parentheses(text)})"
+            return f"CHECK ({check_text(table, constraint, pretty)}){_late(constraint)}"
         case ForeignKey():
             return _foreign_key_definition(facts, table, constraint)
+
+
+def check_text(table: Table, check: Check, pretty: bool = False) -> str:
+    text = expression_text(table, check.expression, pretty)
+    return text if pretty else in_parentheses(text)
 
 
 def _foreign_key_definition(facts: Facts, table: Table, key: ForeignKey) -> str:
@@ -326,7 +331,11 @@ def _foreign_key_definition(facts: Facts, table: Table, key: ForeignKey) -> str:
         text += f" ON DELETE {key.on_delete.value}"
     if key.deferrable:
         text += " DEFERRABLE" + (" INITIALLY DEFERRED" if key.initially_deferred else "")
-    return text
+    return text + _late(key)
+
+
+def _late(constraint: Check | ForeignKey) -> str:
+    return "" if constraint.state is State.PUBLIC else " NOT VALID"
 
 
 def generated_text(table: Table, column: Column) -> str | None:

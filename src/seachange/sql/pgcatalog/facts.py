@@ -3,7 +3,7 @@
 The number of an object is that of its descriptor, or index, above those that PostgreSQL gives to its own; it is the
 same in every session and process, and never given again. What has a number within its table has one made of both.
 
-**Invariant:** only what is PUBLIC is told of.
+**Invariant:** only what is PUBLIC is told of, and constraints that were added as NOT VALID.
 """
 
 from __future__ import annotations
@@ -261,8 +261,16 @@ def shown_indexes(table: Table) -> Iterator[Index]:
 
 def shown_constraints(table: Table) -> Iterator[Index | Check | ForeignKey]:
     yield from (index for index in shown_indexes(table) if index.constraint or index.id == table.primary.id)
-    yield from (check for check in table.checks if check.state is State.PUBLIC)
-    yield from (key for key in table.foreign_keys if key.state is State.PUBLIC)
+    yield from (check for check in table.checks if _is_shown(table, check))
+    yield from (key for key in table.foreign_keys if _is_shown(table, key))
+
+
+def _is_shown(table: Table, constraint: Check | ForeignKey) -> bool:
+    """One that is NOT VALID may itself be on its way: for a column that is to take the place of another."""
+    if constraint.state is State.PUBLIC:
+        return True
+    late = constraint.not_valid and constraint.state is State.ENFORCED
+    return late and all(table.column_by_id[c].state is State.PUBLIC for c in constraint.columns)
 
 
 def constraint_oid(table: Table, constraint: Index | Check | ForeignKey) -> int:

@@ -13,7 +13,7 @@ from seachange.model.objects import EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.types import Kind, SqlType
 from seachange.sql.pgcatalog.builtin import TYPE_BY_OID
-from seachange.sql.pgcatalog.deparse import constraint_definition, default_text, generated_text, view_definition
+from seachange.sql.pgcatalog.deparse import check_text, default_text, generated_text, view_definition
 from seachange.sql.pgcatalog.facts import Attribute, Facts, Rows, shown_constraints
 from seachange.sql.system_columns import SYSTEM_SCHEMA, SYSTEM_VIEWS
 
@@ -292,7 +292,7 @@ def referential_constraints(facts: Facts) -> Rows:
 def check_constraints(facts: Facts) -> Rows:
     for table, check in _each_constraint(facts):
         if isinstance(check, Check):
-            text = constraint_definition(facts, table, check).removeprefix("CHECK (").removesuffix(")")
+            text = check_text(table, check)
             yield {**_constraint(facts, table, check.name), "check_clause": text}
     for table in facts.tables:
         for name, clause in _not_null_names(facts, table):

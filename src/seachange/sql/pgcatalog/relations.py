@@ -10,6 +10,7 @@ from seachange.model.descriptor import Column, Index, Table
 from seachange.model.object_statements import ObjectKind
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.objects import View
+from seachange.model.states import State
 from seachange.model.types import SqlType
 from seachange.sql.pgcatalog.acl import acl
 from seachange.sql.pgcatalog.builtin import (
@@ -28,7 +29,7 @@ from seachange.sql.pgcatalog.builtin import (
 )
 from seachange.sql.pgcatalog.comments import COMMENT_ROWS
 from seachange.sql.pgcatalog.deparse import (
-    constraint_definition,
+    check_text,
     default_text,
     expression_text,
     generated_text,
@@ -233,7 +234,7 @@ def pg_constraint(facts: Facts) -> Rows:
                 "oid": constraint_oid(table, constraint),
                 "conname": constraint.name,
                 "connamespace": facts.namespace_oids.get(table.schema, 0),
-                "convalidated": True,
+                "convalidated": constraint.state is State.PUBLIC,
                 "conrelid": object_oid(table.id),
                 "conislocal": True,
                 "connoinherit": not isinstance(constraint, Check),
@@ -254,8 +255,7 @@ def _constraint_row(facts: Facts, table: Table, constraint: Index | Check | Fore
             }
         case Check():
             columns = sorted({facts.number(table, c) for c in constraint.columns})
-            text = constraint_definition(facts, table, constraint)
-            return {"contype": "c", "conkey": columns, "conbin": text.removeprefix("CHECK (").removesuffix(")")}
+            return {"contype": "c", "conkey": columns, "conbin": check_text(table, constraint)}
         case ForeignKey():
             parent = facts.by_id[constraint.parent]
             assert isinstance(parent, Table)
