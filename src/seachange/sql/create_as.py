@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -14,7 +14,7 @@ from seachange.sql.dml import compile_select
 from seachange.sql.duck import DuckSession
 from seachange.sql.insert_select import InsertSelect
 from seachange.sql.port import TransactionPort
-from seachange.sql.query import bind_query, result_names
+from seachange.sql.query import bind_query, declared_types, result_names
 from seachange.sql.result import Result
 from seachange.sql.schema_change import run_ddl
 from seachange.sql.target import Target
@@ -37,7 +37,11 @@ def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSes
         raise errors.SyntaxProblem(detail="CREATE TABLE AS takes a query")
     template = compile_select(tree)
     names, types = duck.describe(bind_query(template, port, ()))
-    columns = _columns(statement, result_names(template, names), _open(tree, types), enum_types(port))
+    # DuckDB has one type for several of ours: what is the column of a table has the type that it was declared with.
+    declared = declared_types(template, port, types)
+    enums = enum_types(port)
+    found = [enums.get(type_) or known for type_, known in zip(types, declared, strict=True)]
+    columns = _columns(statement, result_names(template, names), _open(tree, types), found)
     run_ddl(CreateTable(name, columns), "", port, duck, notices)
     if not statement.with_data:
         return Result("CREATE TABLE AS")
@@ -76,13 +80,13 @@ def _exists(statement: CreateTableAs, port: TransactionPort) -> bool:
 
 
 def _columns(
-    statement: CreateTableAs, names: Sequence[str], types: Sequence[str], enums: Mapping[str, SqlType]
+    statement: CreateTableAs, names: Sequence[str], types: Sequence[str], known: Sequence[SqlType | None]
 ) -> tuple[ColumnDefinition, ...]:
     if len(statement.columns) > len(names):
         raise errors.SyntaxProblem(detail="CREATE TABLE AS specifies too many column names")
     chosen = [*statement.columns, *names[len(statement.columns) :]]
-    found = zip(chosen, types, strict=True)
-    return tuple(ColumnDefinition(name, enums.get(type_) or _type(name, type_)) for name, type_ in found)
+    found = zip(chosen, types, known, strict=True)
+    return tuple(ColumnDefinition(name, type_ or _type(name, duck_type)) for name, duck_type, type_ in found)
 
 
 def _type(name: str, duck_type: str) -> SqlType:

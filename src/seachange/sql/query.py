@@ -201,6 +201,15 @@ def column_types(template: Template, port: TransactionPort, duck_types: Sequence
     return [None] * len(duck_types) if found is None else output_types(found, duck_types)
 
 
+def declared_types(template: Template, port: TransactionPort, duck_types: Sequence[str]) -> Sequence[SqlType | None]:
+    """Those of columns of tables; None of what is computed."""
+    found = _table_columns(template, port, len(duck_types)) or [None] * len(duck_types)
+    return [
+        each[1].type if each is not None and each[1].type.duckdb == type_ else None
+        for each, type_ in zip(found, duck_types, strict=True)
+    ]
+
+
 def _table_columns(template: Template, port: TransactionPort, count: int) -> Sequence[TableColumn | None] | None:
     """None where nothing can be said."""
     if template.outputs is None:

@@ -32,7 +32,14 @@ INSERT INTO inventory.checked VALUES ('ab', 1);
 INSERT INTO inventory.checked VALUES ('axxb', 7);
 INSERT INTO inventory.checked VALUES ('axxb', 8, '[]');
 INSERT INTO inventory.checked VALUES (E'a\nb', 8, '{}', '{}');
+CREATE TABLE inventory.copied AS SELECT w.*, s.available AS left_over FROM inventory.warehouse w JOIN inventory.stock s ON s.warehouse = w.code;
+ALTER TABLE inventory.checked ADD CONSTRAINT late CHECK (length(code) > 3) NOT VALID;
+ALTER TABLE inventory.checked ADD CONSTRAINT later FOREIGN KEY (code) REFERENCES inventory.product NOT VALID;
+ALTER TABLE inventory.checked ADD CONSTRAINT proven CHECK (n > 0) NOT VALID;
+ALTER TABLE inventory.checked VALIDATE CONSTRAINT proven;
+ALTER TABLE inventory.checked VALIDATE CONSTRAINT late;
 -- queries
+SELECT conname, convalidated FROM pg_constraint WHERE conname IN ('late', 'later', 'proven');
 SELECT * FROM low_stock ORDER BY sku;
 SELECT w.city, count(s.sku), coalesce(sum(s.available), 0) FROM warehouse w LEFT JOIN stock s ON s.warehouse = w.code GROUP BY w.city ORDER BY 1;
 SELECT sku, delta, sum(delta) OVER (PARTITION BY sku ORDER BY moved_at) AS running FROM movement ORDER BY id;
