@@ -43,7 +43,8 @@ def create_index(draft: Draft, statement: CreateIndex) -> None:
     descending = tuple(key[position] for position in statement.descending)
     swapped = tuple(key[position] for position in statement.nulls_swapped)
     include = tuple(draft.column(table_id, name) for name in statement.include)
-    name = statement.name or choose_name(draft.name_of(table_id), [_label(i) for i in statement.columns], "idx", taken)
+    labels = [*(_label(item) for item in statement.columns), *statement.include]
+    name = statement.name or choose_name(draft.name_of(table_id), labels, "idx", taken)
     id_ = IndexId(next(draft.ids))
     if statement.unique:
         distinct = statement.nulls_distinct

@@ -92,7 +92,7 @@ def _indexdef(context: Context, oid: int, column: int | None, pretty: bool | Non
         return None
     table, index = found
     if column:
-        return index_key_text(context.facts, table, index, column)
+        return index_key_text(context.facts, table, index, column, bool(pretty))
     return index_definition(context.facts, table, index, bool(pretty))
 
 

@@ -131,8 +131,12 @@ def print_expression(tree: exp.Expr, pretty: bool = False) -> str:
             if isinstance(paren.this, exp.Literal | exp.Column):
                 paren.replace(paren.this.copy())
     else:
-        for operation in list(holder.find_all(exp.Binary, exp.Not)):
+        # The inner ones first: an outer one is put into its parentheses as a copy.
+        for operation in reversed(list(holder.find_all(exp.Binary, exp.Not))):
             _parenthesise(operation)
+    for negative in [n for n in holder.find_all(exp.Neg) if isinstance(n.this, exp.Literal)]:
+        if negative.name.isdigit() and int(negative.name) < 2**31:
+            negative.replace(exp.cast(exp.Literal.string(f"-{negative.name}"), exp.DType.INT))
     for literal in list(holder.find_all(exp.Literal)):
         if literal.is_string and not isinstance(literal.parent, exp.Cast | exp.Interval):
             literal.replace(exp.cast(literal.copy(), exp.DType.TEXT))
@@ -153,11 +157,12 @@ def _spell_out(holder: exp.Expr) -> None:
         low = exp.GTE(this=between.this.copy(), expression=between.args["low"].copy())
         high = exp.LTE(this=between.this.copy(), expression=between.args["high"].copy())
         between.replace(exp.And(this=low, expression=high))
-    for within in list(holder.find_all(exp.In)):
-        if within.expressions:
-            listed = exp.Array(expressions=[e.copy() for e in within.expressions])
-            any_ = exp.Anonymous(this="ANY", expressions=[listed])
-            within.replace(exp.EQ(this=within.this.copy(), expression=any_))
+    for within in [each for each in holder.find_all(exp.In) if each.expressions]:
+        listed = exp.Array(expressions=[e.copy() for e in within.expressions])
+        negated = isinstance(within.parent, exp.Not)
+        of_list = exp.Anonymous(this="ALL" if negated else "ANY", expressions=[listed])
+        compared = (exp.NEQ if negated else exp.EQ)(this=within.this.copy(), expression=of_list)
+        (within.parent if negated and within.parent is not None else within).replace(compared)
 
 
 def _name_functions(holder: exp.Expr) -> None:
@@ -220,11 +225,16 @@ def _parenthesise(node: exp.Expr) -> None:
     node.replace(exp.Paren(this=node.copy()))
 
 
+# Words outside of constants.
+_LITERAL: Final = re.compile(r"('(?:[^']|'')*')")
+_WORDS: Final = (
+    (re.compile(r"\b(any|all)\(", re.IGNORECASE), None),
+    (re.compile(r"\barray\["), "ARRAY["),
+    (re.compile(r" LIKE "), " ~~ "),
+)
 _SPELLINGS: Final = (
-    (re.compile(r"\bANY\("), "ANY ("),
     (re.compile(r"CAST\(('(?:[^']|'')*'|\([^()]*\)|[\w\"]+) AS ([A-Za-z ]+(?:\([0-9, ]+\))?)\)"), r"\1::\2"),
     (re.compile(r"::([A-Z]+(?: PRECISION)?)\b"), None),
-    (re.compile(r" LIKE "), " ~~ "),
 )  # fmt: skip
 _TYPE_SPELLINGS: Final = {
     "INT": "integer",
@@ -234,7 +244,23 @@ _TYPE_SPELLINGS: Final = {
 }
 
 
+def _spell_words(text: str) -> str:
+    """
+    >>> _spell_words("a = any(array[1]) OR b LIKE 'x LIKE any(y'")
+    "a = ANY (ARRAY[1]) OR b ~~ 'x LIKE any(y'"
+    """
+    for pattern, replacement in _WORDS:
+        text = "".join(
+            part
+            if part.startswith("'")
+            else pattern.sub(replacement if replacement is not None else lambda m: f"{m.group(1).upper()} (", part)
+            for part in _LITERAL.split(text)
+        )
+    return text
+
+
 def _spell(text: str) -> str:
+    text = _spell_words(text)
     for pattern, replacement in _SPELLINGS:
         if replacement is None:
             text = pattern.sub(lambda m: "::" + _TYPE_SPELLINGS.get(m.group(1), m.group(1).lower()), text)
@@ -243,7 +269,7 @@ def _spell(text: str) -> str:
     return text
 
 
-def index_key_text(facts: Facts, table: Table, index: Index, place: int) -> str:
+def index_key_text(facts: Facts, table: Table, index: Index, place: int, pretty: bool = False) -> str:
     """One key of an index, from 1; those after the keys are the included columns."""
     columns = (*index.key, *index.include)
     if not 1 <= place <= len(columns):
@@ -251,14 +277,17 @@ def index_key_text(facts: Facts, table: Table, index: Index, place: int) -> str:
     column = table.column_by_id[columns[place - 1]]
     if not column.virtual or column.generated is None:
         return quote_name(column.name)
-    text = expression_text(table, column.generated)
-    return text if text.endswith(")") and text[0] != "(" else f"({text})" if not text.startswith("(") else text
+    text = expression_text(table, column.generated, pretty)
+    # A call stands by itself.
+    if text.endswith(")") and text[0] != "(":
+        return text
+    return f"({text if pretty else in_parentheses(text)})"
 
 
 def index_definition(facts: Facts, table: Table, index: Index, pretty: bool = False) -> str:
     keys = []
     for place, column in enumerate(index.key, 1):
-        keys.append(index_key_text(facts, table, index, place) + index.order_of(column))
+        keys.append(index_key_text(facts, table, index, place, pretty) + index.order_of(column))
     unique = "UNIQUE " if index.unique else ""
     owner = full_name(facts, table) if pretty else f"{quote_name(table.schema)}.{quote_name(table.name)}"
     text = f"CREATE {unique}INDEX {quote_name(index.name)} ON {owner} USING btree ({', '.join(keys)})"

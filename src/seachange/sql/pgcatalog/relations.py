@@ -35,7 +35,6 @@ from seachange.sql.pgcatalog.deparse import (
     generated_text,
     in_parentheses,
     index_definition,
-    index_key_text,
     view_definition,
 )
 from seachange.sql.pgcatalog.facts import (
@@ -188,8 +187,8 @@ def pg_index(facts: Facts) -> Rows:
     for table, index in facts.indexes:
         keys = [table.column_by_id[c] for c in index.key]
         every = (*index.key, *index.include)
-        expressions = [c for c in keys if c.virtual]
-        texts = [index_key_text(facts, table, index, n) for n, c in enumerate(keys, 1) if c.virtual]
+        expressions = [c.generated for c in keys if c.virtual and c.generated is not None]
+        texts = [in_parentheses(expression_text(table, each)) for each in expressions]
         yield {
             "indexrelid": object_oid(index.id),
             "indrelid": object_oid(table.id),
@@ -206,7 +205,7 @@ def pg_index(facts: Facts) -> Rows:
             "indcollation": [_collation(facts, c.type) for c in keys],
             "indclass": [_opclass(c.type) for c in keys],
             "indoption": [_INDEX_OPTIONS[index.order_of(c)] for c in index.key],
-            "indexprs": ", ".join(texts) if expressions else None,
+            "indexprs": ", ".join(texts) if texts else None,
             "indpred": in_parentheses(expression_text(table, index.where)) if index.where is not None else None,
         }
 

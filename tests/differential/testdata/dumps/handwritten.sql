@@ -32,6 +32,14 @@ INSERT INTO inventory.checked VALUES ('ab', 1);
 INSERT INTO inventory.checked VALUES ('axxb', 7);
 INSERT INTO inventory.checked VALUES ('axxb', 8, '[]');
 INSERT INTO inventory.checked VALUES (E'a\nb', 8, '{}', '{}');
+CREATE TABLE inventory.printed (
+    id integer PRIMARY KEY CHECK (id > -5 AND id * 2 < id + 100),
+    kind text CHECK (kind IN ('a', 'any(b)', 'c LIKE d')),
+    n integer CHECK (n NOT IN (7, 8))
+);
+CREATE INDEX ON inventory.printed (n) INCLUDE (kind);
+CREATE INDEX ON inventory.printed ((n + 1), kind);
+CREATE INDEX ON inventory.printed ((n > 1));
 CREATE TABLE inventory.copied AS SELECT w.*, s.available AS left_over FROM inventory.warehouse w JOIN inventory.stock s ON s.warehouse = w.code;
 ALTER TABLE inventory.checked ADD CONSTRAINT late CHECK (length(code) > 3) NOT VALID;
 ALTER TABLE inventory.checked ADD CONSTRAINT later FOREIGN KEY (code) REFERENCES inventory.product NOT VALID;
@@ -39,6 +47,7 @@ ALTER TABLE inventory.checked ADD CONSTRAINT proven CHECK (n > 0) NOT VALID;
 ALTER TABLE inventory.checked VALIDATE CONSTRAINT proven;
 ALTER TABLE inventory.checked VALIDATE CONSTRAINT late;
 -- queries
+SELECT relname, pg_get_indexdef(i.indexrelid, 1, true), pg_get_indexdef(i.indexrelid, 1, false), pg_get_expr(i.indexprs, i.indrelid), pg_get_expr(i.indpred, i.indrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = 'inventory.printed'::regclass;
 SELECT conname, convalidated FROM pg_constraint WHERE conname IN ('late', 'later', 'proven');
 SELECT * FROM low_stock ORDER BY sku;
 SELECT w.city, count(s.sku), coalesce(sum(s.available), 0) FROM warehouse w LEFT JOIN stock s ON s.warehouse = w.code GROUP BY w.city ORDER BY 1;
