@@ -46,7 +46,12 @@ _OWN = "table_schema NOT IN ('pg_catalog', 'information_schema', 'seachange')"
 # By dump, the beginnings of statements whose outcome differs, and why.
 _DEFAULTS = "a default that is a constant shows in the form of its column"
 _REAL = "a real is a number in binary to programs, with all digits that it has"
+_PLACES = "numbers of columns are places among those that are seen"
 DIFFERENT: dict[str, dict[str, str]] = {
+    "clauses": {
+        "SELECT table_schema, table_name, column_name, ordinal_position": _PLACES,
+        "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attnum": _PLACES,
+    },
     "handwritten": {
         'SELECT * FROM "inventory"."product"': _REAL,
     },

@@ -64,6 +64,11 @@ class InvalidTableDefinition(ProgrammingError):
     message = 'table "{name}": {detail}'
 
 
+class InvalidColumnDefinition(ProgrammingError):
+    sqlstate = "42611"
+    message = 'column "{name}": {detail}'
+
+
 class InvalidSchemaName(ProgrammingError):
     sqlstate = "3F000"
     message = 'schema "{name}" does not exist'

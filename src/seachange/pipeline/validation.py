@@ -238,7 +238,11 @@ def _has_no_nulls(source: Source, file: FileSlice, column: Column, warehouse: Wa
     name = segment_name(file.segment.id)
     with reading(name), warehouse.files.open_input(name) as opened:
         metadata = pq.read_metadata(opened)
-    place = metadata.schema.names.index(column_name(column.id))
+    stored = metadata.schema.names
+    if column_name(column.id) not in stored:
+        # An array is stored as its elements, whose statistics tell nothing of it.
+        return False
+    place = stored.index(column_name(column.id))
     groups = [metadata.row_group(g).column(place).statistics for g in range(metadata.num_row_groups)]
     return all(g is not None and g.has_null_count and g.null_count == 0 for g in groups)
 

@@ -16,7 +16,7 @@ VIRTUAL = {"+Column", "+ColumnName", "+ColumnType", "+ColumnGenerated"}
         ("create index on t (a)", {"+SecondaryIndex"}, "t_a_idx"),
         ("create unique index on t (a, b)", {"+UniqueIndex"}, "t_a_b_idx"),
         ("create index on t (a desc)", {"+SecondaryIndex"}, "t_a_idx"),
-        ("create index on t (a) include (b)", {"+SecondaryIndex"}, "t_a_idx"),
+        ("create index on t (a) include (b)", {"+SecondaryIndex"}, "t_a_b_idx"),
         ("create unique index on t (a) where b is not null", {"+UniqueIndex"}, "t_a_idx"),
         ("create index on t (lower(b))", {"+SecondaryIndex", *VIRTUAL}, "t_lower_idx"),
         ("create unique index on t ((a + 1), b)", {"+UniqueIndex", *VIRTUAL}, "t_expr_b_idx"),

@@ -26,6 +26,7 @@ from seachange.model.statements import (
     DropTable,
     KeyDefinition,
 )
+from seachange.planner.builders.clauses import order_clauses
 from seachange.planner.names import choose_name
 from tests.planner.one_step.alter_table import Draft, apply_action
 from tests.planner.one_step.constraint import References, add_rules, new_parents
@@ -168,7 +169,7 @@ def _create_index(statement: CreateIndex, tables: Tables, ids: Iterator[int]) ->
     names = [column for column in statement.columns if isinstance(column, str)]
     columns = [_column(table, name) for name in names]
     include = [_column(table, name) for name in statement.include]
-    name = statement.name or choose_name(table.name, names, "idx", taken)
+    name = statement.name or choose_name(table.name, [*names, *statement.include], "idx", taken)
     index = Index(
         IndexId(next(ids)),
         name,
@@ -226,7 +227,7 @@ def _alter_table(statement: AlterTable, tables: Tables, ids: Iterator[int]) -> P
             return Plan(notices=(_absent("relation", statement.table),))
         raise errors.UndefinedTable(name=statement.table)
     draft = Draft(table, _relation_names(tables), tables, ids)
-    for action in statement.actions:
+    for action in order_clauses(statement.actions):
         apply_action(draft, action)
     relies_on = tuple(EmptyIndex(table.primary.id, refusal) for refusal in draft.refusals)
     after = draft.finish()

@@ -30,7 +30,7 @@ from seachange.planner.builders.drops import (
 )
 from seachange.planner.builders.expression import bind_expression, bind_generated, rebind, stored_values
 from seachange.planner.builders.foreign_key import keys_on, renew_foreign_key
-from seachange.planner.builders.identity import check_identity_type
+from seachange.planner.builders.identity import check_identity_type, retype_identity
 from seachange.planner.builders.primary_key import forget_proof, prove_key, rebuild_secondary
 from seachange.planner.builders.rebuild import move_comment, move_constraint, rebuild_primary, swap_index
 from seachange.planner.builders.view import refuse_if_read
@@ -45,6 +45,7 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     if old.type == new and action.using is None:
         return
     _check_change(draft, table_id, column_id, action, new)
+    retype_identity(draft, table_id, column_id, new)
     computed = any(_computes_with(draft, index, column_id) for index in indexes_on(draft, table_id, column_id))
     generated = _generated_from(draft, table_id, column_id)
     if action.using is None and widens(old.type, new) and not computed and not generated:
@@ -174,6 +175,9 @@ def _check_change(draft: Draft, table_id: TableId, column_id: ColumnId, action: 
         raise errors.FeatureNotSupported(
             feature=f'changing column "{name}" to type {new}', instead="Add a column and fill it by UPDATE."
         )
+    if action.using is not None and draft.select(elements.ColumnGenerated, **place):
+        detail = "it is generated, USING cannot say what its values are: SET EXPRESSION, or DROP EXPRESSION first"
+        raise errors.InvalidColumnDefinition(name=name, detail=detail)
     if draft.select(elements.ColumnDefault, **place) and not assignable(old, new):
         detail = f'default for column "{name}" cannot be cast automatically to type {new}: DROP DEFAULT first'
         raise errors.DatatypeMismatch(detail=detail)

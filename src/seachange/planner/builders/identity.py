@@ -65,6 +65,14 @@ def add_identity(draft: Draft, table_id: TableId, action: AddIdentity) -> None:
     add_identity_parts(draft, table_id, column_id, action.identity)
 
 
+def retype_identity(draft: Draft, table_id: TableId, column_id: ColumnId, type_: SqlType) -> None:
+    """The sequence of an identity column gives what the column can hold, and no less."""
+    identity = draft.only(elements.ColumnIdentity, table_id=table_id, column_id=column_id)
+    if identity is not None:
+        draft.load(identity.sequence_id)
+        amend_settings(draft, identity.sequence_id, SequenceOptions(type=SqlType(type_.kind)))
+
+
 _NO_IDENTITY = "is not an identity column"
 
 

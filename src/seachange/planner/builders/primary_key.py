@@ -146,6 +146,8 @@ def drop_primary_key(draft: Draft, table_id: TableId, cascade: bool, what: str) 
             feature=f"dropping {what}, and with it the primary key of a table with rows, beside other statements",
             instead="Drop it by an ALTER TABLE that is sent by itself.",
         )
+    # One that the same statement adds is no target any more once it is removed.
+    replaced_id = old.replaces_id if old in draft.targets else old.index_id
     drop_comments(draft, table_id, (ObjectKind.INDEX, old.index_id))
     remove_index(draft, old)
     name = name_key(draft, table_id, KeyDefinition(()), "pkey")
@@ -154,7 +156,7 @@ def drop_primary_key(draft: Draft, table_id: TableId, cascade: bool, what: str) 
         IndexId(next(draft.ids)),
         (define_row_id(draft, table_id) if column_id is None else column_id,),
         rebuilt_ids=old.rebuilt_ids,
-        replaces_id=old.replaces_id if old in draft.targets else old.index_id,
+        replaces_id=replaced_id,
     )
     add_index(draft, new, name, constraint=False)
     rebuild_secondary(draft, table_id)

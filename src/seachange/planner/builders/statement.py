@@ -29,6 +29,7 @@ from seachange.planner.builders import (
     view,
 )
 from seachange.planner.builders import object as general
+from seachange.planner.builders.clauses import order_clauses
 from seachange.planner.builders.dependents import settle_dependents
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import find_object
@@ -78,7 +79,7 @@ def _alter_table(draft: Draft, statement: AlterTable) -> None:
             if found is None:
                 return
             draft.refuse_unseen_rows(found.id)
-            with primary_key.replacing_key(draft, found.id, actions) as ordered:
+            with primary_key.replacing_key(draft, found.id, order_clauses(actions)) as ordered:
                 for action in ordered:
                     _ACTIONS[type(action)](draft, found.id, action)
             if any(isinstance(action, AlterColumnType | SetExpression) for action in actions):
