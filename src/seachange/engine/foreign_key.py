@@ -277,7 +277,7 @@ class ForeignKeys:
         if self._txn.pending.is_new(parent):
             return
         plan = self._txn.parts.write_plan(parent).entry(key.parent_index)
-        encode = plan.codec.encode if plan.is_primary else plan.unique_codec.encode
+        encode = plan.codec.encode if plan.holds_rows else plan.unique_codec.encode
         shares, snapshot = self._txn.shares, self._txn.snapshot
         for value in keys:
             shares.setdefault(unique_hash(key.parent_index, encode(value)), snapshot)

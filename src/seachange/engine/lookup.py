@@ -10,6 +10,7 @@ from seachange.engine.staged import is_hidden
 from seachange.engine.transactionstate import TransactionState
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.descriptor import Index
+from seachange.storage.image import Found
 from seachange.storage.keys import Key
 
 Row = tuple[Any, ...]
@@ -31,17 +32,22 @@ def _entries(txn: TransactionState, plan: WritePlan, entry: EntryPlan, key: Key,
     if is_new:
         return
     image = txn.epoch.image(plan.table, entry.index, txn.snapshot)
-    for found in image.find_unique(key, txn.snapshot):
+    for found in _only(image.get(key, txn.snapshot)) if entry.holds_rows else image.find_unique(key, txn.snapshot):
         encoded = entry.codec.encode(found.row[: entry.key_width])
         if own is None or (encoded not in own.entries and not is_hidden(txn.parts.warehouse, own, found.row)):
             yield found.row
 
 
+def _only(found: Found | None) -> list[Found]:
+    """A primary index that is yet to come has at most one row for a key."""
+    return [] if found is None else [found]
+
+
 def _own_entries(txn: TransactionState, entry: EntryPlan, own: IndexBuffer, key: Key) -> Iterator[Row]:
-    for encoded in own.unique.get(key, ()):
-        row = own.entries[encoded].row
-        if row is not None:
-            yield row
+    for encoded in [entry.codec.encode(key)] if entry.holds_rows else own.unique.get(key, ()):
+        known = own.entries.get(encoded)
+        if known is not None and known.row is not None:
+            yield known.row
     for file in own.staged:
         reader = txn.parts.warehouse.reader(file.segment, entry.columns[: entry.key_width])
         for position, row in reader.find_prefix(key):

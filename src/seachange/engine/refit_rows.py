@@ -234,16 +234,22 @@ def _carry_pairs(
 def _carry(
     txn: WritingTransaction, rows: list[Row], old: Table, versions: Sequence[Table]
 ) -> tuple[list[Row], Failures]:
-    """Rows of an old version as the newest one sees them: what was converted, by the expression in between."""
+    """Rows of an old version as the newest one sees them: what was converted, by the expression in between, or by that
+    of the old version, which files know nothing of."""
     failed = Failures()
+    rows = _converted(txn, old, rows, failed)
     for table in versions:
         old, rows = _replace_columns(txn, old, table, rows, failed)
         project = compile_row(tuple((c.id, c.type) for c in old.columns), table.columns)
-        rows = rows if project is None else [project(row) for row in rows]
-        if any(column.conversion is not None for column in table.columns):
-            rows = list(txn.parts.write_plan(table).derive(rows, txn.parts.duck, failed))
+        rows = _converted(txn, table, rows if project is None else [project(row) for row in rows], failed)
         old = table
     return rows, failed
+
+
+def _converted(txn: WritingTransaction, table: Table, rows: list[Row], failed: Failures) -> list[Row]:
+    if all(column.conversion is None for column in table.columns):
+        return rows
+    return list(txn.parts.write_plan(table).derive(rows, txn.parts.duck, failed))
 
 
 def _replace_columns(

@@ -133,6 +133,17 @@ CASES = (
         none=("select n from r where n not in (select n from t)",),
     ),
     Case(
+        "convert the primary key that others refer to",
+        "alter table t alter id type bigint using id + 0",
+        """- column id integer not null
+           + column id bigint not null""",
+        setup=(
+            "create table r (n int references t (id) on delete cascade on update cascade)",
+            "insert into r select id from t",
+        ),
+        none=("select n from r where n not in (select id from t)",),
+    ),
+    Case(
         "convert both ends of a foreign key",
         "alter table t alter n type text, alter m type text",
         """- column n integer

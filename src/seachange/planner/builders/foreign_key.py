@@ -14,7 +14,6 @@ from seachange.model.targets import Goal, Status
 from seachange.model.temporary import is_temporary
 from seachange.model.types import INTEGERS, Kind, SqlType
 from seachange.planner.builders.draft import Draft
-from seachange.planner.builders.drops import constraint_label
 from seachange.planner.builders.expression import rebind
 from seachange.planner.builders.rebuild import move_constraint
 from seachange.planner.names import choose_name
@@ -158,13 +157,6 @@ def settle_references(draft: Draft, table_id: TableId) -> None:
         if reason is not None:
             draft.implied[key] = reason
             draft.repointed.add(key.table_id)
-        elif isinstance(parent, elements.PrimaryIndex) and any(_is_converted(draft, parent, c) for c in parent.key):
-            # Nobody looks rows up in a primary index that is yet to come.
-            raise errors.FeatureNotSupported(
-                feature=f"converting the primary key of table {draft.name_of(key.parent_id)}, to which "
-                f"{constraint_label(draft, key)} refers,",
-                instead="Drop the foreign key, and add it again after the change.",
-            )
 
 
 def _is_converted(draft: Draft, index: elements.AnyIndex, column_id: ColumnId) -> bool:
