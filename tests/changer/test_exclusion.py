@@ -194,6 +194,25 @@ def test_a_change_beside_labels_that_are_not_given_yet(
 
 
 @ON_SQLITE
+@pytest.mark.parametrize("said", ["null", "'later'"])
+def test_a_comment_during_a_change_of_type_is_the_last_word(node: Node, said: str):
+    job_id = begin(
+        node,
+        "alter table item add constraint u unique (code)",
+        "comment on column item.code is 'a code'",
+        "comment on constraint u on item is 'a key'",
+        "alter table concurrently item alter code type text using code || ''",
+    )
+    for what in ("column item.code", "constraint u on item"):
+        ask(node, f"comment on {what} is {said}")
+    run(node, job_id)
+    node.epoch.catch_up()
+    table = node.epoch.schemas.newest.within().by_name["public", "item"]
+    assert [comment.text for comment in table.access.comments] == ([] if said == "null" else ["later", "later"])
+    assert check(node) == []
+
+
+@ON_SQLITE
 def test_in_a_block_lock_timeout_ends_the_wait(node: Node, session: Session):
     job_id = begin(node, UNIQUE)
     session.execute("set lock_timeout = '50ms'")

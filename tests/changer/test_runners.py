@@ -11,7 +11,7 @@ from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 from seachange.model.jobs import JobStatus
 from seachange.runtime.faults import FAULTS
-from tests.changer.changing import UNIQUE, ask, begin, judge, run
+from tests.changer.changing import ROWS, UNIQUE, ask, begin, judge, run
 from tests.support.nodes import Place
 from tests.support.workers import wait_until
 
@@ -107,3 +107,18 @@ def test_a_change_of_the_same_table_stands_behind_the_job(node: Node):
     session.close()
     assert ask(node, "select status from seachange.jobs") == [("canceled",)]
     assert ask(node, "select table_name from seachange.layouts where table_name = 'item'") == []
+
+
+@pytest.mark.parametrize("catalog_kind", ["sqlite"])
+def test_indexes_of_one_statement_are_built_by_one_look_at_the_rows(node: Node):
+    """How many rows were read is told of each stage."""
+    read = []
+    for statement in (
+        "alter table concurrently item add constraint a unique (id, code)",
+        "alter table concurrently item add constraint b unique (id, code), add constraint c unique (id, category), "
+        "add constraint d unique (code, id)",
+    ):
+        job = run(node, begin(node, statement))
+        assert job.status is JobStatus.SUCCEEDED
+        read.append([stage.rows for stage in job.stages if "backfill" in stage.what])
+    assert read == [[ROWS], [ROWS]]

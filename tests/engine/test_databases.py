@@ -12,6 +12,7 @@ from seachange import errors
 from seachange.engine.node import Node
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
+from seachange.runtime.faults import FAULTS
 from seachange.verify.consistency import check
 from tests.support.workers import wait_until
 
@@ -189,3 +190,52 @@ def test_who_may_create_and_drop_one(tmp_path: Path):
         with pytest.raises(errors.InsufficientPrivilege):
             maker.execute("drop database theirs")
         maker.execute("drop database own")
+
+
+class Crash(BaseException):
+    """The process is no more."""
+
+
+def die() -> None:
+    raise Crash
+
+
+@pytest.mark.parametrize(
+    ("point", "is_there"), [("commit.written", True), ("commit.decided", False), ("commit.applied", False)]
+)
+def test_whoever_dies_while_a_database_is_dropped_leaves_all_of_it_or_nothing(
+    tmp_path: Path, point: str, is_there: bool
+):
+    with closing(open_node(tmp_path, name="successor")) as node, closing(open_node(tmp_path, name="dying")) as dying:
+        with ExitStack() as stack:
+            here = session_of(stack, dying)
+            here.execute("create database shop")
+            run(
+                session_of(stack, dying, "shop"),
+                "create schema s",
+                "create type mood as enum ('good', 'bad')",
+                "create table t (id serial primary key, m mood)",
+                "create table s.u (t int references t)",
+                "create view v as select id from t",
+                "insert into t (m) values ('bad'), ('good')",
+                "insert into s.u values (1)",
+            )
+        with closing(Session(dying)) as here:
+            FAULTS.arm(point, die)
+            with pytest.raises(Crash):
+                here.execute("drop database shop")
+            FAULTS.disarm()
+            node.parts.catalog.end_node(dying.epoch.epoch)
+        with ExitStack() as stack:
+            here = session_of(stack, node)
+            if is_there:
+                there = session_of(stack, node, "shop")
+                assert there.execute("select id, t, m from v join s.u on t = id join t using (id)").rows == [
+                    (1, 1, "bad")
+                ]
+                there.close()
+                here.execute("drop database shop")
+            here.execute("create database shop")
+            names = "select relname from pg_class where relkind in ('r', 'v', 'S')"
+            assert session_of(stack, node, "shop").execute(names).rows == []
+        assert check(node) == []

@@ -235,3 +235,21 @@ def test_rows_do_not_come_back_with_values_that_their_type_has_lost(session: Ses
     assert list(session.execute("select * from moody").rows) == [(1, "sad")]
     session.execute("drop table moody")
     session.execute("drop type mood")
+
+
+def test_a_table_whose_owner_is_gone_belongs_to_whoever_brings_it_back(session: Session):
+    for statement in (
+        "create role leaver",
+        "create role reader",
+        "create table legacy (id int)",
+        "alter table legacy owner to leaver",
+        "grant select on legacy to reader",
+        "drop table legacy",
+        "drop role leaver, reader",
+        "undrop table legacy",
+    ):
+        session.execute(statement)
+    assert list(session.execute("select tableowner from pg_tables where tablename = 'legacy'").rows) == [("seachange",)]
+    shown = session.execute("select grantee from information_schema.role_table_grants where table_name = 'legacy'")
+    assert {grantee for (grantee,) in shown.rows} <= {"seachange"}
+    session.execute("drop table legacy")

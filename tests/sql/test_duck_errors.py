@@ -91,7 +91,7 @@ def test_codes(duck, sql, code):
         ("select x.name from (select 1 as name) t", 'missing FROM-clause entry for table "x"'),
         ("select a from (select 1 a), (select 2 a)", 'column reference "a" is ambiguous'),
         ("select * from nope", 'relation "nope" does not exist'),
-        ("select lower(1)", "function lower(INTEGER_LITERAL) does not exist"),
+        ("select lower(1)", "function lower(integer) does not exist"),
     ],
 )
 def test_words(duck, sql, words):

@@ -320,7 +320,8 @@ class DropEnumValue:
 @dataclass(frozen=True, slots=True)
 class CreateView:
     """`query` is the text of the query; `relations` those that it reads, and `used` the columns that it names, as far
-    as can be told without the catalog: (None, column) may be of any of the relations, (relation, None) is a star."""
+    as can be told without the catalog: (None, column) may be of any of the relations, (relation, None) is a star.
+    `sequences` are those whose functions it calls."""
 
     name: RelationName
     query: str
@@ -328,6 +329,7 @@ class CreateView:
     used: tuple[tuple[RelationName | None, str | None], ...] = ()
     columns: tuple[str, ...] = ()
     or_replace: bool = False
+    sequences: tuple[RelationName, ...] = ()
 
 
 ObjectStatement = (

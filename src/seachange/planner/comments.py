@@ -3,6 +3,8 @@
 A change moves the comments that it was planned with. One that was made since is on a part that goes: on the old one
 when the change is published, on the new one when it is taken back.
 
+One that was taken away since does not come back with the part that it was to be moved to.
+
 **Invariant:** such a comment stays with what has taken the place of its part, and is later than what was moved there;
 if nothing has, it goes. One that was removed since is not moved.
 """
@@ -33,6 +35,7 @@ def follow_comments(
         made.remove(moved)
         del parts[moved]
     there, known, places = _names(parts), _names(before), _places(parts)
+    _forget_removed(made, before, parts, there, known)
     named: dict[tuple[ObjectKind, str], Part] = {
         (part[0], name): part for part, name in there.items() if part[0] is not ObjectKind.COLUMN
     }
@@ -57,6 +60,23 @@ def follow_comments(
             for other in [e for e in parts if isinstance(e, elements.Comment) and e.part == successor]:
                 del parts[other]
             parts[replace(comment, part=successor)] = state
+
+
+def _forget_removed(
+    made: list[elements.Comment],
+    before: Mapping[Element, State],
+    parts: dict[Element, State],
+    there: Mapping[Part, str],
+    known: Mapping[Part, str],
+) -> None:
+    commented = {e.part for e in before if isinstance(e, elements.Comment)}
+    gone = {(part[0], name): part for part, name in known.items() if part not in there}
+    for comment in [c for c in made if c not in before and c.part in there]:
+        assert comment.part is not None
+        old = gone.get((comment.part[0], there[comment.part]))
+        if old is not None and old not in commented:
+            made.remove(comment)
+            del parts[comment]
 
 
 def _names(parts: Iterable[Element]) -> Mapping[Part, str]:

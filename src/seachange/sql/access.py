@@ -169,6 +169,14 @@ def may_use_schema(name: str, objects: Iterable[Descriptor], actor: Actor) -> bo
     return schema is None or actor.holds(schema.access, "USAGE")
 
 
+def without_lost_roles(kept: Table, port: TransactionPort) -> Table:
+    """A dropped table keeps no role from being dropped. If its owner is gone it belongs to whoever brings it back."""
+    roles, access = find_roles(port.objects()), kept.access
+    owner = access.owner if role_exists(access.owner, roles) else port.actor.user
+    left = tuple(p for p in access.privileges if p.role == PUBLIC_ROLE or role_exists(p.role, roles))
+    return replace(kept, access=replace(access, owner=owner, privileges=left))
+
+
 def give_to_creator(created: Descriptor, port: TransactionPort) -> Descriptor:
     """A new object belongs to the role that creates it, and has the privileges that this grants by default."""
     actor = port.actor

@@ -164,6 +164,9 @@ class DuckSession:
     @contextmanager
     def _running(self, query: DuckQuery) -> Iterator[None]:
         may_wait()
+        if self._caller is not None:
+            # What went wrong in a call of an earlier query is no error of this one.
+            self._caller.failure = None
         try:
             self._register(query.relations)
             if know_functions(self._cursor, query.sql, self._functions) and not self._has_functions:

@@ -8,6 +8,7 @@ from typing import Final
 import duckdb
 
 from seachange import errors
+from seachange.model.types import from_duckdb
 from seachange.storage.duck import FACTOR_PHRASE
 from seachange.storage.duck_functions import SAMPLE_PHRASE
 from seachange.storage.duck_numerics import COMPLAINT, SCALE_PHRASE
@@ -68,6 +69,7 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("BinderException", r"No function matches|No operator|does not support", errors.UndefinedFunction),
     ("BinderException", r"best candidate function", errors.AmbiguousFunction),
     ("BinderException", r"column .*(not found|not exist)|FROM clause", errors.UnresolvedColumn),
+    ("BinderException", r"Cannot compare values of type", errors.UndefinedFunction),
     ("BinderException", r"[Cc]annot (cast|compare|mix)|type mismatch|Unimplemented type", errors.DatatypeMismatch),
     ("BinderException", "", errors.StatementRefused),
     ("CatalogException", r"Function with name|function .* does not exist", errors.UndefinedFunction),
@@ -90,13 +92,26 @@ _WORDINGS: Final = tuple(
         (r'Referenced table "(.+)" not found.*', r'missing FROM-clause entry for table "\1"'),
         (r"Table with name (\S+) does not exist.*", r'relation "\1" does not exist'),
         (r'Ambiguous reference to column name "(.+)" \(.*', r'column reference "\1" is ambiguous'),
-        (r"No function matches the given name and argument types '(.+)'\. You.*", r"function \1 does not exist"),
         (
             r"Macro (?:seachange_)?(\w+?)(?:_as_declared)?\(\) has multiple overloads.*",
             r"a column or table that an argument of function \1 names does not exist",
         ),
     )
 )
+# The same, of types.
+_TYPED_WORDINGS: Final = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"No function matches the given name and argument types '(.+)'\. You.*", r"function \1 does not exist"),
+        (
+            r"Cannot compare values of type (.+) and type (.+) - an explicit cast is required",
+            r"operator does not exist: values of types \1 and \2 are compared only after a cast",
+        ),
+    )
+)
+_TYPE = re.compile(r"\b[A-Z][A-Z_0-9]+(?:\([\d,]+\)| WITH TIME ZONE)?(?:\[\])*(?![\w(])")
+# Types that only constants have, and one that no column has.
+_NAMED_TYPES = {"STRING_LITERAL": "unknown", "INTEGER_LITERAL": "integer", "TIMESTAMPTZ_NS": "timestamp with time zone"}
 _COMPLAINT = re.compile(rf"string ['\"]{COMPLAINT}(.+)['\"] to ")
 _OWN = re.compile(r"Python exception .*?: (?:seachange\.errors\.(?:\w+\.)?)?([A-Z]\w+): (.*)")
 _PREFIX = re.compile(r"^[A-Z][A-Za-z ]*(Error|Exception): ")
@@ -157,10 +172,23 @@ def _first_line(text: str) -> str:
     """
     >>> _first_line('Binder Error: Referenced column "nam" not found in FROM clause!\\nCandidate bindings: "name"')
     'column "nam" does not exist'
+    >>> _first_line("Cannot compare values of type DECIMAL(9,2) and type VARCHAR - an explicit cast is required")
+    'operator does not exist: values of types numeric(9,2) and text are compared only after a cast'
     """
     line = _PREFIX.sub("", text).split("\n", 1)[0].strip()
+    typed = next(
+        (match.expand(words) for wording, words in _TYPED_WORDINGS if (match := wording.fullmatch(line))), None
+    )
+    if typed is not None:
+        return _TYPE.sub(lambda found: _type_named(found[0]), typed)
     found = next((match.expand(words) for wording, words in _WORDINGS if (match := wording.fullmatch(line))), None)
     return line if found is None else found
+
+
+def _type_named(name: str) -> str:
+    """A type of DuckDB's by its name in PostgreSQL."""
+    known = from_duckdb(name)
+    return _NAMED_TYPES.get(name) or (str(known) if known is not None else name.lower())
 
 
 def _make(made: type[errors.Error], text: str) -> errors.Error:

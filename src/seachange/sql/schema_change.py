@@ -28,7 +28,7 @@ from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.stages import Phase, progress_after
-from seachange.sql.access import check_named_roles, check_owner, check_plan, give_to_creator
+from seachange.sql.access import check_named_roles, check_owner, check_plan, give_to_creator, without_lost_roles
 from seachange.sql.busy import check_change, check_named, check_relied
 from seachange.sql.databases import descriptors_of, hold_database, tables_of
 from seachange.sql.ddl.check import verify_checks
@@ -71,7 +71,8 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     tables = {table.id: table for table in tables_of([statement], port)}
     known = descriptors_of([statement], port)
     # Looked for only by the statement that brings them back.
-    kept = port.dropped_tables() if isinstance(statement, UndropTable) else ()
+    dropped = port.dropped_tables() if isinstance(statement, UndropTable) else ()
+    kept = tuple(without_lost_roles(table, port) for table in dropped)
     catalog = Catalog(known, _Sizes(port, tables), kept, port.search_path, port.session.database)
     check_named_roles(statement, port)
     check_owner(statement, port)

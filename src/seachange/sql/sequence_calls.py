@@ -70,6 +70,14 @@ def plain_names(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
+def sequences_named(tree: exp.Expr) -> tuple[RelationName, ...]:
+    """Those that are told by constants."""
+    given = [argument for call in find_calls(tree) for argument in call.expressions[:1]]
+    bare = [argument.this if isinstance(argument, exp.Cast) else argument for argument in given]
+    texts = [argument.this for argument in bare if isinstance(argument, exp.Literal) and argument.is_string]
+    return tuple(dict.fromkeys(_read_name(text) for text in texts))
+
+
 def name_calls(tree: exp.Expr) -> set[str]:
     """Puts our functions in the place of PostgreSQL's; gives the parameters that they need."""
     found = list(find_calls(tree))

@@ -61,6 +61,9 @@ def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) 
     elif action.using is not None:
         _refuse_changing(draft, table_id, action)
         conversion = bind_expression(draft, table_id, action.using.pieces, action.using.columns)
+        if new.kind in _TEXTS and not new.enum:
+            # Of whichever type its values are, they become texts as a cast shows them.
+            conversion = Expression(f"SEACHANGE_TEXT({conversion.text})", conversion.columns)
     else:
         own = bind_expression(draft, table_id, ("CAST(", f" AS {new.duckdb})"), (action.name,))
         conversion = Expression(own.text, (column_id,))

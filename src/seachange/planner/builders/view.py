@@ -79,7 +79,8 @@ def _resolve(draft: Draft, statement: CreateView) -> elements.ViewQuery:
             if column is not None and not found and not _is_view(draft, relations[relation]):
                 raise errors.UndefinedColumn(name=column, relation=relation)
             used.update(dict.fromkeys(found))
-    ids = tuple(dict.fromkeys(relations.values()))
+    drawn_from = [_sequence(draft, name) for name in statement.sequences]
+    ids = tuple(dict.fromkeys([*relations.values(), *drawn_from]))
     names = tuple((name.schema or "", name.name, id_) for name, id_ in relations.items())
     columns = tuple(draft.column_name(*use) for use in used)
     return elements.ViewQuery(DescriptorId(0), statement.query, statement.columns, ids, tuple(used), names, columns)
@@ -96,6 +97,15 @@ def _relation(draft: Draft, name: RelationName) -> DescriptorId:
         raise errors.WrongObjectType(name=name, kind="table or view")
     if is_temporary(draft.schema_named(found.id)):
         raise errors.FeatureNotSupported(feature=f"a view of temporary table {name}", instead="Use a WITH query.")
+    return found.id
+
+
+def _sequence(draft: Draft, name: RelationName) -> DescriptorId:
+    found = draft.find(name)
+    if found is None:
+        raise errors.UndefinedTable(name=name)
+    if found.kind is not ObjectKind.SEQUENCE:
+        raise errors.WrongObjectType(name=name, kind="sequence")
     return found.id
 
 

@@ -16,6 +16,7 @@ from seachange.sql.ddl.names import read_relation
 from seachange.sql.ddl.object import take_change
 from seachange.sql.ddl.view_reads import columns_used, relations_read
 from seachange.sql.guard import check_tree
+from seachange.sql.sequence_calls import plain_names, sequences_named
 from seachange.sql.template import fold_names
 from seachange.sql.tokens import Reader, split_script
 from seachange.sql.tree import parse_tree, take_databases
@@ -43,7 +44,7 @@ def _read_create(reader: Reader, or_replace: bool) -> CreateView:
         raise reader.problem()
     query = reader.rest()
     tree = _parse_query(query)
-    return CreateView(name, query, relations_read(tree), columns_used(tree), columns, or_replace)
+    return CreateView(name, query, relations_read(tree), columns_used(tree), columns, or_replace, sequences_named(tree))
 
 
 def _parse_query(query: str) -> exp.Expr:
@@ -55,7 +56,7 @@ def _parse_query(query: str) -> exp.Expr:
         raise errors.SyntaxProblem(detail="a view takes no parameters")
     if take_databases(tree):
         raise errors.FeatureNotSupported(feature="the name of a database in a view", instead="Leave it out.")
-    check_tree(tree)
+    check_tree(plain_names(tree))
     return fold_names(tree)
 
 
