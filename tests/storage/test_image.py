@@ -207,6 +207,25 @@ def test_emptiness(bench: Bench):
     assert [image.is_empty(Seq(seq)) for seq in (10, 11, 12)] == [True, False, True]
 
 
+def test_rows_that_are_the_same_are_the_same_table(bench: Bench):
+    """A session registers a table with DuckDB only if it is another one."""
+    image = bench.image([inline(10, (Op.PUT, 1, "a"), (Op.PUT, 2, "b")), inline(11, (Op.PUT, 1, "c"))])
+
+    def rows(snapshot: int) -> pa.Table:
+        ((_, table),) = image.parts(Seq(snapshot)).inline
+        return table
+
+    first = rows(11)
+    assert rows(11) is first
+    assert rows(10).to_pylist() != first.to_pylist()
+    image.apply(inline(101, (Op.PUT, 3, "d")))
+    assert rows(100).to_pylist() == first.to_pylist()
+    assert rows(101).num_rows == 3
+    assert rows(102) is rows(101)
+    image.apply(inline(103, (Op.TOMBSTONE, 3, None)))
+    assert rows(103).to_pylist() == first.to_pylist()
+
+
 def test_a_table_with_more_rows_than_changes_is_not_empty_whatever_its_files_hold(bench: Bench):
     old = bench.segment(10, {1: "a", 2: "b", 3: "c"})
     changes = inline(11, (Op.PUT, 1, "x"), (Op.TOMBSTONE, 3, None))

@@ -190,11 +190,12 @@ class DuckSession:
 
     def _register(self, relations: Mapping[str, Any]) -> None:
         """Registers what the query reads and forgets what only earlier ones did, so that no old data is held."""
-        for name in [n for n, table in self._registered.items() if relations.get(n) is not table]:
+        for name in self._registered.keys() - relations.keys():
             self._cursor.unregister(name)
             del self._registered[name]
         for name, table in relations.items():
-            if name not in self._registered:
+            if self._registered.get(name) is not table:
+                # In place of what had the name, which DuckDB lets go of.
                 self._cursor.register(name, table)
                 self._registered[name] = table
 

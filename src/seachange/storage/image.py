@@ -74,7 +74,7 @@ class FileState:
 class LayoutRun:
     """The inline PUT rows of one layout, in arrival order, as tuples and, once scanned, as Arrow chunks."""
 
-    __slots__ = ("_chunked", "_chunks", "codec", "columns", "ends", "layout_id", "rows", "seqs")
+    __slots__ = ("_chunked", "_chunks", "_shown", "codec", "columns", "ends", "layout_id", "rows", "seqs")
 
     def __init__(self, layout_id: LayoutId, columns: StoredColumns) -> None:
         self.layout_id = layout_id
@@ -85,6 +85,8 @@ class LayoutRun:
         self.ends = GrowingInts()
         self._chunks: list[pa.RecordBatch] = []
         self._chunked = 0
+        # Which rows were last asked for, and these.
+        self._shown: tuple[NDArray[np.bool_], pa.Table] | None = None
 
     def append(self, row: Row, seq: Seq) -> int:
         self.rows.append(row)
@@ -93,10 +95,13 @@ class LayoutRun:
         return len(self.rows) - 1
 
     def visible(self, snapshot: Seq) -> pa.Table:
-        """The rows that a snapshot sees. Called with the image's lock held."""
-        table = self._table()
+        """The rows that a snapshot sees: the same table as long as they are the same, so that no session has to make it
+        known to DuckDB again. Called with the image's lock held."""
         mask = (self.seqs.view() <= snapshot) & (self.ends.view() > snapshot)
-        return table if mask.all() else table.filter(mask_of(mask))
+        if self._shown is None or not np.array_equal(self._shown[0], mask):
+            table = self._table()
+            self._shown = mask, table if mask.all() else table.filter(mask_of(mask))
+        return self._shown[1]
 
     def _table(self) -> pa.Table:
         schema = pa.schema(list(self.codec.schema)[1:])
