@@ -159,10 +159,6 @@ def settle_references(draft: Draft, table_id: TableId) -> None:
             draft.repointed.add(key.table_id)
 
 
-def _is_converted(draft: Draft, index: elements.AnyIndex, column_id: ColumnId) -> bool:
-    return isinstance(draft.column_element(index.table_id, column_id), elements.ConvertedColumn)
-
-
 def _why_still_valid(draft: Draft, key: elements.ForeignKey, parent: elements.AnyIndex) -> str | None:
     """Why a foreign key that has taken the place of a valid one needs no proof."""
     if draft.goal(key) is not Goal.PUBLIC or _valid_before(draft, key, parent) is None:
