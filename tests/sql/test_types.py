@@ -154,3 +154,16 @@ def test_types_change_without_and_with_rewriting(run):
     assert run("select c, s, m from t") == [("a    ", '{"a": 2, "b": 1}', dt.datetime(2020, 1, 1, 0, 0, 0, 120_000))]
     run("alter table t alter c type text")
     assert run("select c from t") == [("a",)]
+
+
+@pytest.mark.parametrize("count", [1, 12_000])
+def test_a_table_of_the_same_names_has_types_of_its_own(tmp_path, count):
+    """Zoned timestamps are asked for in another form, which is remembered with the types that it was found for."""
+    with seachange.connect(tmp_path / "db", autocommit=True) as connection:
+        for type_, oid in (("integer", 23), ("boolean", 16), ("numeric(8,2)", 1700)):
+            connection.execute(f"create table t (a {type_}, at timestamptz)")
+            connection.execute(f"insert into t select '1', '2024-01-01' from generate_series(1, {count})")
+            assert connection.execute("select a, at from t limit 1").description[0][1] == oid
+            connection.execute("drop table t")
+        for value, oid in ((1, 23), ("x", 25)):
+            assert connection.execute("select $1 as a, interval '1 day'", [value]).description[0][1] == oid

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from weakref import finalize
 
@@ -35,12 +36,14 @@ _WRAPPED_MAX = 1024
 @dataclass(frozen=True, slots=True)
 class DuckQuery:
     """Text with the values that its `$name` parameters and the Arrow tables that its relation names stand for;
-    `session_values` are parameters whose values the session knows."""
+    `session_values` are parameters whose values the session knows. `shape` tells apart tables whose files the same text
+    reads: by the types of their columns."""
 
     sql: str
     parameters: Mapping[str, Any]
     relations: Mapping[str, Any]
     session_values: tuple[str, ...] = ()
+    shape: Hashable = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,8 @@ class DuckSession:
         self._registered: dict[str, Any] = {}
         self._zone = UTC
         self._functions: set[str] = set()
-        self._wrapped: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {}
+        # By all that the types of a result depend on: the text names none.
+        self._wrapped: dict[Hashable, tuple[tuple[str, ...], tuple[str, ...], str]] = {}
         # 7 / 2 is 3 in PostgreSQL.
         cursor.execute("SET integer_division = true").fetchall()
 
@@ -132,14 +136,15 @@ class DuckSession:
         """Runs the query, so that rows can be fetched; gives the names and types of its columns. DuckDB makes zoned
         datetimes only with a package that we do without: they are asked for as microseconds; and of an interval Python
         has no more than its length."""
-        wrapped = self._wrapped.get(query.sql)
+        key = _typed_key(query)
+        wrapped = self._wrapped.get(key)
         if wrapped is None:
             self._execute(query.sql, self._parameters(query))
             names, types = self._description()
             if not any(map(_is_held_otherwise, types)):
                 return names, types
             wrapped = names, types, _ask_as_held(query.sql, types)
-            self._remember(query.sql, wrapped)
+            self._remember(key, wrapped)
         names, types, sql = wrapped
         self._execute(sql, self._parameters(query))
         return names, types
@@ -237,10 +242,28 @@ class DuckSession:
         columns = self._cursor.description or []
         return tuple(c[0] for c in columns), tuple(str(c[1]) for c in columns)
 
-    def _remember(self, sql: str, wrapped: tuple[tuple[str, ...], tuple[str, ...], str]) -> None:
+    def _remember(self, key: Hashable, wrapped: tuple[tuple[str, ...], tuple[str, ...], str]) -> None:
         if len(self._wrapped) >= _WRAPPED_MAX:
             self._wrapped.clear()
-        self._wrapped[sql] = wrapped
+        self._wrapped[key] = wrapped
+
+
+def _typed_key(query: DuckQuery) -> Hashable:
+    relations = tuple([(name, getattr(rows, "schema", None)) for name, rows in query.relations.items()])
+    return query.sql, query.shape, relations, tuple([_kind(value) for value in query.parameters.values()])
+
+
+def _kind(value: Any) -> Hashable:
+    """What DuckDB makes the type of a parameter of."""
+    match value:
+        case bool():
+            return bool
+        case int():
+            return int, value.bit_length() // 32
+        case Decimal():
+            return Decimal, len(value.as_tuple().digits), value.as_tuple().exponent
+        case _:
+            return type(value)
 
 
 def _answer(number: int) -> tuple[PortContext, Callable[[errors.Error], None]]:

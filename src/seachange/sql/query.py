@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -54,7 +54,16 @@ def bind_query(
         raise errors.DuplicateTable(name=min(hidden_by_cte))
     types = bind_types(template.types, port, _finder(port, given), values)
     sql = template.fill([scans[r].sql for r in template.tables], types)
-    return add_session_values(DuckQuery(sql, parameters, relations, template.session_values), views)
+    shape = tuple([_shape(reference, port) for reference in template.tables])
+    return add_session_values(DuckQuery(sql, parameters, relations, template.session_values, shape), views)
+
+
+def _shape(reference: TableReference, port: TransactionPort) -> Hashable:
+    """What tells one relation from another of the same names; the columns of a view keep their types."""
+    if reference.given or is_told(reference.schema, reference.name):
+        return None
+    found = port.relation(reference.schema, reference.name)
+    return tuple([column.type for column in found.columns]) if isinstance(found, Table) else found.id
 
 
 def _finder(port: TransactionPort, given: Mapping[str, Any] | None) -> FindTable:
