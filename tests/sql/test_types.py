@@ -159,11 +159,16 @@ def test_types_change_without_and_with_rewriting(run):
 @pytest.mark.parametrize("count", [1, 12_000])
 def test_a_table_of_the_same_names_has_types_of_its_own(tmp_path, count):
     """Zoned timestamps are asked for in another form, which is remembered with the types that it was found for."""
+
+    def first_type(sql, *values):
+        described = connection.execute(sql, values).description
+        assert described is not None
+        return described[0][1]
+
     with seachange.connect(tmp_path / "db", autocommit=True) as connection:
         for type_, oid in (("integer", 23), ("boolean", 16), ("numeric(8,2)", 1700)):
             connection.execute(f"create table t (a {type_}, at timestamptz)")
             connection.execute(f"insert into t select '1', '2024-01-01' from generate_series(1, {count})")
-            assert connection.execute("select a, at from t limit 1").description[0][1] == oid
+            assert first_type("select a, at from t limit 1") == oid
             connection.execute("drop table t")
-        for value, oid in ((1, 23), ("x", 25)):
-            assert connection.execute("select $1 as a, interval '1 day'", [value]).description[0][1] == oid
+        assert [first_type("select $1 as a, interval '1 day'", value) for value in (1, "x")] == [23, 25]

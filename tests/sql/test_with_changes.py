@@ -149,6 +149,20 @@ def test_quotients_are_handed_on_with_all_of_their_digits(session: Session) -> N
     session.execute("rollback")
 
 
+def test_a_prepared_merge_follows_its_table(session: Session) -> None:
+    session.execute("create type size as enum ('small', 'large')")
+    session.execute("create table goods (sku text primary key, sizes size[])")
+    session.execute(
+        "prepare m(text) as merge into goods using (select 'a' as sku, array[]::size[] as sizes) v on goods.sku = v.sku"
+        " when matched then update set sizes = array[$1]::size[] when not matched then insert values (v.sku, v.sizes)"
+    )
+    session.execute("execute m('small')")
+    session.execute("alter table goods add column held int default 7")
+    session.execute("alter type size rename value 'small' to 'tiny'")
+    session.execute("execute m('tiny')")
+    assert session.execute("select * from goods").rows == [("a", ["tiny"], 7)]
+
+
 def test_conditions_of_what_is_not_matched_name_the_source(session: Session) -> None:
     merge = "merge into stock s using (values ('x', 7), ('y', 8)) v(sku, held) on s.sku = v.sku when not matched and"
     session.execute(f"{merge} held > 7 then insert values (v.sku, v.held)")

@@ -13,7 +13,7 @@ from seachange.sql.execute import Prepared, prepare
 from seachange.sql.parse import TreeStatement
 from seachange.sql.result import RowSink
 
-_COMMANDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
+_COMMANDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE")
 
 
 def prepare_one(text: str, commands: Sequence[str] = _COMMANDS) -> Prepared:

@@ -263,7 +263,7 @@ def _kind(value: Any) -> Hashable:
         case Decimal():
             return Decimal, len(value.as_tuple().digits), value.as_tuple().exponent
         case _:
-            return type(value)
+            return type(value).__name__
 
 
 def _answer(number: int) -> tuple[PortContext, Callable[[errors.Error], None]]:

@@ -20,8 +20,17 @@ def given_field(name: str, type_: SqlType) -> pa.Field:
 
 def read_as(rows: pa.Table, types: Sequence[str]) -> pa.Table:
     """A result of DuckDB's that it is to read again, with the types that it had: Arrow has not all of them."""
-    fields = [field.with_metadata({_READ_AS: type_.encode()}) for field, type_ in zip(rows.schema, types, strict=True)]
+    fields = [
+        pa.field(field.name, _plain(field.type), metadata={_READ_AS: type_.encode()})
+        for field, type_ in zip(rows.schema, types, strict=True)
+    ]
     return rows.cast(pa.schema(fields))
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    """DuckDB does not read lists of labels that are all empty, but texts."""
+    is_coded = pa.types.is_list(type_) and pa.types.is_dictionary(type_.value_type)
+    return pa.list_(type_.value_type.value_type) if is_coded else type_
 
 
 def read_given(schema: pa.Schema) -> str:

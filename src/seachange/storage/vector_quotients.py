@@ -26,6 +26,9 @@ def divide_all(
     dividends: Sequence[int], divisors: Sequence[int], behind: int, divisor_behind: int, scale: int
 ) -> list[int] | None:
     """None where one of the numbers, or of the quotients, is not as common: then each is divided by itself."""
+    if not divisors:
+        # Of rows that are all NULL.
+        return []
     if max(behind, divisor_behind) >= NUMERIC_DEFAULT[1] or 0 in divisors:
         return None
     if any(max(numbers) >= _ALIGNED_MAX or min(numbers) <= -_ALIGNED_MAX for numbers in (dividends, divisors)):
