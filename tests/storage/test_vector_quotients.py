@@ -20,5 +20,7 @@ def test_together_as_one_by_one(pairs: list[tuple[int, int]], behind: int, divis
 
 def test_what_is_common_is_found_together() -> None:
     assert divide_all([100, -7], [3, 2], 2, 0, 21) == [333333333333333333330, -35000000000000000000]
+    # Where all of a vector is NULL there is nothing to divide.
+    assert divide_all([], [], 2, 0, 21) == []
     assert divide_all([1], [0], 0, 0, 21) is None
     assert divide_all([10**18], [1], 0, 0, 21) is None
