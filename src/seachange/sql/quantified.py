@@ -36,7 +36,28 @@ def translate_quantifiers(tree: exp.Expr) -> exp.Expr:
         # NULLs are unknown on both sides, so what does not hold for any element holds for all.
         opposite = _OPPOSITES[type(comparison)](this=comparison.this.copy(), expression=listed)
         comparison.replace(exp.Paren(this=exp.Not(this=exp.Paren(this=opposite))))
+    for quantifier in list(tree.find_all(exp.Any)):
+        _heed_no_list(quantifier)
     return tree
+
+
+def _heed_no_list(quantifier: exp.Any) -> None:
+    """DuckDB takes a list that is NULL for an empty one, of which no comparison holds: it is unknown. Where only rows
+    are chosen for which a condition holds, that is the same."""
+    listed, comparison = quantifier.this.unnest(), quantifier.parent
+    is_list = not isinstance(listed, exp.Query | exp.Array | exp.Tuple) and type(comparison) in _OPPOSITES
+    if not is_list or comparison is None or _only_chooses(comparison):
+        return
+    unknown = exp.Is(this=exp.Paren(this=listed.copy()), expression=exp.Null())
+    known = exp.case().when(unknown, exp.Null()).else_(comparison.copy())
+    comparison.replace(exp.Paren(this=known))
+
+
+def _only_chooses(condition: exp.Expr) -> bool:
+    above = condition.parent
+    while isinstance(above, exp.And | exp.Or | exp.Paren):
+        above = above.parent
+    return isinstance(above, exp.Where | exp.Having | exp.Join)
 
 
 def is_quantified(comparison: exp.Expr) -> bool:
