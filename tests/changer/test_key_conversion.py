@@ -185,3 +185,41 @@ def test_keys_of_several_columns(node: Node, statement: str, expected: list[tupl
     ask(node, f"update pair set b = b where a = {expected[0][0]!r}")
     assert check(node) == []
     assert not [i for i in node.epoch.schemas.newest.within().by_name["public", "pair"].indexes if "proof" in i.name]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "keys", "twin"),
+    [
+        ("numeric", "numeric(4,1)", ("1.11", "1.22"), "1.14"),
+        ("text", "char(3)", ("a ", "b"), "a"),
+        (
+            "timestamptz",
+            "timestamptz(0)",
+            ("2020-01-01 00:00:00.1Z", "2020-01-01 00:00:01.1Z"),
+            "2020-01-01 00:00:00.2Z",
+        ),
+    ],
+)
+@pytest.mark.parametrize("step", [None, 1, 8])
+def test_keys_that_are_rounded_or_padded_into_one(
+    node: Node, old: str, new: str, keys: tuple[str, str], twin: str, step: int | None
+):
+    """Without USING too; nobody is refused before keys are checked."""
+    ask(node, f"create table mark (k {old} primary key, n int)")
+    ask(node, f"insert into mark values ('{keys[0]}', 1), ('{keys[1]}', 2)")
+    before = ask(node, "select k, n from mark order by n")
+    add = f"insert into mark values ('{twin}', 3)"
+
+    def write() -> None:
+        with pytest.raises(errors.UniqueViolation):
+            ask(node, add)
+
+    job_id = begin(node, f"alter table concurrently mark alter column k type {new}")
+    act = {None: lambda: None, 1: lambda: ask(node, add), 8: write}[step]
+    job = run_between(node, job_id, at_step(-1 if step is None else step, act))
+    assert (job.failure.sqlstate if job.failure else None) == ("23505" if step == 1 else None)
+    if job.failure:
+        assert ask(node, "select k, n from mark where n < 3 order by n") == before
+    assert ask(node, "select n from mark order by n") == [(1,), (2,), *([(3,)] if step == 1 else [])]
+    assert check(node) == []
+    assert [i.name for i in node.epoch.schemas.newest.within().by_name["public", "mark"].indexes] == ["mark_pkey"]
