@@ -167,6 +167,26 @@ def test_a_large_load_beside_it(words: Node):
     assert len(rows(words)) == 3 + 19991
 
 
+@pytest.mark.parametrize("type_", ["int", "text"])
+def test_many_rows_whose_keys_are_made_of_what_changes(words: Node, type_: str, monkeypatch: pytest.MonkeyPatch):
+    """The new key has the name of the old one, and entries of the index that shows it to be one have both."""
+    monkeypatch.setattr("seachange.sql.change.ROWS_MAX", 1)
+    refused: list[str] = []
+
+    def write() -> None:
+        ask(words, "update word set n = n + 1")
+        try:
+            ask(words, "update word set n = 2 where n > 2")
+        except errors.UniqueViolation as problem:
+            refused.append(problem.sqlstate)
+
+    statement = f"alter table concurrently word alter column id type {type_} using n::{type_}"
+    job = run_between(words, begin(words, statement), at_step(4, write))
+    assert job.status is JobStatus.SUCCEEDED
+    assert refused == ["23505"]
+    assert rows(words) == [((str if type_ == "text" else int)(n), n) for n in (2, 3, 4)]
+
+
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [

@@ -10,6 +10,7 @@ of a bulk change and any other write, lock or reference to one of its rows at mo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -32,7 +33,7 @@ from seachange.storage.arrow import arrow_type, column_name
 from seachange.storage.bulk import Distinct
 from seachange.storage.entries import columns_read, select_entries
 from seachange.storage.keys import Hashes, Key, entry_hashes, unique_hashes
-from seachange.storage.plan import Overlay, plan_scan, quote
+from seachange.storage.plan import Overlay, plan_scan
 from seachange.storage.sorter import Sorter
 
 # The stream as the sorter holds it: a column of old values for each of the table's, and of new ones where assigned.
@@ -200,13 +201,13 @@ class BulkChange:
     def _check_existing(self, sorter: Sorter, plan: EntryPlan, unique: Distinct) -> None:
         """Raises on the first new key that a row has which the statement does not change."""
         table = self._plan.table
-        columns = [table.column_by_id[c] for c in self._key(plan)]
+        # By their ids: a column that is to take the place of another bears its name, and entries may have both.
+        columns = [replace(table.column_by_id[c], name=column_name(c)) for c in self._key(plan)]
         parts = self._txn.index_parts(table, plan.index)
         rows = plan_scan(table, plan.index, columns, parts, Overlay(), self._txn.parts.warehouse, "existing")
-        own = " AND ".join(f"e.{quote(c.name)} IS NOT DISTINCT FROM h.{column_name(c.id)}" for c in columns)
+        own = " AND ".join(f"e.{c} IS NOT DISTINCT FROM h.{c}" for c in map(column_name, self._key(plan)))
         equals = "=" if unique.nulls_distinct else "IS NOT DISTINCT FROM"
-        pairs = [(table.column_by_id[c], c) for c in unique.columns]
-        same = " AND ".join(f"n.{column_name(c)} {equals} r.{quote(column.name)}" for column, c in pairs)
+        same = " AND ".join(f"n.{c} {equals} r.{c}" for c in map(column_name, unique.columns))
         new = self._entries(plan, unique.columns, self._held)
         old = self._entries(plan, self._key(plan), old_name)
         names = ", ".join(f"n.{column_name(c)}" for c in unique.columns)
