@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from typing import Any
 
 import pytest
 
 from seachange import errors
+from seachange.engine.derive import Derivation
 from seachange.engine.node import Node
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
@@ -243,3 +245,37 @@ def test_keys_that_are_rounded_or_padded_into_one(
     assert ask(node, "select n from mark order by n") == [(1,), (2,), *([(3,)] if step == 1 else [])]
     assert check(node) == []
     assert [i.name for i in node.epoch.schemas.newest.within().by_name["public", "mark"].indexes] == ["mark_pkey"]
+
+
+def test_a_row_that_its_writer_found_no_key_for_is_not_lost(words: Node, monkeypatch: pytest.MonkeyPatch):
+    """Whatever the conversion gives when it is looked at again."""
+    computed = Derivation._computed
+
+    def fail(self: Derivation, item: Any, rows: Any, duck: Any, lenient: bool = False) -> list[Any]:
+        if item.converted is not None:
+            raise errors.InvalidTextRepresentation(type="integer", value="b17")
+        return computed(self, item, rows, duck, lenient)
+
+    def write() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Derivation, "_computed", fail)
+            ask(words, "insert into word values ('b17', 17)")
+
+    job = run_between(words, begin(words, ALTER), at_step(8, write))
+    assert job.status is JobStatus.FAILED
+    assert rows(words) == [*ROWS, ("b17", 17)]
+
+
+def test_a_cancel_while_a_key_is_computed_is_one(words: Node, monkeypatch: pytest.MonkeyPatch):
+    def cancel(*_: object, **__: object) -> None:
+        raise errors.QueryCanceled(reason="somebody asked for it")
+
+    def write() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Derivation, "_computed", cancel)
+            with pytest.raises(errors.QueryCanceled):
+                ask(words, "insert into word values ('b17', 17)")
+
+    job = run_between(words, begin(words, ALTER), at_step(8, write))
+    assert job.status is JobStatus.SUCCEEDED
+    assert rows(words) == [(1, 1), (2, 2), (3, 3)]

@@ -31,6 +31,8 @@ from seachange.storage.few import array_of
 Row = tuple[Any, ...]
 Failures = dict[ColumnId, errors.Error]
 _BOOLEAN = SqlType(Kind.BOOLEAN)
+# Too little memory, a cancel, a file that cannot be read: nothing that the value is to blame for.
+_PASSING = frozenset({"53", "57", "58"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ class Derivation:
         try:
             values = self._computed(item, rows, duck)
         except errors.Error as problem:
+            if problem.sqlstate[:2] in _PASSING:
+                raise
             failed.setdefault(column.id, problem.located(f'column "{column.name}" of {self.table.name}'))
             values = self._known_values(item, rows, duck)
         if item.required and None in values:
@@ -87,7 +91,9 @@ class Derivation:
         """NULL where there is none."""
         try:
             return self._computed(item, rows, duck, lenient=True)
-        except errors.Error:
+        except errors.Error as problem:
+            if problem.sqlstate[:2] in _PASSING:
+                raise
             # DuckDB's TRY does not reach what occurs twice, and is not for what is volatile: then one by one.
             return [self._known_values(item, [row], duck)[0] for row in rows] if len(rows) > 1 else [None]
 

@@ -33,8 +33,9 @@ def check_converted(source: Source, workshop: Workshop) -> None:
             _check_unit(source, unit, item, workshop)
 
 
-def check_keys(source: Source, columns: Sequence[Column], workshop: Workshop) -> None:
-    """The same for columns of the new primary key, by the rows of the index that there is."""
+def check_keys(source: Source, made: Source, columns: Sequence[Column], workshop: Workshop) -> None:
+    """The same for columns of the new primary key, by the rows of the index that there is. A row that its writer found
+    no key for is not in the new one, whatever is found for it now: so both have as many rows."""
     table = source.table
     for item, unit in product(map(converted, columns), source.units()):
         workshop.interrupts.check()
@@ -49,6 +50,8 @@ def check_keys(source: Source, columns: Sequence[Column], workshop: Workshop) ->
                 raise locate(sorter, _ROWS, table, [item], problem, workshop.translate) from problem
             if found:
                 raise missing_key(sorter, empty, table, item.column)
+    if source.rows != made.rows:
+        raise _missing(source, columns[0])
 
 
 def missing_key(sorter: Sorter, rows: str, table: Table, column: Column) -> errors.Error:

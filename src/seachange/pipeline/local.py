@@ -130,10 +130,11 @@ class LocalPipeline:
             if table.next_primary is None:
                 raise errors.Bug(detail=f"table {table.name} is not converted as of {at}")
             through = seen_through(table, table.next_primary.id)
-            check_converted(sources.load(through, through.primary), workshop)
+            made = sources.load(through, through.primary)
+            check_converted(made, workshop)
             keys = [table.column_by_id[c] for c in table.needed_for(table.next_primary)]
             if keys:
-                check_keys(sources.load(table, table.primary), keys, workshop)
+                check_keys(sources.load(table, table.primary), made, keys, workshop)
 
     def rows(self, table_id: TableId, at: Seq) -> int:
         """Counted without the versions that others have superseded in files."""
