@@ -5,9 +5,18 @@ import pytest
 from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.model.ids import Epoch, KeyHash
-from seachange.model.locking import CONFLICT_SUM, CONFLICTS, LockOwner, LockPolicy, LockStrength, LockWish
+from seachange.model.locking import (
+    CONFLICTS,
+    NO_GUARD,
+    LockMode,
+    LockOwner,
+    LockPolicy,
+    LockStrength,
+    LockWish,
+    TableLock,
+)
 from seachange.model.log import Committed, Conflict, Locked
-from tests.catalog.builders import accept, register, request, submit
+from tests.catalog.builders import accept, publish, register, request, submit
 
 WAIT, NOWAIT, SKIP = LockPolicy.WAIT, LockPolicy.NOWAIT, LockPolicy.SKIP
 KEY_SHARE, SHARE, NO_KEY_UPDATE, UPDATE = LockStrength
@@ -15,7 +24,7 @@ ONE, TWO, THREE = LockOwner(1, 0), LockOwner(2, 0), LockOwner(3, 0)
 MANY = 1_000
 
 
-def wish(key: int, strength: LockStrength = UPDATE, guard: int | None = None) -> LockWish:
+def wish(key: int, strength: LockMode = UPDATE, guard: int | None = None) -> LockWish:
     return LockWish(KeyHash(key), strength, KeyHash(key if guard is None else guard))
 
 
@@ -25,20 +34,20 @@ def take(
     return catalog.take_locks(epoch, owner, wishes, policy, most).granted
 
 
-def test_the_sum_says_what_the_table_says() -> None:
-    for one in LockStrength:
-        assert CONFLICTS[one] == {other for other in LockStrength if one + other >= CONFLICT_SUM}
+def test_modes_conflict_both_ways():
+    assert all((one in CONFLICTS[other]) == (other in CONFLICTS[one]) for one in CONFLICTS for other in CONFLICTS)
 
 
-@pytest.mark.parametrize("held", LockStrength)
-@pytest.mark.parametrize("wanted", LockStrength)
-def test_a_lock_excludes_what_conflicts_with_it(catalog: Catalog, held: LockStrength, wanted: LockStrength):
+@pytest.mark.parametrize("kind", [LockStrength, TableLock])
+def test_a_lock_excludes_what_conflicts_with_it(catalog: Catalog, kind: type[LockMode]):
     here, there = register(catalog), register(catalog)
-    assert take(catalog, here, ONE, wish(7, held)) == (True,)
-    free = held not in CONFLICTS[wanted]
-    assert take(catalog, there, ONE, wish(7, wanted)) == (free,)
-    # Two sessions of a node are two.
-    assert take(catalog, here, TWO, wish(7, wanted)) == (free and wanted not in CONFLICTS[wanted],)
+    pairs = [(held, wanted) for held in kind for wanted in kind]
+    for key, (held, wanted) in enumerate(pairs):
+        assert take(catalog, here, ONE, wish(key, held)) == (True,)
+        free = held not in CONFLICTS[wanted]
+        assert take(catalog, there, ONE, wish(key, wanted)) == (free,), (held, wanted)
+        # Two sessions of a node are two.
+        assert take(catalog, here, TWO, wish(key, wanted)) == (free and wanted not in CONFLICTS[wanted],)
 
 
 def test_an_actor_never_waits_for_itself(catalog: Catalog):
@@ -173,3 +182,57 @@ def test_the_head_is_that_of_the_grant(catalog: Catalog):
     epoch = register(catalog)
     accept(catalog, epoch, writes=[1])
     assert catalog.take_locks(epoch, ONE, [wish(1)], WAIT, MANY).head == catalog.head()
+
+
+def test_a_table_lock_stands_against_commits_that_write_to_the_table(catalog: Catalog):
+    here, there = register(catalog), register(catalog)
+    accept(catalog, here, descriptors=(publish(5, 0, 1, "t", (50, 51)), publish(6, 0, 1, "u", (60,))))
+    take(catalog, here, ONE, wish(1, TableLock.SHARE, guard=5), wish(2, TableLock.ROW_SHARE, guard=NO_GUARD))
+    head = catalog.head()
+    refused = Locked(KeyHash(1), TableLock.ROW_EXCLUSIVE)
+    assert submit(catalog, there, request(head, touched=[60, 51], actor=1)) == refused
+    assert submit(catalog, here, request(head, touched=[50], actor=2)) == refused
+    accepted = [
+        submit(catalog, there, request(head, touched=[60], actor=1)),
+        submit(catalog, here, request(head, touched=[50], actor=1)),
+        # A hash that is the table's number is none of its rows, but may wait as well.
+        submit(catalog, there, request(head, writes=[1], actor=1)),
+    ]
+    assert all(isinstance(outcome, Committed) for outcome in accepted)
+    catalog.release_locks(here, ONE)
+    accept(catalog, there, touched=[50], actor=1)
+
+
+def test_a_request_waits_in_the_queue_until_it_is_granted(catalog: Catalog):
+    here, there = register(catalog), register(catalog)
+    strong = wish(1, TableLock.SHARE, guard=5)
+    first = catalog.request_lock(here, ONE, strong)
+    assert catalog.request_lock(there, TWO, wish(2, TableLock.SHARE)) == first + 1
+    known = catalog.table_locks()
+    assert (known.requests, [w.strength for w in known.waits]) == (first + 1, [TableLock.SHARE] * 2)
+    # It is in turn already: a writer of another node waits behind it.
+    assert take(catalog, there, ONE, wish(1, TableLock.ROW_EXCLUSIVE)) == (False,)
+    # But one that was there before it has its lock, whatever was asked for since.
+    writer = wish(1, TableLock.ROW_EXCLUSIVE, guard=NO_GUARD)
+    catalog.answer_requests(there, first + 1, [(LockOwner(7, 70), writer)])
+    assert {node.epoch: node.answered for node in catalog.nodes()} == {here: 0, there: first + 1}
+    assert take(catalog, here, ONE, strong, policy=WAIT) == (False,)
+    catalog.release_locks(there, LockOwner(7, 70))
+    assert take(catalog, here, ONE, strong, policy=WAIT) == (True,)
+    known = catalog.table_locks()
+    assert [(held.key, held.epoch, held.actor, held.strength) for held in known.held] == [(1, here, 1, TableLock.SHARE)]
+    catalog.end_node(here)
+    with pytest.raises(errors.StaleNode):
+        catalog.request_lock(here, ONE, strong)
+    with pytest.raises(errors.StaleNode):
+        catalog.answer_requests(here, 1, ())
+
+
+def test_what_was_read_conflicts_with_earlier_writes_alone(catalog: Catalog):
+    epoch = register(catalog)
+    head = catalog.head()
+    accept(catalog, epoch, writes=[10])
+    assert isinstance(submit(catalog, epoch, request(head, reads=(KeyHash(10),))), Conflict)
+    head = catalog.head()
+    accept(catalog, epoch, reads=(KeyHash(10),))
+    assert isinstance(submit(catalog, epoch, request(head, writes=[10])), Committed)

@@ -124,6 +124,11 @@ def test_a_program_without_the_rules_leaves_the_job_to_others(newer: Node, monke
 
 # What takes a catalog back to an older format, newest first.
 STEPS_BACK = {
+    7: (
+        "drop index {}lock_table",
+        "alter table {}node drop column answered",
+        "alter table {}sequencer drop column lock_requests",
+    ),
     6: ("alter table {}node drop column usual_us", "alter table {}node drop column latency_us"),
     4: ("alter table {}node drop column release", "alter table {}sequencer drop column release"),
     3: ("drop table {}sequence",),

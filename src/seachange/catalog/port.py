@@ -16,7 +16,7 @@ from typing import Protocol
 
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
+from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
@@ -24,7 +24,7 @@ from seachange.model.segments import Generation, Holdings, IndexContents
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 
 # The newest catalog format that this program reads and writes.
-FORMAT = 7
+FORMAT = 8
 
 
 class ChangeWatch(Protocol):
@@ -116,6 +116,19 @@ class Catalog(Protocol):
         """Gives up locks (None: all) of an owner, and the actor's place in a queue."""
 
     def lock_queues(self) -> LockQueues: ...
+
+    # Strong table locks. Nodes do not write down the table locks that ordinary statements take; a request makes each
+    # live node name those of its open transactions that conflict with it, and is granted when all have answered.
+
+    def request_lock(self, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:
+        """Enters the actor into the queue of the key, even if nothing stands in the way, lets other nodes know, and
+        gives the request's number."""
+
+    def answer_requests(self, epoch: Epoch, upto: int, held: Sequence[tuple[LockOwner, LockWish]] = ()) -> None:
+        """Writes down locks that are held already, whatever else is there; with that the node has answered every
+        request up to the number."""
+
+    def table_locks(self) -> TableLocks: ...
 
     # State at a sequence.
 

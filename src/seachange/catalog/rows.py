@@ -21,7 +21,7 @@ from seachange.model.ids import (
     Seq,
 )
 from seachange.model.jobs import Event, JobId, JobRecord, JobRequest, JobStatus
-from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait
+from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait, TableLock, lock_mode
 from seachange.model.log import CommitRequest, Locked, LogEntry, NodeRecord
 from seachange.model.object_json import decode_descriptor
 from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
@@ -181,6 +181,7 @@ def node_from(row: Row) -> NodeRecord:
         holders=row[8],
         release=row[9],
         pace=Pace(row[10], row[11]),
+        answered=row[12],
     )
 
 
@@ -209,11 +210,23 @@ def locked_from(key: int, guard: int) -> Locked:
     return Locked(KeyHash(key), strength)
 
 
+def table_locked_from(key: int) -> Locked:
+    """Who writes to a table waits for the end of another's lock on it."""
+    return Locked(KeyHash(key), TableLock.ROW_EXCLUSIVE)
+
+
+def held_from(row: Row) -> LockHeld:
+    key, epoch, actor, strength = row
+    return LockHeld(KeyHash(key), Epoch(epoch), actor, lock_mode(strength))
+
+
+def wait_from(row: Row) -> LockWait:
+    turn, key, epoch, actor, strength = row
+    return LockWait(turn, KeyHash(key), Epoch(epoch), actor, lock_mode(strength))
+
+
 def queues_from(held: Iterable[Row], waits: Iterable[Row]) -> LockQueues:
-    return LockQueues(
-        tuple(LockHeld(KeyHash(k), Epoch(e), actor, LockStrength(s)) for k, e, actor, s in held),
-        tuple(LockWait(turn, KeyHash(k), Epoch(e), actor, LockStrength(s)) for turn, k, e, actor, s in waits),
-    )
+    return LockQueues(tuple(map(held_from, held)), tuple(map(wait_from, waits)))
 
 
 def generation_from(row: Row, member_rows: Iterable[Row]) -> Generation:

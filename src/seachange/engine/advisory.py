@@ -70,13 +70,13 @@ class AdvisoryLocks:
         wish = LockWish(key, call.strength, key)
         if not call.of_session:
             return taker.take_shared(taker.owner, wish, policy)
-        return self._lock(wish, policy, taker)
+        return self._lock(key, call.strength, policy, taker)
 
-    def _lock(self, wish: LockWish, policy: LockPolicy, taker: Taker) -> bool:
-        name = (wish.key, wish.strength)
+    def _lock(self, key: KeyHash, strength: LockStrength, policy: LockPolicy, taker: Taker) -> bool:
+        name = (key, strength)
         if not self._held[name]:
-            owner = LockOwner(taker.owner.actor, _SCOPES[wish.strength])
-            if not taker.take_shared(owner, wish, policy):
+            owner = LockOwner(taker.owner.actor, _SCOPES[strength])
+            if not taker.take_shared(owner, LockWish(key, strength, key), policy):
                 del self._held[name]
                 return False
         self._epoch = taker.epoch

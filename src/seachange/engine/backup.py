@@ -32,6 +32,7 @@ from seachange.runtime.filesystem import TEMPORARY_PREFIX, named_errors, sync
 MANIFEST = "manifest.json"
 _NAME = "backup"
 _EXPIRY_MS = 30_000
+_ALL_REQUESTS = (1 << 63) - 1
 _BEAT_SECONDS = 5.0
 # How long another's collection of garbage is waited for, and how often it is looked at.
 _WAIT_SECONDS, _LOOK_SECONDS = 60.0, 0.1
@@ -116,6 +117,8 @@ def _read_manifest(source: Path) -> Manifest:
 def _holding_garbage(catalog: Catalog) -> Iterator[Epoch]:
     """A node of its own, which does nothing but keep others from deleting files."""
     epoch = catalog.register_node(_NAME, _EXPIRY_MS, CURRENT.number)
+    # It writes to no table: no lock on one waits for it.
+    catalog.answer_requests(epoch, _ALL_REQUESTS)
     stopped = threading.Event()
     beating = threading.Thread(target=_beat, args=(catalog, epoch, stopped), name="seachange-backup", daemon=True)
     beating.start()

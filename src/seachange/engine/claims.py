@@ -19,7 +19,7 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.descriptor import Table
 from seachange.model.ids import KeyHash, Seq
-from seachange.model.locking import LockOwner, LockPolicy, LockStrength, LockWish
+from seachange.model.locking import LockMode, LockOwner, LockPolicy, LockStrength, LockWish
 from seachange.storage.keys import entry_hash, unique_hash
 
 Row = tuple[Any, ...]
@@ -143,7 +143,7 @@ class Claims:
                 locks.release(owner, wish.key)
         return granted
 
-    def wait_for(self, key: KeyHash, strength: LockStrength) -> None:
+    def wait_for(self, key: KeyHash, strength: LockMode) -> None:
         """Another's lock stands against the commit: takes it in turn."""
         self._take_shared(self.owner, [LockWish(key, strength, key)], LockPolicy.WAIT)
 

@@ -16,7 +16,7 @@ from enum import Enum
 from seachange import errors
 from seachange.engine.interrupts import Interrupts
 from seachange.model.ids import Epoch, KeyHash
-from seachange.model.locking import CONFLICTS, LockOwner, LockPolicy, LockStrength
+from seachange.model.locking import CONFLICTS, LockMode, LockOwner, LockPolicy
 
 
 class _Wake(Enum):
@@ -30,14 +30,14 @@ class _Wake(Enum):
 class _Waiter:
     owner: LockOwner
     key: KeyHash
-    strength: LockStrength
+    strength: LockMode
     signal: threading.Event = field(default_factory=threading.Event)
     wake: _Wake | None = None
 
 
 @dataclass(slots=True)
 class _Lock:
-    holders: dict[LockOwner, LockStrength] = field(default_factory=dict)
+    holders: dict[LockOwner, LockMode] = field(default_factory=dict)
     queue: deque[_Waiter] = field(default_factory=deque)
 
 
@@ -58,7 +58,7 @@ class LockTable:
         self,
         owner: LockOwner,
         key: KeyHash,
-        strength: LockStrength,
+        strength: LockMode,
         policy: LockPolicy = LockPolicy.WAIT,
         timeout_ms: int = 0,
         interrupts: Interrupts | None = None,
@@ -84,7 +84,7 @@ class LockTable:
         self._await(waiter, timeout_ms)
         return True
 
-    def is_free(self, owner: LockOwner, key: KeyHash, strength: LockStrength) -> bool:
+    def is_free(self, owner: LockOwner, key: KeyHash, strength: LockMode) -> bool:
         """Whether the owner would be granted the lock just now."""
         with self._mutex:
             lock = self._locks.get(key)

@@ -1,5 +1,5 @@
-"""Locks as values: the strengths of row locks, as PostgreSQL has them, and which of them exclude each other; who holds
-and who waits."""
+"""Locks as values: the strengths of row locks and the modes of table locks, as PostgreSQL has them, and which of them
+conflict; who holds and who waits."""
 
 from __future__ import annotations
 
@@ -19,14 +19,89 @@ class LockStrength(IntEnum):
     UPDATE = 4
 
 
-CONFLICTS: dict[LockStrength, frozenset[LockStrength]] = {
+class TableLock(IntEnum):
+    """The modes of table locks. Their numbers are apart from those of row locks: catalogs keep both in one column."""
+
+    ACCESS_SHARE = 11
+    ROW_SHARE = 12
+    ROW_EXCLUSIVE = 13
+    SHARE_UPDATE_EXCLUSIVE = 14
+    SHARE = 15
+    SHARE_ROW_EXCLUSIVE = 16
+    EXCLUSIVE = 17
+    ACCESS_EXCLUSIVE = 18
+
+    @property
+    def sql_name(self) -> str:
+        """As LOCK TABLE spells it."""
+        return self.name.replace("_", " ")
+
+    @property
+    def shown_name(self) -> str:
+        """As pg_locks and messages spell it."""
+        return f"{self.name.title().replace('_', '')}Lock"
+
+
+LockMode = LockStrength | TableLock
+
+# A key has locks of one kind only, of a row or of a table.
+CONFLICTS: dict[LockMode, frozenset[LockMode]] = {
     LockStrength.KEY_SHARE: frozenset({LockStrength.UPDATE}),
     LockStrength.SHARE: frozenset({LockStrength.NO_KEY_UPDATE, LockStrength.UPDATE}),
     LockStrength.NO_KEY_UPDATE: frozenset({LockStrength.SHARE, LockStrength.NO_KEY_UPDATE, LockStrength.UPDATE}),
     LockStrength.UPDATE: frozenset(LockStrength),
+    TableLock.ACCESS_SHARE: frozenset({TableLock.ACCESS_EXCLUSIVE}),
+    TableLock.ROW_SHARE: frozenset({TableLock.EXCLUSIVE, TableLock.ACCESS_EXCLUSIVE}),
+    TableLock.ROW_EXCLUSIVE: frozenset(
+        {TableLock.SHARE, TableLock.SHARE_ROW_EXCLUSIVE, TableLock.EXCLUSIVE, TableLock.ACCESS_EXCLUSIVE}
+    ),
+    TableLock.SHARE_UPDATE_EXCLUSIVE: frozenset(
+        {
+            TableLock.SHARE_UPDATE_EXCLUSIVE,
+            TableLock.SHARE,
+            TableLock.SHARE_ROW_EXCLUSIVE,
+            TableLock.EXCLUSIVE,
+            TableLock.ACCESS_EXCLUSIVE,
+        }
+    ),
+    TableLock.SHARE: frozenset(
+        {
+            TableLock.ROW_EXCLUSIVE,
+            TableLock.SHARE_UPDATE_EXCLUSIVE,
+            TableLock.SHARE_ROW_EXCLUSIVE,
+            TableLock.EXCLUSIVE,
+            TableLock.ACCESS_EXCLUSIVE,
+        }
+    ),
+    TableLock.SHARE_ROW_EXCLUSIVE: frozenset(
+        {
+            TableLock.ROW_EXCLUSIVE,
+            TableLock.SHARE_UPDATE_EXCLUSIVE,
+            TableLock.SHARE,
+            TableLock.SHARE_ROW_EXCLUSIVE,
+            TableLock.EXCLUSIVE,
+            TableLock.ACCESS_EXCLUSIVE,
+        }
+    ),
+    TableLock.EXCLUSIVE: frozenset(TableLock) - {TableLock.ACCESS_SHARE},
+    TableLock.ACCESS_EXCLUSIVE: frozenset(TableLock),
 }
-# The same as a sum, for catalogs: strengths that add up to so much exclude each other.
-CONFLICT_SUM = 5
+# The modes that statements take by themselves; each conflicts with all that the one before conflicts with.
+WEAK_TABLE_LOCKS = (TableLock.ACCESS_SHARE, TableLock.ROW_SHARE, TableLock.ROW_EXCLUSIVE)
+# The modes that conflict with one of those: a node that is asked for one names its open transactions that stand
+# against it.
+STRONG_TABLE_LOCKS = frozenset(mode for mode in TableLock if not CONFLICTS[mode].isdisjoint(WEAK_TABLE_LOCKS)) - {
+    *WEAK_TABLE_LOCKS
+}
+
+
+def conflict_mask(mode: LockMode) -> int:
+    """The modes that it conflicts with as the sum of their bits, for catalogs."""
+    return sum(1 << other for other in CONFLICTS[mode])
+
+
+def lock_mode(number: int) -> LockMode:
+    return TableLock(number) if number >= TableLock.ACCESS_SHARE else LockStrength(number)
 
 
 class LockPolicy(Enum):
@@ -48,11 +123,15 @@ class LockOwner(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class LockWish:
     """A lock between nodes. `guard` is the hash whose writing by others it stands against: the key's own, or that of
-    the key alone where other columns may change."""
+    the key alone where other columns may change. That of a table lock is the id of a table that others must not write
+    to, or `NO_GUARD`."""
 
     key: KeyHash
-    strength: LockStrength
+    strength: LockMode
     guard: KeyHash
+
+
+NO_GUARD = KeyHash(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +148,7 @@ class LockHeld:
     key: KeyHash
     epoch: Epoch
     actor: int
-    strength: LockStrength
+    strength: LockMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +159,23 @@ class LockWait:
     key: KeyHash
     epoch: Epoch
     actor: int
-    strength: LockStrength
+    strength: LockMode
 
 
 @dataclass(frozen=True, slots=True)
 class LockQueues:
     """All waits between nodes, and who holds what they wait for."""
 
+    held: tuple[LockHeld, ...]
+    waits: tuple[LockWait, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableLocks:
+    """The table locks of a catalog, held and waited for; `requests` is the number of the newest request for a strong
+    one."""
+
+    requests: int
     held: tuple[LockHeld, ...]
     waits: tuple[LockWait, ...]
 

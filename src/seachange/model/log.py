@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from seachange.model.ids import CommitId, DescriptorId, Epoch, GenerationId, IndexId, KeyHash, Seq
 from seachange.model.jobs import JobChange
-from seachange.model.locking import LockStrength
+from seachange.model.locking import LockMode
 from seachange.model.objects import PublishedDescriptor
 from seachange.model.pace import Pace
 from seachange.model.segments import Generation, GenerationMember, InlineBatch, Segment
@@ -57,6 +57,8 @@ class CommitRequest:
     (`Revalidate`) to be checked outside the lock. `touched`: every index written, `bulk` included.
     `oldest`: the oldest snapshot any of it was computed at; below the log's floor it cannot be checked any more.
     `actor`: whose locks do not stand against it.
+    `reads`: hashes that must not have been written above `validated`. Unlike `shares` they are not on record: a later
+    commit may write them.
     """
 
     commit_id: CommitId
@@ -74,6 +76,7 @@ class CommitRequest:
     generations: tuple[GenerationChange, ...] = ()
     jobs: tuple[JobChange, ...] = ()
     actor: int = 0
+    reads: tuple[KeyHash, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,7 @@ class Locked:
     """Nothing stands against the commit but another's lock on `key`; whoever takes it with `strength` waits for it."""
 
     key: KeyHash
-    strength: LockStrength
+    strength: LockMode
 
 
 Refusal = Conflict | Revalidate | Fenced | StaleEpoch | BelowFloor | Superseded | Burned | Locked
@@ -166,7 +169,8 @@ class LogEntry:
 class NodeRecord:
     """A registered node; `low_water`: no open or future transaction of this epoch has a snapshot below it;
     `write_mark`: none that may write. `holders` tells who holds the latter, as JSON. `release` is that of the newest
-    rules of schema changes that it knows, `pace` how fast the statements of its clients are."""
+    rules of schema changes that it knows, `pace` how fast the statements of its clients are. `answered`: every request
+    for a table lock up to this number (`Catalog.answer_requests`)."""
 
     epoch: Epoch
     name: str
@@ -179,3 +183,4 @@ class NodeRecord:
     holders: str
     release: int
     pace: Pace
+    answered: int = 0

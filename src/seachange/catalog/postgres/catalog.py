@@ -17,7 +17,15 @@ from seachange.catalog.postgres.collect import drop_partitions, read_garbage, re
 from seachange.catalog.postgres.commit import PARTITION_SPAN, send_commit, send_outcome
 from seachange.catalog.postgres.connections import Pool
 from seachange.catalog.postgres.copy import copy_catalog, fill_catalog
-from seachange.catalog.postgres.locks import forget_dead, read_queues, release_locks, send_wishes
+from seachange.catalog.postgres.locks import (
+    answer_requests,
+    forget_dead,
+    read_queues,
+    read_table_locks,
+    release_locks,
+    request_lock,
+    send_wishes,
+)
 from seachange.catalog.postgres.read import (
     query,
     read_contents,
@@ -33,7 +41,7 @@ from seachange.catalog.postgres.watch import DescriptorWatch
 from seachange.catalog.rows import BURNED_KEPT_US, check_request, node_from
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
+from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
@@ -60,7 +68,7 @@ _ANY_EXPIRED = """SELECT 1 FROM seachange.node
     WHERE live AND heartbeat_us + expiry_ms * 1000 < seachange.now_us() LIMIT 1"""
 _EXPIRE = "SELECT seachange.expire_nodes()"
 _NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark, holders,
-    release, latency_us, usual_us FROM seachange.node ORDER BY epoch"""
+    release, latency_us, usual_us, answered FROM seachange.node ORDER BY epoch"""
 _HEAD = "SELECT seachange.head()"
 _FLOOR = "SELECT floor FROM seachange.sequencer"
 _SEQUENCE_AT = "SELECT seachange.sequence_at(%b)"
@@ -232,6 +240,15 @@ class PostgresCatalog:
 
     def lock_queues(self) -> LockQueues:
         return self._pool.run(read_queues)
+
+    def request_lock(self, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:
+        return self._pool.run(lambda db: request_lock(db, epoch, owner, wish))
+
+    def answer_requests(self, epoch: Epoch, upto: int, held: Sequence[tuple[LockOwner, LockWish]] = ()) -> None:
+        self._pool.run(lambda db: answer_requests(db, epoch, upto, held))
+
+    def table_locks(self) -> TableLocks:
+        return self._pool.run(read_table_locks)
 
     def sequence_at(self, timestamp_us: int) -> Seq:
         return Seq(self._known(_SEQUENCE_AT, timestamp_us))

@@ -15,7 +15,15 @@ from typing import Any
 
 from seachange.catalog.postgres.arrays import Bigints
 from seachange.catalog.postgres.connections import Connection
-from seachange.catalog.rows import Row, attached_segments, has_changes, index_ids, locked_from, parts_of
+from seachange.catalog.rows import (
+    Row,
+    attached_segments,
+    has_changes,
+    index_ids,
+    locked_from,
+    parts_of,
+    table_locked_from,
+)
 from seachange.model.ids import DescriptorId, Epoch, Seq
 from seachange.model.jobs import JobChange
 from seachange.model.log import (
@@ -53,6 +61,7 @@ class Code(IntEnum):
     SUPERSEDED = 6
     BURNED = 7
     LOCKED = 8
+    TABLE_LOCKED = 9
 
 
 def send_commit(db: Connection, epoch: Epoch, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
@@ -68,6 +77,8 @@ def send_commit(db: Connection, epoch: Epoch, requests: Sequence[CommitRequest])
         for batch in request.batches:
             numbers += (batch.index_id, batch.layout_id, batch.rows)
             payloads.append(batch.payload)
+        ends.append(len(numbers))
+        numbers += request.reads
         ends.append(len(numbers))
     changes = [_changes(request) for request in requests]
     values = (
@@ -105,6 +116,8 @@ def outcome_from(request: CommitRequest, row: Row) -> Outcome:
             return Burned(request.commit_id)
         case Code.LOCKED:
             return locked_from(a, b)
+        case Code.TABLE_LOCKED:
+            return table_locked_from(a)
 
 
 def send_outcome(db: Connection, commit_id: bytes) -> Committed | None:

@@ -188,8 +188,8 @@ $$;
 -- Decides the members of a batch in order, each under its own sequence.
 --
 -- Per member, `positions` holds validated, oldest, parts and actor; `numbers` its
--- writes, shares, bulk, touched, versions (pairs) and batches (triples of index,
--- layout, rows), one after the other; `ends` where each of the six ends;
+-- writes, shares, bulk, touched, versions (pairs), batches (triples of index,
+-- layout, rows) and reads, one after the other; `ends` where each of the seven ends;
 -- `payloads` what its batches hold; `changes` the rarer rest.
 --
 -- `code` is one of commit.Code; what a and b mean depends on it.
@@ -239,7 +239,7 @@ BEGIN
 
     <<members>>
     FOR i IN 1 .. cardinality(ids) LOOP
-        cut := ends[i * 6 - 5 : i * 6];
+        cut := ends[i * 7 - 6 : i * 7];
         validated := positions[i * 4 - 3];
         batches := (cut[6] - cut[5]) / 3;
         my_changes := changes[i];
@@ -293,7 +293,7 @@ BEGIN
             IF head > validated THEN
                 -- Without the upper bound a planner that has no statistics yet
                 -- reads the whole log.
-                needed := my_writes || my_shares;
+                needed := my_writes || my_shares || numbers[cut[6] + 1 : cut[7]];
                 few := cardinality(needed) <= 16;
                 SELECT min(l.seq) FILTER (WHERE few AND (l.writes && needed OR l.shares && my_writes)),
                     bool_or(l.bulk && my_touched OR l.touched && my_bulk)
@@ -315,6 +315,14 @@ BEGIN
             SELECT k.key, k.guard INTO a, b FROM seachange.lock k
                 WHERE k.guard = ANY (my_writes) AND (k.epoch, k.actor) <> (my_epoch, positions[i * 4]) LIMIT 1;
             IF FOUND THEN code := 8; END IF;
+        END IF;
+        -- Jobs have no actor: what they publish changes no rows.
+        IF code IS NULL AND has_locks AND positions[i * 4] <> 0 THEN
+            SELECT k.key INTO a FROM seachange.lock k
+                WHERE k.strength >= 11 AND (k.epoch, k.actor) <> (my_epoch, positions[i * 4])
+                    AND k.guard IN (SELECT o.descriptor_id FROM seachange.index_owner o WHERE o.index_id = ANY (my_touched))
+                LIMIT 1;
+            IF FOUND THEN code := 9; END IF;
         END IF;
 
         IF code IS NULL THEN
@@ -345,7 +353,7 @@ BEGIN
             code := 0; a := head; b := last_us;
         END IF;
         RETURN NEXT;
-        start := cut[6]; payload_at := payload_at + batches;
+        start := cut[7]; payload_at := payload_at + batches;
     END LOOP members;
 END $$;
 
@@ -496,13 +504,21 @@ CREATE OR REPLACE FUNCTION seachange.is_unread(first bigint, beyond bigint) RETU
                 WHERE o.index_id = b.index_id AND o.dropped <= s.floor))
 $$;
 
+-- Whether two modes of locks conflict: a lock of rows by its strength, 1 to 4,
+-- or of tables by its mode, 11 to 18. `conflict_mask` of model/locking.py says the same.
+CREATE OR REPLACE FUNCTION seachange.conflicts(mine bigint, other bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT (CASE mine WHEN 1 THEN 16 WHEN 2 THEN 24 WHEN 3 THEN 28 WHEN 4 THEN 30
+        WHEN 11 THEN 262144 WHEN 12 THEN 393216 WHEN 13 THEN 491520 WHEN 14 THEN 507904
+        WHEN 15 THEN 483328 WHEN 16 THEN 516096 WHEN 17 THEN 520192 WHEN 18 THEN 522240 END >> other::integer) & 1 = 1
+$$;
+
 -- By other holders and, unless the actor has a part of the lock already, by
--- those who came first. Strengths that add up to five exclude each other.
+-- those who came first.
 CREATE OR REPLACE FUNCTION seachange.is_blocked(my_epoch bigint, my_actor bigint, my_key bigint, my_strength bigint)
 RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT EXISTS (SELECT 1 FROM seachange.lock l WHERE l.key = my_key AND l.strength + my_strength >= 5
+    SELECT EXISTS (SELECT 1 FROM seachange.lock l WHERE l.key = my_key AND seachange.conflicts(my_strength, l.strength)
             AND (l.epoch, l.actor) <> (my_epoch, my_actor))
-        OR (EXISTS (SELECT 1 FROM seachange.lock_wait w WHERE w.key = my_key AND w.strength + my_strength >= 5
+        OR (EXISTS (SELECT 1 FROM seachange.lock_wait w WHERE w.key = my_key AND seachange.conflicts(my_strength, w.strength)
                 AND (w.epoch, w.actor) <> (my_epoch, my_actor)
                 AND w.turn < coalesce((SELECT m.turn FROM seachange.lock_wait m
                     WHERE m.epoch = my_epoch AND m.actor = my_actor AND m.key = my_key), 9223372036854775807))
@@ -552,6 +568,36 @@ BEGIN
     END LOOP;
     DELETE FROM seachange.lock_wait w WHERE w.epoch = my_epoch AND w.actor = my_actor;
     RETURN NEXT;
+END $$;
+
+-- Enters the queue whatever is there, and tells other nodes; null for an epoch that has ended.
+CREATE OR REPLACE FUNCTION seachange.request_lock(my_epoch bigint, my_actor bigint, my_key bigint, my_strength bigint)
+RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    number bigint;
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    IF NOT seachange.is_live(my_epoch) THEN RETURN NULL; END IF;
+    DELETE FROM seachange.lock_wait w WHERE w.epoch = my_epoch AND w.actor = my_actor;
+    INSERT INTO seachange.lock_wait (key, epoch, actor, strength) VALUES (my_key, my_epoch, my_actor, my_strength);
+    UPDATE seachange.sequencer SET lock_requests = lock_requests + 1 RETURNING lock_requests INTO number;
+    PERFORM pg_notify('seachange_descriptors', 'lock ' || number);
+    RETURN number;
+END $$;
+
+-- `held` are locks that are there already, five numbers each: key, actor, scope, strength and guard.
+CREATE OR REPLACE FUNCTION seachange.answer_requests(my_epoch bigint, upto bigint, held bigint[])
+RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM seachange.lock_sequencer();
+    IF NOT seachange.is_live(my_epoch) THEN RETURN false; END IF;
+    FOR i IN 1 .. cardinality(held) BY 5 LOOP
+        INSERT INTO seachange.lock AS l VALUES (held[i], my_epoch, held[i + 1], held[i + 2], held[i + 3], held[i + 4])
+            ON CONFLICT (key, epoch, actor, scope) DO UPDATE SET strength = excluded.strength, guard = excluded.guard
+            WHERE excluded.strength > l.strength;
+    END LOOP;
+    UPDATE seachange.node SET answered = greatest(answered, upto) WHERE epoch = my_epoch;
+    RETURN true;
 END $$;
 
 CREATE OR REPLACE FUNCTION seachange.forget_locks(my_epochs bigint[]) RETURNS void LANGUAGE sql AS $$

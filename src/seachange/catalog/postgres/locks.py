@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from seachange import errors
 from seachange.catalog.postgres.arrays import Bigints
 from seachange.catalog.postgres.connections import Connection
-from seachange.catalog.rows import queues_from
+from seachange.catalog.rows import held_from, queues_from, wait_from
 from seachange.model.ids import Epoch, KeyHash, Seq
-from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
+from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
 
 _TAKE = "SELECT head, granted FROM seachange.take_locks(%b, %b, %b, %b, %b, %b)"
 _POLICIES: dict[LockPolicy, int] = {LockPolicy.WAIT: 0, LockPolicy.NOWAIT: 1, LockPolicy.SKIP: 2}
@@ -20,6 +20,13 @@ _RELEASE = """WITH left_queue AS (DELETE FROM seachange.lock_wait WHERE epoch = 
 _QUEUES = """SELECT turn, key, epoch, actor, strength FROM seachange.lock_wait
     UNION ALL SELECT NULL, l.key, l.epoch, l.actor, l.strength FROM seachange.lock l
         WHERE l.key IN (SELECT key FROM seachange.lock_wait)
+    ORDER BY 1"""
+_REQUEST = "SELECT seachange.request_lock(%b, %b, %b, %b)"
+_ANSWER = "SELECT seachange.answer_requests(%b, %b, %b)"
+# One statement, so that all of it is from one moment.
+_TABLE_LOCKS = """SELECT -1::bigint, s.lock_requests, 0::bigint, 0::bigint, 0::bigint FROM seachange.sequencer s
+    UNION ALL SELECT 0, l.key, l.epoch, l.actor, l.strength FROM seachange.lock l WHERE l.strength >= 11
+    UNION ALL SELECT w.turn, w.key, w.epoch, w.actor, w.strength FROM seachange.lock_wait w WHERE w.strength >= 11
     ORDER BY 1"""
 _FORGET_DEAD = """SELECT seachange.forget_locks(array_agg(epoch)) FROM (SELECT epoch FROM seachange.lock
     UNION SELECT epoch FROM seachange.lock_wait) holders WHERE NOT seachange.is_live(epoch)"""
@@ -46,6 +53,29 @@ def release_locks(db: Connection, epoch: Epoch, owner: LockOwner, keys: Sequence
 def read_queues(db: Connection) -> LockQueues:
     rows = db.execute(_QUEUES, prepare=True, binary=True).fetchall()
     return queues_from((row[1:] for row in rows if row[0] is None), (row for row in rows if row[0] is not None))
+
+
+def request_lock(db: Connection, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:
+    values = (epoch, owner.actor, wish.key, wish.strength)
+    ((number,),) = db.execute(_REQUEST, values, binary=True).fetchall()
+    if number is None:
+        raise errors.StaleNode(node=epoch)
+    return int(number)
+
+
+def answer_requests(db: Connection, epoch: Epoch, upto: int, held: Sequence[tuple[LockOwner, LockWish]]) -> None:
+    numbers = Bigints()
+    for owner, wish in held:
+        numbers += (wish.key, *owner, wish.strength, wish.guard)
+    ((is_live,),) = db.execute(_ANSWER, (epoch, upto, numbers), binary=True).fetchall()
+    if not is_live:
+        raise errors.StaleNode(node=epoch)
+
+
+def read_table_locks(db: Connection) -> TableLocks:
+    (first, *rows) = db.execute(_TABLE_LOCKS, prepare=True, binary=True).fetchall()
+    held = tuple(held_from(row[1:]) for row in rows if row[0] == 0)
+    return TableLocks(first[1], held, tuple(wait_from(row) for row in rows if row[0] > 0))
 
 
 def forget_dead(db: Connection) -> None:

@@ -32,7 +32,7 @@ from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, rea
 from seachange.catalog.sqlite.watch import FileWatch
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
+from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
@@ -215,6 +215,20 @@ class SqliteCatalog:
     def lock_queues(self) -> LockQueues:
         with Read(self._readers) as db:
             return locks.read_queues(db)
+
+    def request_lock(self, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:
+        with self._locks as db:
+            nodes.require_live(db, epoch)
+            return locks.request(db, epoch, owner, wish)
+
+    def answer_requests(self, epoch: Epoch, upto: int, held: Sequence[tuple[LockOwner, LockWish]] = ()) -> None:
+        with self._locks as db:
+            nodes.require_live(db, epoch)
+            locks.answer(db, epoch, upto, held)
+
+    def table_locks(self) -> TableLocks:
+        with Read(self._readers) as db:
+            return locks.read_table_locks(db)
 
     def sequence_at(self, timestamp_us: int) -> Seq:
         with Read(self._readers) as db:

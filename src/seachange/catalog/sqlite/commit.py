@@ -17,10 +17,11 @@ from seachange.catalog.rows import (
     pack,
     parts_of,
     segment_values,
+    table_locked_from,
     unpack,
 )
 from seachange.catalog.sqlite.jobs import job_problem, keeps, write_jobs
-from seachange.catalog.sqlite.locks import OTHERS, STANDING
+from seachange.catalog.sqlite.locks import ON_TABLE, OTHERS, STANDING
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import DescriptorId, Epoch, Seq
 from seachange.model.log import (
@@ -186,7 +187,7 @@ class Sequencer:
 
     def _conflict(self, request: CommitRequest) -> Refusal | None:
         writes = frozenset(request.writes)
-        needed = writes.union(request.shares)
+        needed = writes.union(request.shares, request.reads)
         bulk, touched = frozenset(request.bulk), frozenset(request.touched)
         revalidate = False
         for seq, tail_writes, tail_shares, tail_bulk, tail_touched in self._tail or ():
@@ -199,6 +200,11 @@ class Sequencer:
         return Revalidate(Seq(self._head)) if revalidate else None
 
     def _locked(self, request: CommitRequest) -> Locked | None:
+        # Jobs have no actor: what they publish changes no rows.
+        for index_id in request.touched if request.actor else ():
+            on_table = self._db.execute(ON_TABLE, (index_id, self._epoch, request.actor)).fetchone()
+            if on_table is not None:
+                return table_locked_from(*on_table)
         if len(request.writes) > PROBES_MAX:
             written = frozenset(request.writes)
             others = self._db.execute(OTHERS, (self._epoch, request.actor))

@@ -5,21 +5,34 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from seachange.catalog.rows import queues_from
+from seachange.catalog.rows import held_from, queues_from, wait_from
 from seachange.model.ids import Epoch, KeyHash, Seq
-from seachange.model.locking import CONFLICT_SUM, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
+from seachange.model.locking import (
+    LockOwner,
+    LockPolicy,
+    LockQueues,
+    LocksTaken,
+    LockWish,
+    TableLock,
+    TableLocks,
+    conflict_mask,
+)
 
 # Locks of others: all, and one that stands against writing a hash.
 OTHERS = "SELECT key, guard FROM lock WHERE NOT (epoch = ?1 AND actor = ?2)"
 STANDING = "SELECT key, guard FROM lock WHERE guard = ?1 AND NOT (epoch = ?2 AND actor = ?3) LIMIT 1"
+# One on the table of an index.
+ON_TABLE = f"""SELECT key FROM lock WHERE guard = (SELECT descriptor_id FROM index_owner WHERE index_id = ?1)
+    AND strength >= {TableLock.ACCESS_SHARE} AND NOT (epoch = ?2 AND actor = ?3) LIMIT 1"""  # noqa: S608
 
 _HEAD = "SELECT max(seq) FROM log"
-_OTHER_HOLDER = f"""SELECT 1 FROM lock WHERE key = ?1 AND strength + ?2 >= {CONFLICT_SUM}
-    AND NOT (epoch = ?3 AND actor = ?4) LIMIT 1"""  # noqa: S608
+# ?2 is the mask of the modes that the wish conflicts with.
+_OTHER_HOLDER = """SELECT 1 FROM lock WHERE key = ?1 AND (?2 >> strength) & 1
+    AND NOT (epoch = ?3 AND actor = ?4) LIMIT 1"""
 _OWN_PART = "SELECT 1 FROM lock WHERE key = ?1 AND epoch = ?2 AND actor = ?3 LIMIT 1"
-_EARLIER_WAIT = f"""SELECT 1 FROM lock_wait WHERE key = ?1 AND strength + ?2 >= {CONFLICT_SUM}
+_EARLIER_WAIT = """SELECT 1 FROM lock_wait WHERE key = ?1 AND (?2 >> strength) & 1
     AND NOT (epoch = ?3 AND actor = ?4) AND turn < coalesce((SELECT turn FROM lock_wait
-        WHERE epoch = ?3 AND actor = ?4 AND key = ?1), 9223372036854775807) LIMIT 1"""  # noqa: S608
+        WHERE epoch = ?3 AND actor = ?4 AND key = ?1), 9223372036854775807) LIMIT 1"""
 _GRANT = """INSERT INTO lock VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT (key, epoch, actor, scope) DO UPDATE SET strength = excluded.strength, guard = excluded.guard
     WHERE excluded.strength > strength"""
@@ -30,6 +43,12 @@ _RELEASE_ALL = "DELETE FROM lock WHERE epoch = ?1 AND actor = ?2 AND scope = ?3"
 _RELEASE = f"{_RELEASE_ALL} AND key = ?4"
 _WAITS = "SELECT turn, key, epoch, actor, strength FROM lock_wait ORDER BY turn"
 _HELD = "SELECT key, epoch, actor, strength FROM lock WHERE key IN (SELECT key FROM lock_wait)"
+_REQUEST = "UPDATE sequencer SET lock_requests = lock_requests + 1 RETURNING lock_requests"
+_REQUESTS = "SELECT lock_requests FROM sequencer"
+_ANSWER = "UPDATE node SET answered = max(answered, ?1) WHERE epoch = ?2"
+_TABLE_HELD = f"SELECT key, epoch, actor, strength FROM lock WHERE strength >= {TableLock.ACCESS_SHARE}"  # noqa: S608
+_TABLE_WAITS = f"""SELECT turn, key, epoch, actor, strength FROM lock_wait
+    WHERE strength >= {TableLock.ACCESS_SHARE} ORDER BY turn"""  # noqa: S608
 
 
 def take(
@@ -54,7 +73,7 @@ def take(
 
 def _is_blocked(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, wish: LockWish) -> bool:
     """By other holders and, unless the actor has a part of the lock already, by those who came first."""
-    mine = (wish.key, wish.strength, epoch, owner.actor)
+    mine = (wish.key, conflict_mask(wish.strength), epoch, owner.actor)
     if db.execute(_OTHER_HOLDER, mine).fetchone() is not None:
         return True
     if db.execute(_EARLIER_WAIT, mine).fetchone() is None:
@@ -79,3 +98,20 @@ def release(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, keys: Sequen
 def read_queues(db: sqlite3.Connection) -> LockQueues:
     waits = db.execute(_WAITS).fetchall()
     return queues_from(db.execute(_HELD).fetchall() if waits else (), waits)
+
+
+def request(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:
+    _wait(db, epoch, owner, wish)
+    (number,) = db.execute(_REQUEST).fetchone()
+    return int(number)
+
+
+def answer(db: sqlite3.Connection, epoch: Epoch, upto: int, held: Sequence[tuple[LockOwner, LockWish]]) -> None:
+    db.executemany(_GRANT, [(wish.key, epoch, *owner, wish.strength, wish.guard) for owner, wish in held])
+    db.execute(_ANSWER, (upto, epoch))
+
+
+def read_table_locks(db: sqlite3.Connection) -> TableLocks:
+    (requests,) = db.execute(_REQUESTS).fetchone()
+    held, waits = db.execute(_TABLE_HELD).fetchall(), db.execute(_TABLE_WAITS).fetchall()
+    return TableLocks(requests, tuple(map(held_from, held)), tuple(map(wait_from, waits)))

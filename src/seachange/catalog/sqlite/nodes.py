@@ -14,7 +14,7 @@ from seachange.model.ids import Epoch, SegmentId, Seq
 from seachange.model.pace import Pace
 
 NODES = """SELECT epoch, name, live, low_water, heartbeat_us, expiry_ms, format, write_mark, holders,
-    release, latency_us, usual_us
+    release, latency_us, usual_us, answered
     FROM node ORDER BY epoch"""
 EXPIRED = """SELECT epoch FROM node
     WHERE live = 1 AND heartbeat_us + expiry_ms * 1000 < ? ORDER BY epoch"""
@@ -25,7 +25,7 @@ _END_ALL = ("UPDATE node SET live = 0", "DELETE FROM lock", "DELETE FROM lock_wa
 _HEAD = "SELECT max(seq) FROM log"
 _TAKE_EPOCH = "UPDATE sequencer SET next_epoch = next_epoch + 1"
 _NEXT_EPOCH = "SELECT next_epoch FROM sequencer"
-_INSERT_NODE = "INSERT INTO node VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?3, '[]', ?7, 0, 0)"
+_INSERT_NODE = "INSERT INTO node VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?3, '[]', ?7, 0, 0, 0)"
 _BEAT = """UPDATE node SET heartbeat_us = ?, low_water = max(low_water, ?), write_mark = max(write_mark, ?),
     holders = ?, latency_us = ?, usual_us = ? WHERE epoch = ? AND live = 1"""
 # Only live epochs have locks.

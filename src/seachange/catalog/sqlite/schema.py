@@ -192,8 +192,15 @@ _FORMAT_7 = (
     "ALTER TABLE node ADD COLUMN usual_us INTEGER NOT NULL DEFAULT 0",
 )
 
+# Requests for table locks, by number, and which of them a node has answered.
+_FORMAT_8 = (
+    "ALTER TABLE sequencer ADD COLUMN lock_requests INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE node ADD COLUMN answered INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX lock_table ON lock (strength) WHERE strength >= 11",
+)
+
 # Migration n makes a catalog of format n out of one of format n - 1.
-MIGRATIONS = (_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4, _FORMAT_5, _FORMAT_6, _FORMAT_7)
+MIGRATIONS = (_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4, _FORMAT_5, _FORMAT_6, _FORMAT_7, _FORMAT_8)
 
 _HAS_TABLES = "SELECT count(*) FROM sqlite_master WHERE name = 'sequencer'"
 _FORMAT = "SELECT format FROM sequencer"
