@@ -1,4 +1,4 @@
-"""What a SERIALIZABLE transaction has read: rows by key, rows that meet conditions, and tables by scan.
+"""What a SERIALIZABLE transaction has read: rows by key, rows that meet conditions, tables by scan, and names.
 
 At commit nothing of it may have been written since the transaction's snapshot. The transaction then stands for one that
 ran alone at its own sequence number, and the log is the serial order: so a transaction that writes nothing needs no
@@ -6,6 +6,9 @@ check at all, it stands where its snapshot is, between two commits that each are
 
 **Invariant:** a scan stands for every row that meets its conditions, and so for rows that are not there yet, and for
 rows that met them at the snapshot; without conditions for its whole table.
+
+**Invariant:** a name that a statement has resolved, or found not to be there, means the same when the transaction
+commits. A change of what it means by others since the snapshot is a conflict.
 """
 
 from __future__ import annotations
@@ -33,8 +36,10 @@ class TableReads:
 
 @dataclass(slots=True)
 class ReadSet:
-    """By primary index. `keyed`: tables of which rows were read by key; `scanned`: those that were read in whole."""
+    """By primary index. `keyed`: tables of which rows were read by key; `scanned`: those that were read in whole.
+    `names`: the hashes of names, and of views, whose text is part of what their name means."""
 
+    names: set[KeyHash] = field(default_factory=set)
     keys: set[KeyHash] = field(default_factory=set)
     keyed: set[IndexId] = field(default_factory=set)
     scanned: set[IndexId] = field(default_factory=set)
@@ -71,4 +76,4 @@ class ReadSet:
         for seq, segments in conflicts.bulk_since(snapshot, self.keyed):
             if any(segment.index_id in self.keyed for segment in segments):
                 return seq
-        return conflicts.find({}, dict.fromkeys(self.keys, snapshot))
+        return conflicts.find({}, dict.fromkeys(self.keys | self.names, snapshot))

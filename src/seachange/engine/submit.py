@@ -261,6 +261,7 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         generations=txn.pending.new_indexes(),
         jobs=tuple(txn.jobs),
         actor=txn.client.actor,
+        reads=tuple(txn.reads.names),
     )
 
 

@@ -29,7 +29,7 @@ from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobChange, JobId, JobRecord
-from seachange.model.objects import DEFAULT_SCHEMA, Descriptor, EnumType
+from seachange.model.objects import DEFAULT_SCHEMA, Descriptor, EnumType, View
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
 from seachange.model.statements import OnCommit
@@ -38,6 +38,7 @@ from seachange.sql.access import denied, may_use_schema
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
 from seachange.sql.port import SessionView
 from seachange.sql.template import SESSION_ROLE, SESSION_SCHEMA, SESSION_USER
+from seachange.storage.keys import change_hash, name_hash
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -221,9 +222,21 @@ class TransactionSchema:
             schema = self.client.temporary.schema or OWN_SCHEMA
         for each in self.search_path if schema is None else (schema,):
             found = self.pending.find(each, name, committed)
+            self.note_name(each, name)
+            if isinstance(found, View):
+                self._note_view(found)
             if found is not None:
                 return found
         raise errors.UndefinedTable(name=f"{schema}.{name}" if schema else name)
+
+    def note_name(self, schema: str, name: str) -> None:
+        """What the name of a relation or type means is something read, also that it means nothing."""
+        if self.isolation is Isolation.SERIALIZABLE:
+            self.reads.names.add(name_hash(self.session.database, schema, name))
+
+    def _note_view(self, view: View) -> None:
+        if self.isolation is Isolation.SERIALIZABLE:
+            self.reads.names.add(change_hash(view.id))
 
     @property
     def current_schema(self) -> str | None:

@@ -107,13 +107,13 @@ class TransactionWrites(TransactionReads):
                 )
 
     def _declare(self, before: Descriptor | None, after: Descriptor | None) -> None:
-        """What the change conflicts by: the table, and every name that a relation or type is given by it."""
+        """What the change conflicts by: the table, and every name that a relation or type is given or loses by it."""
         if before is not None and after is not None and is_relabelled(before, after):
             # Beside any other change, which is then made of what it finds.
             return
-        taken = _names(after) - _names(before)
+        names = _names(after) ^ _names(before)
         table = after or before
-        keys = {name_hash(*name) for name in taken} | ({change_hash(table.id)} if table is not None else set())
+        keys = {name_hash(*name) for name in names} | ({change_hash(table.id)} if table is not None else set())
         if not self.stands_alone:
             # It may stay open for long: others wait for its end, and are not surprised by it.
             claims = [Claim(key, LockStrength.UPDATE) for key in sorted(keys - self.changed.keys())]

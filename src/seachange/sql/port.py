@@ -140,6 +140,9 @@ class TransactionPort(Protocol):
     def dropped_tables(self) -> tuple[Table, ...]:
         """Tables whose data is still kept, in the order in which they were dropped, as of the version that followed."""
 
+    def note_name(self, schema: str, name: str) -> None:
+        """A statement has looked for a relation or type of that name, and may have found none."""
+
     def objects(self) -> tuple[Descriptor, ...]:
         """All descriptors but tables, of the session's database; and roles and databases, which are everybody's."""
 

@@ -363,6 +363,7 @@ def _cast_type(hole: UserCast, port: TransactionPort) -> str:
 def find_enum(name: RelationName, port: TransactionPort) -> EnumType:
     found = {(o.schema, o.name): o for o in port.objects() if isinstance(o, EnumType)}
     for schema in port.search_path if name.schema is None else (name.schema,):
+        port.note_name(schema, name.name)
         if (schema, name.name) in found:
             return found[schema, name.name]
     raise errors.UndefinedObject(kind="type", name=name)
