@@ -13,11 +13,11 @@ export PYTHONDONTWRITEBYTECODE =
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
-CHECKED := $(wildcard src tests bench compat demo examples)
+CHECKED := $(wildcard src tests bench compat demo examples soak)
 PROSE := $(wildcard *.md docs)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test golden lint format docs bench compat clean
+.PHONY: help setup demo serve test golden lint format docs bench compat soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ bench: $(STAMP) ## run the benchmarks and write their page (ARGS="--only headlin
 
 compat: $(STAMP) ## try PostgreSQL's clients against a server (ARGS="--only psql,JDBC")
 	PYTHONPATH=. $(BIN)/python -m compat $(ARGS)
+
+soak: $(STAMP) ## run processes under load and faults, checked independently (ARGS="--minutes 20 --seed 7")
+	$(BIN)/python -m soak $(ARGS)
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .compat .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info build

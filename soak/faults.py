@@ -1,0 +1,152 @@
+"""Faults: SIGKILL and SIGSTOP of processes, restarts of PostgreSQL, and a disk that is really full."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from soak.history import now_us
+from soak.processes import Place, Processes
+
+KILL, STOP, POSTGRES, DISK = "kill", "stop", "postgres", "disk"
+FAULTS = (KILL, STOP, POSTGRES, DISK)
+SECOND = 1_000_000
+# A process that has just begun to work is left alone for so long.
+SPARED_US = 2 * SECOND
+PAUSE_SECONDS = (1.0, 8.0)
+# Below and above the time after which a silent node is given up.
+STOP_SECONDS = (0.4, 1.5, 5.0)
+FULL_SECONDS = (0.5, 2.5)
+DISK_BYTES = 1 << 30
+
+
+class Server(Protocol):
+    """The PostgreSQL server of the catalog."""
+
+    def restart(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def start(self) -> None: ...
+
+
+class SmallDisk:
+    """A file system of limited size in memory, which a filler makes really full."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._filler = folder / "filler"
+
+    def mount(self) -> str | None:
+        """Why it cannot be had, if so."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(self.folder)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            return "there is no mount command"
+        return f"a small file system cannot be mounted: {done.stderr.strip()}" if done.returncode else None
+
+    def unmount(self) -> None:
+        subprocess.run(["umount", "--lazy", str(self.folder)], check=False)
+
+    def fill(self) -> None:
+        with self._filler.open("wb", buffering=0) as file:
+            left = shutil.disk_usage(self.folder).free
+            try:
+                os.posix_fallocate(file.fileno(), 0, max(left, 1))
+                while True:
+                    file.seek(0, os.SEEK_END)
+                    file.write(b"x" * 4096)
+            except OSError:
+                return
+
+    def empty(self) -> None:
+        self._filler.unlink(missing_ok=True)
+
+
+@dataclass(slots=True)
+class Disturber:
+    """Chooses faults and undoes them; at most one is in force, so that a run comes forward."""
+
+    processes: Processes
+    chance: random.Random
+    kinds: tuple[str, ...]
+    bury: Callable[[tuple[str, ...]], None]
+    disk: SmallDisk | None = None
+    server: Server | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+    # When something was last broken that makes a process which is starting fail.
+    broken_us: int = 0
+    _due_us: int = 0
+    _full_until_us: int = 0
+
+    def poll(self) -> None:
+        """Called a few times a second."""
+        now = now_us()
+        self._undo(now)
+        if not self._due_us:
+            self._plan(now)
+        if now >= self._due_us and not self._is_disturbed:
+            self._do(self.chance.choice(self.kinds))
+            self._plan(now_us())
+
+    def end(self) -> None:
+        self._undo(1 << 62)
+
+    @property
+    def _is_disturbed(self) -> bool:
+        return bool(self._full_until_us) or any(place.stopped_until_us for place in self.processes.all)
+
+    def _plan(self, now: int) -> None:
+        self._due_us = now + int(self.chance.uniform(*PAUSE_SECONDS) * SECOND)
+
+    def _undo(self, now: int) -> None:
+        for place in self.processes.all:
+            if place.stopped_until_us and now >= place.stopped_until_us:
+                place.resume()
+        if self._full_until_us and now >= self._full_until_us and self.disk is not None:
+            self.disk.empty()
+            self._full_until_us = 0
+            self.broken_us = now_us()
+
+    def _do(self, kind: str) -> None:
+        now = now_us()
+        ready = [place for place in self.processes.all if place.ready_us and now - place.ready_us > SPARED_US]
+        match kind:
+            case "kill" if ready:
+                self._kill(self.chance.choice(ready))
+            case "stop" if ready:
+                place = self.chance.choice(ready)
+                place.stopped_until_us = now + int(self.chance.choice(STOP_SECONDS) * SECOND)
+                place.signal(signal.SIGSTOP)
+            case "postgres" if self.server is not None:
+                self._restart(self.server)
+            case "disk" if self.disk is not None:
+                self._full_until_us = now + int(self.chance.choice(FULL_SECONDS) * SECOND)
+                self.disk.fill()
+            case _:
+                return
+        self.counts[kind] += 1
+
+    def _kill(self, place: Place) -> None:
+        place.kill()
+        if place.clients:
+            self.bury(place.clients[-1])
+        self.processes.start(place)
+
+    def _restart(self, server: Server) -> None:
+        if self.chance.random() < 0.5:
+            server.restart()
+        else:
+            server.kill()
+            server.start()
+        self.broken_us = now_us()

@@ -1,0 +1,285 @@
+"""One run: a database, processes on it, faults, and the verdict."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from soak.auditor import Auditor, Found
+from soak.checker.growth import check_growth
+from soak.checker.model import Violation
+from soak.connections import WireOpener
+from soak.faults import DISK, FAULTS, POSTGRES, Disturber, SmallDisk
+from soak.history import History, now_us
+from soak.processes import Place, Processes, Setting
+from soak.report import Report
+from soak.sampler import Sampler
+from soak.schema import STATEMENTS
+from soak.workload import Pace
+from tests.support.postgres import LocalPostgres, find_free_port
+
+SECOND = 1_000_000
+ROUND_US = 8 * SECOND
+READY_SECONDS = 120
+END_SECONDS = 120
+# A start that falls into a fault may fail for so long after it.
+EXCUSED_US = 20 * SECOND
+JOBS = "select id, status, statement, error from seachange.jobs where status not in ('succeeded', 'failed', 'canceled')"
+SETTINGS = """\
+[seachange]
+node_expiry = "3s"
+retention = "30s"
+pipeline_free_space = "8MB"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    seconds: float
+    seed: int
+    catalog: str
+    processes: int = 2
+    writers: int = 4
+    faults: tuple[str, ...] = FAULTS
+    plant: str | None = None
+    expected: frozenset[str] = frozenset()
+    keep_going: bool = False
+    keep: bool = False
+
+
+class NotReady(Exception):
+    """The processes did not begin."""
+
+
+def run_soak(options: Options) -> Report:
+    """Runs, checks, and gives the report."""
+    print(f"soak: seed {options.seed}, {options.catalog}, {options.seconds:.0f} s begin", flush=True)
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix=f"soak-{options.catalog}-{options.seed}-", dir=_memory()))
+        if not options.keep:
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        disk, skipped = stack.enter_context(_disk(folder, options))
+        data = (disk.folder if disk is not None else folder) / "data"
+        data.mkdir(parents=True)
+        (data / "seachange.toml").write_text(SETTINGS)
+        server = stack.enter_context(LocalPostgres()) if options.catalog == "postgresql" else None
+        if server is None and POSTGRES in options.faults:
+            skipped |= {POSTGRES: "the catalog is not on PostgreSQL"}
+        catalog = server.create_database() if server is not None else None
+        return _Run(options, folder, data, catalog, disk, server, skipped).run()
+
+
+def _memory() -> Path | None:
+    memory = Path("/dev/shm")
+    return memory if memory.is_dir() and shutil.disk_usage(memory).free > 4 << 30 else None
+
+
+@contextmanager
+def _disk(folder: Path, options: Options) -> Iterator[tuple[SmallDisk | None, dict[str, str]]]:
+    if DISK not in options.faults:
+        yield None, {}
+        return
+    disk = SmallDisk(folder / "disk")
+    reason = disk.mount()
+    if reason is not None:
+        yield None, {DISK: reason}
+        return
+    try:
+        yield disk, {}
+    finally:
+        disk.unmount()
+
+
+class _Run:
+    def __init__(
+        self,
+        options: Options,
+        folder: Path,
+        data: Path,
+        catalog: str | None,
+        disk: SmallDisk | None,
+        server: LocalPostgres | None,
+        skipped: dict[str, str],
+    ) -> None:
+        self._options = options
+        self._skipped = skipped
+        ports = tuple(find_free_port() for _ in range(options.processes))
+        self._setting = Setting(
+            folder, data, catalog, options.seed, now_us(), ROUND_US, ports, options.writers, options.plant
+        )
+        self._setting.history.mkdir()
+        kinds = tuple(kind for kind in options.faults if kind not in skipped)
+        self._processes = Processes(self._setting)
+        pace = Pace(self._setting.start_us, ROUND_US)
+        self._sampler = Sampler(data, self._setting.start_us)
+        history = History(self._setting.history)
+        opener = WireOpener(ports)
+        self._auditor = Auditor(opener, history, pace, options.seed, kinds, self._sampler, expected=options.expected)
+        chance = random.Random(f"{options.seed} faults")
+        self._disturber = Disturber(self._processes, chance, kinds, self._auditor.dead.put, disk, server)
+
+    def run(self) -> Report:
+        try:
+            self._begin()
+            began = time.monotonic()
+            thread = threading.Thread(target=self._auditor.run, name="auditor")
+            thread.start()
+            try:
+                self._disturb(began + self._options.seconds)
+            finally:
+                self._auditor.ended.set()
+                thread.join()
+            seconds = time.monotonic() - began
+            self._end()
+            return self._report(seconds)
+        finally:
+            self._processes.kill()
+
+    def _begin(self) -> None:
+        first, *rest = self._processes.nodes
+        self._processes.start(first)
+        self._wait_for([first])
+        with psycopg.connect(self._url(0), autocommit=True) as connection:
+            for statement in STATEMENTS:
+                connection.execute(statement.encode())
+        for place in [*rest, *self._processes.crews]:
+            self._processes.start(place)
+        self._wait_for(self._processes.all)
+
+    def _url(self, number: int) -> str:
+        return f"postgresql://seachange@127.0.0.1:{self._setting.ports[number]}/seachange"
+
+    def _wait_for(self, places: list[Place]) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        while not all(place.ready_us for place in places):
+            self._processes.note_ready()
+            ended = [place for place in places if place.poll() is not None]
+            if time.monotonic() > deadline or ended:
+                raise NotReady("\n".join(_end_of(place.log) for place in ended or places))
+            time.sleep(0.05)
+
+    def _disturb(self, deadline: float) -> None:
+        while time.monotonic() < deadline:
+            time.sleep(0.1)
+            self._processes.note_ready()
+            if self._disturber.kinds:
+                self._disturber.poll()
+            self._sampler.poll(self._processes.all)
+            self._revive()
+            if self._auditor.unexpected and not self._options.keep_going:
+                break
+        self._disturber.end()
+
+    def _revive(self) -> None:
+        """A process that ended by itself is started again; that is a violation unless a fault explains it."""
+        for place in self._processes.all:
+            code = place.poll()
+            if code is None:
+                continue
+            if now_us() - self._disturber.broken_us > EXCUSED_US:
+                self._add("process ended", f"{place.name} ended with {code}:\n{_end_of(place.log)}")
+            self._disturber.counts["restarts"] += 1
+            if place.clients:
+                self._auditor.dead.put(place.clients[-1])
+            self._processes.start(place)
+
+    def _end(self) -> None:
+        """Clients first: they finish their transactions."""
+        deadline = time.monotonic() + END_SECONDS
+        crews = self._processes.crews
+        for place in crews:
+            place.signal(signal.SIGTERM)
+        self._resume_jobs(lambda: all(place.poll() is not None for place in crews), deadline)
+        for place in crews:
+            if place.poll() is None:
+                place.signal(signal.SIGABRT)
+                self._add("no end", f"{place.name} did not end within {END_SECONDS} s: {_end_of(place.log)}")
+            place.kill()
+            self._auditor.dead.put(place.clients[-1])
+        if not self._resume_jobs(self._has_no_jobs, time.monotonic() + END_SECONDS):
+            self._add("no end", f"jobs did not end within {END_SECONDS} s: {self._jobs()}")
+        self._auditor.finish()
+        for place in self._processes.nodes:
+            place.signal(signal.SIGTERM)
+        for place in self._processes.nodes:
+            self._wait_end(place)
+
+    def _wait_end(self, place: Place) -> None:
+        deadline = time.monotonic() + END_SECONDS
+        while place.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if place.poll() != 0:
+            self._add("process ended", f"{place.name} ended with {place.poll()} at SIGTERM:\n{_end_of(place.log)}")
+
+    def _resume_jobs(self, done: Callable[[], bool], deadline: float) -> bool:
+        """Statements may wait for jobs that were paused."""
+        while not done():
+            if time.monotonic() > deadline:
+                return False
+            for id_, status, *_ in self._jobs():
+                if status == "paused":
+                    self._ask(f"select seachange.resume_job({id_})")
+            time.sleep(0.2)
+        return True
+
+    def _has_no_jobs(self) -> bool:
+        return not self._jobs() and self._ask("select 1") == [(1,)]
+
+    def _jobs(self) -> list[tuple[Any, ...]]:
+        return self._ask(JOBS)
+
+    def _ask(self, sql: str) -> list[tuple[Any, ...]]:
+        for number in range(len(self._setting.ports)):
+            try:
+                with psycopg.connect(self._url(number), autocommit=True, connect_timeout=20) as connection:
+                    return connection.execute(sql.encode()).fetchall()
+            except psycopg.Error:
+                continue
+        return []
+
+    def _add(self, anomaly: str, detail: str) -> None:
+        after = (now_us() - self._setting.start_us) / SECOND
+        self._auditor.found.append(Found(Violation(anomaly, detail), -1, after))
+
+    def _report(self, seconds: float) -> Report:
+        for violation in check_growth(self._sampler.samples):
+            self._add(violation.anomaly, violation.detail)
+        for place in self._processes.all:
+            if "Traceback" in place.log.read_text(errors="replace"):
+                self._add("complaint", f"{place.name}: {_traceback_of(place.log)}")
+        auditor, options = self._auditor, self._options
+        return Report(
+            seed=options.seed,
+            catalog=options.catalog,
+            seconds=seconds,
+            plant=options.plant,
+            found=auditor.found,
+            expected=options.expected,
+            counts=auditor.counts,
+            faults=self._disturber.counts,
+            refusals=auditor.refusals,
+            changes=auditor.changes,
+            samples=self._sampler.samples,
+            skipped=self._skipped,
+        )
+
+
+def _end_of(log: Path) -> str:
+    return log.read_text(errors="replace")[-3000:]
+
+
+def _traceback_of(log: Path) -> str:
+    text = log.read_text(errors="replace")
+    start = text.index("Traceback")
+    return text[max(0, start - 300) : start + 3000]
