@@ -31,7 +31,6 @@ _MODULES = (
     "tests.cluster.sqlprocess",
     "tests.crash.workload",
     "tests.engine.drawing",
-    "tests.isolation.appender",
 )
 _CONTEXT = multiprocessing.get_context("forkserver")
 # What is imported only when it is needed: a command when it is run, a catalog when it is opened.
