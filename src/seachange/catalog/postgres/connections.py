@@ -17,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from seachange import errors
 from seachange.catalog.postgres.arrays import Bigints, BigintsDumper
+from seachange.catalog.postgres.server_settings import settings_query
 from seachange.runtime.haste import may_wait
 
 T = TypeVar("T")
@@ -29,15 +30,8 @@ KEEPALIVE_IDLE_S = 10
 KEEPALIVE_INTERVAL_S = 5
 UNACKNOWLEDGED_MS_MAX = 30_000
 
-# Server defaults must not weaken what the catalog promises. Every statement is a look-up by an index; a planner that
-# saw the tables when they were empty must not think otherwise, nor plan each of them again.
-_SET_UP = """SELECT set_config('default_transaction_isolation', 'read committed', false),
-    set_config('synchronous_commit', CASE WHEN NOT %s THEN 'off' WHEN current_setting('synchronous_commit') = 'off'
-        THEN 'on' ELSE current_setting('synchronous_commit') END, false),
-    set_config('client_min_messages', 'warning', false),
-    set_config('plan_cache_mode', 'force_generic_plan', false),
-    set_config('enable_seqscan', 'off', false)"""
-_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# The compiler is turned off once more, in the same message: a pooler may have lost the session's settings.
+_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off"
 
 
 def describe(url: str) -> str:
@@ -65,14 +59,15 @@ def connect(url: str, durable: bool = True) -> Connection:
         url,
         autocommit=True,
         connect_timeout=CONNECT_TIMEOUT_S,
-        target_session_attrs="read-write",
+        target_session_attrs="primary",
+        client_encoding="UTF8",
         application_name="seachange",
         tcp_user_timeout=UNACKNOWLEDGED_MS_MAX,
         keepalives_idle=KEEPALIVE_IDLE_S,
         keepalives_interval=KEEPALIVE_INTERVAL_S,
     )
     db.adapters.register_dumper(Bigints, BigintsDumper)
-    db.execute(_SET_UP, (durable,))
+    db.execute(*settings_query(db.info.server_version, durable))
     return db
 
 

@@ -10,9 +10,20 @@ CREATE OR REPLACE FUNCTION seachange.now_us() RETURNS bigint LANGUAGE sql VOLATI
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 $$;
 
--- The key is the one that schema.py takes for migrations.
+-- The key is the one that schema.py takes for migrations. A session whose
+-- settings were lost (behind a pooler) must neither commit without looking
+-- again nor answer before the commit is durable.
 CREATE OR REPLACE FUNCTION seachange.lock_sequencer() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'the catalog needs READ COMMITTED transactions, this one is %',
+            upper(current_setting('transaction_isolation')) USING ERRCODE = '42000',
+            HINT = 'Connect to the catalog without a pooler that shares sessions, or set default_transaction_isolation '
+                'to read committed for its database.';
+    END IF;
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
     PERFORM pg_advisory_xact_lock(5873429021876);
 END $$;
 
@@ -222,7 +233,7 @@ DECLARE
     repeated boolean := true;
     has_locks boolean;
 BEGIN
-    PERFORM pg_advisory_xact_lock(5873429021876);
+    PERFORM seachange.lock_sequencer();
     SELECT l.seq, l.timestamp_us, s.floor, s.partitioned, n.live, EXISTS (SELECT 1 FROM seachange.lock)
         INTO head, last_us, low, partitions, alive, has_locks
         FROM (SELECT o.seq, o.timestamp_us FROM seachange.log o ORDER BY o.seq DESC LIMIT 1) l,
@@ -656,4 +667,20 @@ BEGIN
     INSERT INTO seachange.event (timestamp_us, job_id, seq, text)
         SELECT now_us, c.id, my_seq, c.event FROM jsonb_to_recordset(changes->'jobs') AS c(id bigint, event text)
         WHERE c.event <> '';
+END $$;
+
+-- What nodes call carries the planner's settings with it: those of a session
+-- may be lost behind a pooler. Functions in SQL that are called by these are
+-- left alone, since a function with settings cannot be inlined.
+DO $$
+DECLARE
+    called regprocedure;
+BEGIN
+    FOR called IN
+        SELECT p.oid::regprocedure FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+        WHERE p.pronamespace = 'seachange'::regnamespace AND l.lanname = 'plpgsql' AND p.proname <> 'lock_sequencer'
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET jit = off SET enable_seqscan = off '
+            'SET plan_cache_mode = force_generic_plan SET search_path = pg_catalog, pg_temp', called);
+    END LOOP;
 END $$;
