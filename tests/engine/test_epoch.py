@@ -10,10 +10,12 @@ import pytest
 from seachange import errors
 from seachange.catalog.open import open_catalog
 from seachange.engine.node import Node
+from seachange.engine.session import Session
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.runtime.clock import SystemClock
 from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.sql.execute import prepare
 from tests.engine.database import arrow, bulk, create, insert, rows, scan
 from tests.engine.ports import HOUR_MS, HookedCatalog, open_hooked
 from tests.engine.threads import together
@@ -282,3 +284,54 @@ def test_an_epoch_that_ends_before_it_has_read_anything_is_not_the_last(hooked):
     assert len(ended) == 3
     assert node.epoch.epoch > max(ended)
     insert(node, (1, "a", 1))
+
+
+def test_a_session_begins_in_a_new_epoch(hooked, other: Node):
+    """It looks for its role before it has a transaction."""
+    node, _ = hooked
+    create(node)
+    session = Session(node)
+    other.parts.catalog.end_node(node.epoch.epoch)
+    session.check_login()
+    assert session.execute("select count(*) from t").rows == [(0,)]
+    session.close()
+
+
+def test_an_epoch_that_ends_again_and_again_is_followed_by_another(hooked, other: Node):
+    """A node that gets no processor time may lose several before a transaction has begun."""
+    node, catalog = hooked
+    create(node)
+    left = [3]
+
+    def end() -> None:
+        if left[0]:
+            left[0] -= 1
+            other.parts.catalog.end_node(node.epoch.epoch)
+
+    catalog.before["follow"] = end
+    session = Session(node)
+    session.check_login()
+    left[0] = 3
+    assert session.execute("select count(*) from t").rows == [(0,)]
+    assert not left[0]
+    session.close()
+
+
+@pytest.mark.parametrize("statement", ["vacuum t", "create index by_n on t (n)"])
+def test_a_job_begins_in_a_new_epoch(hooked, other: Node, statement: str):
+    node, _ = hooked
+    create(node)
+    session = Session(node)
+    other.parts.catalog.end_node(node.epoch.epoch)
+    session.execute(statement)
+    session.close()
+
+
+def test_a_statement_is_described_in_a_new_epoch(hooked, other: Node):
+    node, _ = hooked
+    create(node)
+    session = Session(node)
+    (prepared,) = prepare("select * from t where id = $1")
+    other.parts.catalog.end_node(node.epoch.epoch)
+    assert len(session.describe(prepared, ()).types) == 1
+    session.close()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from seachange import errors
 from seachange.engine.claims import Claims
 from seachange.engine.client import Client
 from seachange.engine.database_use import DatabaseUse
+from seachange.engine.epoch import EpochState
 from seachange.engine.node import Node
 from seachange.engine.role_place import RolePlace
 from seachange.engine.transaction import Transaction
 from seachange.model.access import DEFAULT_ROLE
 from seachange.model.actor import ROOT, Actor, actor_of, find_roles, memberships, role_exists
-from seachange.model.objects import DEFAULT_DATABASE, Role
+from seachange.model.objects import DEFAULT_DATABASE, Descriptor, Role
 from seachange.sql.session_settings import SessionSettings
 from seachange.sql.settings import check_privilege, is_of_node
 from seachange.sql.stored_settings import find_database, settings_of
@@ -28,11 +31,11 @@ class Admission:
 
     def check_login(self) -> None:
         """Whether there is a role of the user's name that may have a session. It begins with what is kept for it."""
-        role = self._roles().get(self._user)
+        objects = self._objects()
+        role = find_roles(objects).get(self._user)
         if self._user != DEFAULT_ROLE and (role is None or not role.login):
             detail = f'role "{self._user}" does not exist' if role is None else f'role "{self._user}" may not log in'
             raise errors.InvalidAuthorization(detail=detail)
-        objects = self._node.epoch.schemas.newest.objects.values()
         database = find_database(self._database, objects)
         may_connect = database is None or actor_of(self._user, find_roles(objects)).holds(database.access, "CONNECT")
         if not may_connect:
@@ -90,8 +93,16 @@ class Admission:
         return self._session_user() if role == "none" else role
 
     def _roles(self) -> dict[str, Role]:
-        self._node.epoch.catch_up()
-        return find_roles(self._node.epoch.schemas.newest.objects.values())
+        return find_roles(self._objects())
+
+    def _objects(self) -> Collection[Descriptor]:
+        """As of now: all that other nodes have committed is applied first."""
+
+        def find(epoch: EpochState) -> Collection[Descriptor]:
+            epoch.catch_up()
+            return epoch.schemas.newest.objects.values()
+
+        return self._node.in_epoch(find)
 
     def _session_user(self) -> str:
         name = self._settings.get("session_authorization")

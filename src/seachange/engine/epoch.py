@@ -47,6 +47,8 @@ class EpochState:
     ) -> None:
         """`tell` is called when somebody may wait to hear of the marks; `release` is that of the newest rules known."""
         self.catalog = catalog
+        # When the last heartbeat that the catalog has taken was sent.
+        self.beaten_us = clock.steady_us()
         self.epoch: Epoch = catalog.register_node(name, expiry_ms, release)
         self._release, self._agreed = release, 0
         self.lock = threading.RLock()

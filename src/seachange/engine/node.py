@@ -3,13 +3,18 @@
 The heartbeat thread renews the node's epoch and publishes its low-water mark; it shares no lock and no connection with
 statements, so a busy node stays alive. The follower keeps an idle node up to date. The keeper thread compacts and
 collects garbage.
+
+**Invariant:** an epoch that has ended fails only the transactions that were open in it. What begins afterwards (a
+session, a transaction, a job) begins in a new epoch, which `in_epoch` starts.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
+from typing import TypeVar
 
 from seachange import errors
 from seachange.engine.advisory import AdvisoryLocks
@@ -37,6 +42,8 @@ RETENTION_US = 24 * 3_600 * 1_000_000
 _BEATS_PER_EXPIRY = 5
 _REGISTRATIONS_MAX = 10
 
+T = TypeVar("T")
+
 
 class Node:
     def __init__(
@@ -45,7 +52,7 @@ class Node:
         self.parts = parts
         self.name = name
         self.expiry_ms = expiry_ms
-        self._renewing = threading.Lock()
+        self._renewing = threading.RLock()
         # Set when the next heartbeat is not to wait for its time.
         self._beat_now = threading.Event()
         try:
@@ -102,13 +109,18 @@ class Node:
     ) -> Transaction:
         if self._stopped.is_set():
             raise errors.NodeClosed()
-        if self._epoch.ended:
-            self._renew(self._epoch)
-        try:
-            return Transaction(self.parts, self._epoch, isolation, as_of, client, may_write)
-        except errors.StaleNode:
-            self._renew(self._epoch)
-            return Transaction(self.parts, self._epoch, isolation, as_of, client, may_write)
+        return self.in_epoch(lambda epoch: Transaction(self.parts, epoch, isolation, as_of, client, may_write))
+
+    def in_epoch(self, work: Callable[[EpochState], T]) -> T:
+        """Runs `work` in the node's epoch, and again in a new one if the catalog says that the epoch has ended. A node
+        that gets no processor time may lose several."""
+        for _ in range(_REGISTRATIONS_MAX - 1):
+            epoch = self._live_epoch()
+            try:
+                return work(epoch)
+            except errors.StaleNode:
+                self._renew(epoch)
+        return work(self._live_epoch())
 
     def sequence_at(self, timestamp_us: int) -> Seq:
         return self.parts.catalog.sequence_at(timestamp_us)
@@ -122,10 +134,20 @@ class Node:
                 stale.locks.end()
 
     def _live_epoch(self) -> EpochState:
-        """A new one, if it is known that the last has ended."""
+        """A new one if the last has ended. An epoch without a heartbeat within its expiry may have been ended by any
+        other node, and the catalog says so only to a commit or a read of rows: it is asked first."""
         if self._epoch.ended:
             self._renew(self._epoch)
+        if self._is_late:
+            may_wait()
+            with self._renewing:
+                if self._is_late:
+                    self.beat()
         return self._epoch
+
+    @property
+    def _is_late(self) -> bool:
+        return self.parts.clock.steady_us() - self._epoch.beaten_us > self.expiry_ms * 1_000
 
     @property
     def _beat_seconds(self) -> float:
@@ -145,7 +167,9 @@ class Node:
         epoch = self._epoch
         try:
             marks = epoch.registry.marks()
+            sent_us = self.parts.clock.steady_us()
             self.parts.catalog.heartbeat(epoch.epoch, marks.low, marks.write, encode_holders(marks), self._pace.read())
+            epoch.beaten_us = sent_us
         except errors.StaleNode:
             self._renew(epoch)
 
@@ -168,7 +192,11 @@ class Node:
 
     def compact(self, table: Table, full: bool = True) -> int:
         """Folds the deltas of all indexes of a table now; gives how many got a new generation."""
-        folded = sum(compact_index(self.parts, self._epoch, table, index, full) for index in table.indexes)
+
+        def compact_in(epoch: EpochState) -> int:
+            return sum(compact_index(self.parts, epoch, table, index, full) for index in table.indexes)
+
+        folded = self.in_epoch(compact_in)
         self.keeper.compactions += folded
         return folded
 

@@ -117,7 +117,7 @@ class Session:
         self._admission.check_login()
         if self._admission.is_limited:
             # The first transaction finds out.
-            self.in_transaction(lambda transaction: None)
+            self.in_transaction(lambda transaction: None, repeatable=True)
 
     def check_setting(self, name: str, value: str | None) -> None:
         self._admission.check_setting(name, value, self._transaction)
@@ -216,7 +216,7 @@ class Session:
         """The types of a statement's parameters, with those that are known, and of its columns if `rows`."""
         parsed = prepared.parsed
         if isinstance(parsed, TreeStatement):
-            return self.in_transaction(lambda transaction: self._describe(prepared, transaction, types, rows))
+            return self.in_transaction(lambda transaction: self._describe(prepared, transaction, types, rows), True)
         # Begins no transaction: the statement may say of which kind that is to be, or end one that has failed.
         return Description((), self._control_columns(parsed))
 
@@ -367,6 +367,10 @@ class Session:
         if isinstance(as_of, dt.datetime):
             as_of = self.node.sequence_at((as_of - _EPOCH) // _MICROSECOND)
         seq = None if as_of is None else Seq(as_of)
+        # Nothing has been done yet: if the epoch ends now, the transaction begins in the next one.
+        return self.node.in_epoch(lambda epoch: self._begin_at(seq, may_write))
+
+    def _begin_at(self, seq: Seq | None, may_write: bool) -> Transaction:
         transaction = self.node.begin(self._isolation(), seq, self.client, may_write and not self._is_read_only)
         transaction.search_path = self._path()
         transaction.actor = self._admission.actor(transaction)

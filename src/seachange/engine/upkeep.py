@@ -8,6 +8,7 @@ from seachange import errors
 from seachange.changer.job import job_change, upkeep_job
 from seachange.changer.ports import Lost
 from seachange.engine.changes import NodeChanges
+from seachange.engine.epoch import EpochState
 from seachange.engine.node import Node
 from seachange.engine.transaction import Transaction
 from seachange.model.descriptor import Table
@@ -49,8 +50,13 @@ def maintain(
 def _create(node: Node, job_id: JobId, table: Table, full: bool, settings: tuple[tuple[str, str], ...]) -> None:
     text = f"VACUUM {'FULL ' if full else ''}{quote(table.schema)}.{quote(table.name)}"
     upkeep = Upkeep(table.id, tuple(index.id for index in table.indexes), full)
-    try:
-        NodeChanges(node.parts, node.epoch).record(job_change(upkeep_job(job_id, text, upkeep, settings), "begins"))
-    except Lost as lost:
-        # Nobody else knows of the job yet: only the node's epoch can have ended.
-        raise errors.StaleNode(node=node.name) from lost
+    job = upkeep_job(job_id, text, upkeep, settings)
+
+    def record(epoch: EpochState) -> None:
+        try:
+            NodeChanges(node.parts, epoch).record(job_change(job, "begins"))
+        except Lost as lost:
+            # No other node knows of the job yet: only this node's epoch can have ended.
+            raise errors.StaleNode(node=node.name) from lost
+
+    node.in_epoch(record)
