@@ -115,6 +115,9 @@ class Catalog(Protocol):
     def release_locks(self, epoch: Epoch, owner: LockOwner, keys: Sequence[KeyHash] | None = None) -> None:
         """Gives up locks (None: all) of an owner, and the actor's place in a queue."""
 
+    def release_scopes(self, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
+        """Gives up all locks of an actor that end with one of the scopes, and its place in a queue."""
+
     def lock_queues(self) -> LockQueues: ...
 
     # Strong table locks. Nodes do not write down the table locks that ordinary statements take; a request makes each

@@ -33,7 +33,8 @@ class EpochLocks(Protocol):
 class Taker(Protocol):
     """The transaction in which a lock is taken."""
 
-    owner: LockOwner
+    @property
+    def owner(self) -> LockOwner: ...
 
     @property
     def epoch(self) -> EpochLocks: ...

@@ -16,11 +16,24 @@ from seachange import errors
 from seachange.engine.buffer import WriteBuffer
 from seachange.engine.client import Client
 from seachange.engine.epoch import EpochState
+from seachange.engine.tablelocks import LockScope
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.descriptor import Table
-from seachange.model.ids import KeyHash, Seq
-from seachange.model.locking import LockMode, LockOwner, LockPolicy, LockStrength, LockWish
-from seachange.storage.keys import entry_hash, unique_hash
+from seachange.model.ids import DescriptorId, KeyHash, Seq
+from seachange.model.locking import (
+    CONFLICTS,
+    NO_GUARD,
+    STRONG_TABLE_LOCKS,
+    LockMode,
+    LockOwner,
+    LockPolicy,
+    LocksTaken,
+    LockStrength,
+    LockWish,
+    TableLock,
+)
+from seachange.runtime.haste import may_wait
+from seachange.storage.keys import change_hash, entry_hash, table_hash, unique_hash
 
 Row = tuple[Any, ...]
 
@@ -69,15 +82,25 @@ class LockedRow:
     snapshot: Seq
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimsMark:
+    """What there was at a savepoint: so many scopes, and so many keys declared as written."""
+
+    scopes: int
+    writes: int
+
+
 class Claims:
     """The locks of one transaction; `ticket` is its place in the registry."""
 
     def __init__(self, epoch: EpochState, ticket: int, client: Client, shares: dict[KeyHash, Seq]) -> None:
         self.epoch = epoch
-        self.owner = LockOwner(client.actor, ticket)
+        self._actor = client.actor
+        # A new one begins with each savepoint: it ends with ROLLBACK TO, all of them with the transaction.
+        self.scopes = [LockScope(LockOwner(client.actor, ticket))]
+        # The weak table locks of all scopes.
+        self.table_modes: dict[DescriptorId, TableLock] = {}
         self._interrupts = client.interrupts
-        # Whether there is something to give up in the catalog.
-        self._has_shared = False
         # A session waits, and runs a statement again. Whoever drives a transaction by hand hears of it at commit.
         self.waits = False
         self.timeout_ms = 0
@@ -85,6 +108,97 @@ class Claims:
         # are the transaction's own, which has others too.
         self.writes: dict[KeyHash, Seq] = {}
         self._shares = shares
+
+    @property
+    def owner(self) -> LockOwner:
+        return self.scopes[-1].owner
+
+    # Savepoints.
+
+    def begin_scope(self) -> ClaimsMark:
+        """What is locked from now on is released by `back_to`."""
+        if self.scopes[-1].is_used:
+            self._add_scope()
+        return ClaimsMark(len(self.scopes) - 1, len(self.writes))
+
+    def back_to(self, mark: ClaimsMark) -> None:
+        gone = self.scopes[mark.scopes :]
+        del self.scopes[mark.scopes :]
+        self._add_scope()
+        self.table_modes = {}
+        for scope in self.scopes:
+            self.table_modes |= scope.modes
+        while len(self.writes) > mark.writes:
+            self.writes.popitem()
+        self._release(gone)
+
+    def _add_scope(self) -> None:
+        self.scopes.append(LockScope(LockOwner(self._actor, self.epoch.registry.new_scope())))
+
+    # Tables.
+
+    def note_table(self, table_id: DescriptorId, mode: TableLock) -> None:
+        scope = self.scopes[-1]
+        scope.is_used = True
+        scope.modes[table_id] = self.table_modes[table_id] = mode
+
+    def _forget_table(self, table_id: DescriptorId, before: TableLock | None) -> None:
+        for modes in (self.scopes[-1].modes, self.table_modes):
+            if before is None:
+                modes.pop(table_id, None)
+            else:
+                modes[table_id] = before
+
+    def hold_table(self, table_id: DescriptorId, mode: TableLock, policy: LockPolicy = LockPolicy.WAIT) -> bool:
+        """One of the weak modes, which costs nothing as long as no strong one is asked for. Whether it did."""
+        before = self.table_modes.get(table_id)
+        # On record before the look: a request finds it there, or is seen here.
+        self.note_table(table_id, mode)
+        contended = self.epoch.tables.contended
+        if not contended or not self.waits or table_hash(table_id) not in contended:
+            return False
+        # It is not held yet.
+        self._forget_table(table_id, before)
+        may_wait()
+        self._take_shared(self.owner, [LockWish(table_hash(table_id), mode, NO_GUARD)], policy)
+        self.note_table(table_id, mode)
+        self.epoch.tables.look()
+        return True
+
+    def lock_table(self, table_id: DescriptorId, mode: TableLock, policy: LockPolicy) -> None:
+        """One of the other modes. Schema changes of the table wait for its end as well."""
+        owner = LockOwner(self._actor, self.epoch.registry.new_scope())
+        self.scopes[-1].strong.append(owner)
+        stops_writers = TableLock.ROW_EXCLUSIVE in CONFLICTS[mode]
+        wish = LockWish(table_hash(table_id), mode, KeyHash(table_id) if stops_writers else NO_GUARD)
+        if mode in STRONG_TABLE_LOCKS:
+            self._take_strong(owner, wish, policy)
+        else:
+            self._take_shared(owner, [wish], policy)
+        change = change_hash(table_id)
+        self.take_shared(owner, LockWish(change, LockStrength.SHARE, change), policy)
+
+    @property
+    def strong_locks(self) -> int:
+        """How many LOCK TABLE has taken since the last savepoint."""
+        return len(self.scopes[-1].strong)
+
+    def release_strong(self, kept: int) -> None:
+        """Those that turned out to be on another table than the one that has the name now."""
+        gone = self.scopes[-1].strong[kept:]
+        del self.scopes[-1].strong[kept:]
+        if gone:
+            self.epoch.shared.release_scopes(self._actor, tuple(owner.scope for owner in gone))
+        for owner in gone:
+            self.epoch.locks.release_all(owner)
+
+    def _take_strong(self, owner: LockOwner, wish: LockWish, policy: LockPolicy) -> None:
+        self._mark_shared()
+        look = self.epoch.tables.look
+        taken = self.epoch.shared.take_strong(owner, wish, policy, self._interrupts, self.timeout_ms, look)
+        self._require(taken, policy)
+
+    # Keys.
 
     def take(self, claims: Sequence[Claim], snapshot: Seq) -> None:
         """Waits for the keys; raises RowChanged if one of them was written since `snapshot`."""
@@ -97,6 +211,7 @@ class Claims:
 
     def _acquire(self, claim: Claim, policy: LockPolicy) -> bool:
         locks = self.epoch.locks
+        self.scopes[-1].is_used = True
         return locks.acquire(self.owner, claim.lock, claim.strength, policy, self.timeout_ms, self._interrupts)
 
     def check(self, claims: Iterable[Claim], snapshot: Seq) -> None:
@@ -132,6 +247,7 @@ class Claims:
     def take_shared(self, owner: LockOwner, wish: LockWish, policy: LockPolicy) -> bool:
         """A lock that is not about a row: inside the node, then between nodes; what is refused is not held."""
         locks = self.epoch.locks
+        self.scopes[-1].is_used = True
         held = locks.holds(owner, wish.key)
         if not locks.acquire(owner, wish.key, wish.strength, policy, self.timeout_ms, self._interrupts):
             return False
@@ -150,14 +266,21 @@ class Claims:
     def _take_shared(
         self, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int | None = None
     ) -> Sequence[bool]:
-        self._has_shared = self._has_shared or owner == self.owner
+        self._mark_shared()
         taken = self.epoch.shared.take(owner, wishes, policy, self._interrupts, self.timeout_ms, most)
+        self._require(taken, policy)
+        return taken.granted
+
+    def _mark_shared(self) -> None:
+        """There is something to give up in the catalog."""
+        self.scopes[-1].is_used = self.scopes[-1].is_shared = True
+
+    def _require(self, taken: LocksTaken, policy: LockPolicy) -> None:
         if policy is LockPolicy.NOWAIT and not all(taken.granted):
             raise errors.LockNotAvailable(detail="a transaction of another node holds it")
         # Keys are locked before they are checked: whatever was committed before the grant has to be known by then.
         if taken.head > self.epoch.applied:
             self.epoch.catch_up()
-        return taken.granted
 
     def declare(self, claims: Sequence[Claim], snapshot: Seq) -> None:
         """Makes locked rows part of the commit, so that a change by whoever did not heed the lock is a conflict;
@@ -174,9 +297,15 @@ class Claims:
             self._shares.setdefault(key, snapshot)
 
     def release(self) -> None:
-        if self._has_shared:
-            self.epoch.shared.release_all(self.owner)
-        self.epoch.locks.release_all(self.owner)
+        self._release(self.scopes)
+
+    def _release(self, scopes: Sequence[LockScope]) -> None:
+        shared = tuple(owner.scope for scope in scopes if scope.is_shared for owner in scope.owners)
+        if shared:
+            self.epoch.shared.release_scopes(self._actor, shared)
+        for scope in scopes:
+            for owner in scope.owners:
+                self.epoch.locks.release_all(owner)
 
 
 def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[Claim]:

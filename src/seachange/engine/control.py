@@ -22,6 +22,7 @@ from seachange.model.session_statements import (
     Discard,
     ExecutePrepared,
     FetchCursor,
+    LockTables,
     NeedlessStatement,
     PreparedStatement,
     PrepareStatement,
@@ -77,6 +78,9 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
         case SetConstraints(names, deferred):
             _set_constraints(session, names, deferred)
             return Result("SET CONSTRAINTS")
+        case LockTables():
+            session.lock_tables(statement)
+            return Result("LOCK TABLE")
         case SetSetting():
             _set(session, statement)
             return Result("SET")

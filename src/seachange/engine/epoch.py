@@ -22,6 +22,7 @@ from seachange.engine.locks import LockTable
 from seachange.engine.registry import Registry
 from seachange.engine.schemas import Schema, SchemaHistory, schema_of
 from seachange.engine.sharedlocks import SharedLocks
+from seachange.engine.tablelocks import TableLocks
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import DescriptorId, Epoch, Seq
 from seachange.model.log import CommitRequest, Committed, LogEntry
@@ -62,7 +63,10 @@ class EpochState:
         self.registry = Registry(self.applied, tell)
         self.locks = LockTable(self.epoch)
         self.shared = SharedLocks(catalog, self.epoch, self.locks, clock)
+        self.tables = TableLocks(catalog, self.epoch, self.shared)
         self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
+        # Before the first transaction: a lock may have been asked for before this node was there.
+        self.tables.look()
 
     @property
     def release(self) -> int:

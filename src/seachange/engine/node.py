@@ -187,6 +187,7 @@ class Node:
         epoch = self._epoch
         try:
             epoch.catch_up()
+            epoch.tables.look()
         except errors.StaleNode:
             self._renew(epoch)
 

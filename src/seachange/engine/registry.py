@@ -57,6 +57,11 @@ class Registry:
         self._is_news = False
         self._tell = tell
 
+    def new_scope(self) -> int:
+        """A number for what locks of a transaction end with, as its ticket is."""
+        with self._lock:
+            return next(self._tickets)
+
     def enter(self, writer: Writer | None = None) -> int:
         """Registers a transaction that is about to read the head; its bound is the mark as it stands."""
         with self._lock:

@@ -23,6 +23,7 @@ from seachange.engine.control import is_control, run_control
 from seachange.engine.cursors import KeptRows, OpenCursors
 from seachange.engine.guard import Guard
 from seachange.engine.labels import labelled
+from seachange.engine.locktable import lock_tables
 from seachange.engine.node import Node
 from seachange.engine.nodeparts import TEMPORARY
 from seachange.engine.pinned import Pins
@@ -41,7 +42,7 @@ from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.model.relation import RelationName
 from seachange.model.search_path import parse_path
-from seachange.model.session_statements import CopyStream, ExecutePrepared, FetchCursor, Vacuum
+from seachange.model.session_statements import CopyStream, ExecutePrepared, FetchCursor, LockTables, Vacuum
 from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import session_zone
 from seachange.model.types import SqlType
@@ -190,6 +191,9 @@ class Session:
 
         def write(transaction: Transaction) -> int:
             self._tell(transaction)
+            return run_current(transaction, partial(copy, transaction))
+
+        def copy(transaction: Transaction) -> int:
             return copy_out(statement, self.port(transaction), self._duck, (), file, format_)
 
         return self.in_transaction(write)
@@ -456,11 +460,22 @@ class Session:
     def set_constraints(self, names: Sequence[RelationName] | None, deferred: bool) -> None:
         self.in_transaction(lambda transaction: transaction.set_constraints(names, deferred))
 
+    def lock_tables(self, statement: LockTables) -> None:
+        if self.status is Status.IDLE:
+            raise errors.NoActiveTransaction(command="LOCK TABLE")
+
+        def lock(transaction: Transaction) -> None:
+            self._tell(transaction)
+            transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
+            lock_tables(transaction, statement)
+
+        self.in_transaction(lock)
+
     def savepoint(self, name: str) -> None:
         if self._transaction is None:
             self._transaction = self._begin()
         self._savepoints.push(
-            Point(name, self._transaction.mark(), self.settings.mark(), self.read_only, self.cursors.mark())
+            Point(name, self._transaction.savepoint(), self.settings.mark(), self.read_only, self.cursors.mark())
         )
 
     def release(self, name: str) -> None:
@@ -470,7 +485,7 @@ class Session:
         point = self._savepoints.back_to(name)
         if self._transaction is None:
             raise errors.Bug(detail="a savepoint without a transaction")
-        self._transaction.reset(point.mark)
+        self._transaction.back_to(point.mark)
         self.settings.restore(point.settings)
         self.cursors.restore(point.cursors)
         self.read_only = point.read_only

@@ -10,7 +10,7 @@ from seachange.engine.cursors import OpenCursors
 from seachange.engine.statements import NamedStatements
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
-from seachange.model.session_statements import Vacuum
+from seachange.model.session_statements import LockTables, Vacuum
 from seachange.sql.execute import Prepared
 from seachange.sql.result import Result
 from seachange.sql.session_settings import SessionSettings
@@ -56,6 +56,8 @@ class SessionState(Protocol):
         """Whether the client may set it so."""
 
     def vacuum(self, statement: Vacuum) -> None: ...
+
+    def lock_tables(self, statement: LockTables) -> None: ...
 
     def savepoint(self, name: str) -> None: ...
 

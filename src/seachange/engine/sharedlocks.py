@@ -9,7 +9,7 @@ cancel, or as the victim of a cycle. Whoever stops waiting leaves the queue.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from seachange import errors
@@ -27,6 +27,8 @@ WISHES_MAX = 1_000
 PAUSE_S_MIN, PAUSE_S_MAX = 0.001, 0.02
 # A process that was killed holds its locks until somebody ends its epoch.
 EXPIRY_LOOK_US = 500_000
+# So long other nodes are given to answer, however short lock_timeout is.
+ANSWER_US_MIN = 3_000_000
 _MS = 1_000
 
 
@@ -37,7 +39,7 @@ class SharedLocks:
         self._local = local
         self._clock = clock
         # What could not be given up because the catalog was out of reach.
-        self._unreleased: list[LockOwner] = []
+        self._unreleased: list[tuple[int, tuple[int, ...]]] = []
         self.waits = 0
 
     def take(
@@ -67,23 +69,63 @@ class SharedLocks:
                 break
         return LocksTaken(head, tuple(granted))
 
+    def take_strong(
+        self,
+        owner: LockOwner,
+        wish: LockWish,
+        policy: LockPolicy,
+        interrupts: Interrupts,
+        timeout_ms: int,
+        look: Callable[[], None],
+    ) -> LocksTaken:
+        """A table lock that conflicts with those of ordinary statements, which nodes write down when they are asked.
+        `look` makes this node do so."""
+        try:
+            number = self._catalog.request_lock(self._epoch, owner, wish)
+            look()
+            self._await_answers(number, interrupts, timeout_ms)
+            return self.take(owner, [wish], policy, interrupts, timeout_ms)
+        except BaseException:
+            with suppress(errors.OperationalError):
+                self._catalog.release_locks(self._epoch, owner, ())
+            raise
+
+    def _await_answers(self, number: int, interrupts: Interrupts, timeout_ms: int) -> None:
+        """Nodes answer whatever their sessions wait for, so there is no cycle to look for. They take a moment for it,
+        which is no wait for a lock; one that was killed never does."""
+        patience_us = max(timeout_ms * _MS, ANSWER_US_MIN)
+        begun_us = looked_us = self._clock.steady_us()
+        pause_s = PAUSE_S_MIN
+        while any(node.live and node.answered < number for node in self._catalog.nodes()):
+            interrupts.pause(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_S_MAX)
+            now_us = self._clock.steady_us()
+            if timeout_ms and now_us - begun_us >= patience_us:
+                raise errors.LockNotAvailable(detail="lock_timeout has passed")
+            if now_us - looked_us >= EXPIRY_LOOK_US:
+                looked_us = now_us
+                self._catalog.expire_nodes()
+
     def release(self, owner: LockOwner, key: KeyHash) -> None:
         self._catalog.release_locks(self._epoch, owner, (key,))
 
     def release_all(self, owner: LockOwner) -> None:
+        self.release_scopes(owner.actor, (owner.scope,))
+
+    def release_scopes(self, actor: int, scopes: tuple[int, ...]) -> None:
         """At the end of what the locks end with. Never fails, as that has been decided."""
         if self._local.has_ended:
             # And with the epoch all of its locks; the catalog may be closed.
             return
         try:
-            self._catalog.release_locks(self._epoch, owner)
+            self._catalog.release_scopes(self._epoch, actor, scopes)
         except errors.OperationalError:
-            self._unreleased.append(owner)
+            self._unreleased.append((actor, scopes))
 
     def release_left(self) -> None:
         """Gives up what could not be while the catalog was out of reach."""
         while self._unreleased:
-            self._catalog.release_locks(self._epoch, self._unreleased[-1])
+            self._catalog.release_scopes(self._epoch, *self._unreleased[-1])
             self._unreleased.pop()
 
     def _wait(self, owner: LockOwner, interrupts: Interrupts, timeout_ms: int) -> None:

@@ -29,6 +29,7 @@ from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobChange, JobId, JobRecord
+from seachange.model.locking import WEAK_TABLE_LOCKS, LockPolicy, TableLock
 from seachange.model.objects import DEFAULT_SCHEMA, Descriptor, EnumType, View
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
@@ -99,6 +100,7 @@ class TransactionSchema:
         self.holds = Holds()
         self.client = client if client is not None else driven_by_hand(self._ticket)
         self.claims = Claims(epoch, self._ticket, self.client, self.shares)
+        epoch.tables.enter(self._ticket, self.claims)
         self._open = True
 
     def _enter(self, client: Client | None) -> int:
@@ -311,9 +313,45 @@ class TransactionSchema:
 
     # What it relies on.
 
-    def _use(self, table: Table) -> None:
-        if not self.pending.changes(table):
-            self.used[table.id] = table.version
+    def _use(self, table: Table, mode: TableLock = TableLock.ACCESS_SHARE) -> None:
+        if self.pending.changes(table):
+            return
+        if self.claims.table_modes.get(table.id, 0) < mode:
+            self._hold_table(table, mode)
+        self.used[table.id] = table.version
+
+    def _hold_table(self, table: Table, mode: TableLock) -> None:
+        """What a statement has read of a table for which it then waited is read again: it is to see what the other
+        transaction has done. Rows that it only brings depend on nothing."""
+        has_read = mode is not TableLock.ROW_EXCLUSIVE or table.id in self.claims.table_modes
+        if self.claims.hold_table(table.id, mode) and has_read and self.isolation is Isolation.READ_COMMITTED:
+            changed = self._changed_since(table)
+            if changed > self.snapshot:
+                raise errors.RowChanged(seq=changed)
+
+    def _changed_since(self, table: Table) -> Seq:
+        with self.epoch.lock:
+            newest = self.epoch.schemas.newest.by_id.get(table.id)
+            if newest is None or newest.version != table.version:
+                return self.epoch.applied
+            return self.epoch.conflicts.newest_touching([table.primary.id])
+
+    def lock_table(self, table: Table, mode: TableLock, policy: LockPolicy) -> None:
+        if is_temporary(table.schema) or self.pending.is_new(table):
+            # It is nobody else's.
+            return
+        if mode not in WEAK_TABLE_LOCKS:
+            self.claims.lock_table(table.id, mode, policy)
+        elif self.claims.table_modes.get(table.id, 0) < mode:
+            self.claims.hold_table(table.id, mode, policy)
+
+    def see_locked(self) -> None:
+        """After LOCK TABLE: at READ COMMITTED, and in a transaction that has read nothing yet, what was committed
+        before the lock was granted is there."""
+        if self.isolation is Isolation.READ_COMMITTED:
+            self.start_statement()
+        elif not self.read_only and not self.used and self.buffer.is_empty and not self.pending:
+            self.snapshot = self._look()
 
     def written_versions(self) -> dict[DescriptorId, int]:
         """The version vector of the commit: what its plans depended on."""

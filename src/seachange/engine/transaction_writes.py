@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from seachange.changer.job import Job, job_change
 from seachange.engine.bulk import BulkInsert
 from seachange.engine.bulk_change import BulkChange
 from seachange.engine.bulk_rules import check_change, check_load
-from seachange.engine.claims import Claim, LockedRow, claim_deletes, claim_inserts, claim_key, claim_updates
+from seachange.engine.claims import Claim, ClaimsMark, LockedRow, claim_deletes, claim_inserts, claim_key, claim_updates
 from seachange.engine.client import Client
 from seachange.engine.database_use import hold_alone
 from seachange.engine.deferral import Deferral
@@ -35,7 +35,7 @@ from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId, JobStatus
-from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
+from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength, TableLock
 from seachange.model.objects import Database, Descriptor, EnumType, View, is_relabelled
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.segments import Segment
@@ -45,6 +45,16 @@ from seachange.storage.keys import change_hash, name_hash
 
 Row = tuple[Any, ...]
 Mark = tuple[int, int, int, Deferral]
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointMark:
+    """What there was at a savepoint: the writes, and beside them locks, rows locked and descriptors changed."""
+
+    writes: Mark
+    claims: ClaimsMark
+    locked: int
+    changed: int
 
 
 class TransactionWrites(TransactionReads):
@@ -71,6 +81,17 @@ class TransactionWrites(TransactionReads):
         self.jobs.clear()
         self._foreign_keys.deferral = mark[3]
         self._abandon(self.buffer.reset(mark[0]))
+
+    def savepoint(self) -> SavepointMark:
+        return SavepointMark(self.mark(), self.claims.begin_scope(), len(self.locked), len(self.changed))
+
+    def back_to(self, mark: SavepointMark) -> None:
+        """Takes back everything since a savepoint, and releases the locks that were taken since."""
+        self.reset(mark.writes)
+        del self.locked[mark.locked :]
+        while len(self.changed) > mark.changed:
+            self.changed.popitem()
+        self.claims.back_to(mark.claims)
 
     # Descriptors.
 
@@ -189,7 +210,7 @@ class TransactionWrites(TransactionReads):
         most: int | None = None,
     ) -> Sequence[bool]:
         self.addressed.add(table.id)
-        plan = self._write_plan(table).primary
+        plan = self._write_plan(table, TableLock.ROW_SHARE).primary
         if self.pending.is_new(table):
             return [n < most if most is not None else True for n in range(len(keys))]
         claims = [[claim_key(plan, key, strength)] for key in keys]
@@ -214,7 +235,7 @@ class TransactionWrites(TransactionReads):
         policy: LockPolicy,
     ) -> None:
         """Whoever comes when another primary index has taken the place of this one knows the rows by that alone."""
-        plan = self._write_plan(table).entry(index.id)
+        plan = self._write_plan(table, TableLock.ROW_SHARE).entry(index.id)
         found = {n: row for n, key in enumerate(keys) if taken[n] and (row := self.peek(table, key)) is not None}
         for n, row in zip(found, self.derive(table, list(found.values())), strict=True):
             claims[n].append(claim_key(plan, plan.stored(row)[: plan.key_width], claims[n][0].strength))
@@ -351,9 +372,9 @@ class TransactionWrites(TransactionReads):
             ]
         return rows
 
-    def _write_plan(self, table: Table) -> WritePlan:
+    def _write_plan(self, table: Table, mode: TableLock = TableLock.ROW_EXCLUSIVE) -> WritePlan:
         self._check_writable()
-        self._use(table)
+        self._use(table, mode)
         return self.parts.write_plan(table)
 
     def _writer(self, plan: WritePlan) -> RowWriter:

@@ -27,6 +27,12 @@ class WrongObjectType(ProgrammingError):
     message = '"{name}" is not a {kind}'
 
 
+class NotLockable(ProgrammingError):
+    sqlstate = "42809"
+    message = 'cannot lock relation "{name}"'
+    detail_text = "This operation is not supported for sequences."
+
+
 class NotDeferrable(ProgrammingError):
     sqlstate = "42809"
     message = 'constraint "{constraint}" is not deferrable'

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from seachange.model.isolation import Isolation
+from seachange.model.locking import TableLock
 from seachange.model.relation import RelationName
 from seachange.model.types import SqlType
 
@@ -63,6 +64,15 @@ class SetConstraints:
 
     names: tuple[RelationName, ...] | None
     deferred: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LockTables:
+    """`nowait`: an error where it would wait."""
+
+    relations: tuple[RelationName, ...]
+    mode: TableLock = TableLock.ACCESS_EXCLUSIVE
+    nowait: bool = False
 
 
 # Settings.
@@ -226,6 +236,7 @@ PreparedStatement = PrepareStatement | ExecutePrepared | Deallocate
 CursorStatement = DeclareCursor | FetchCursor | CloseCursor
 SessionStatement = (
     CopyStream
+    | LockTables
     | Vacuum
     | TransactionStatement
     | SettingStatement

@@ -12,6 +12,7 @@ from seachange.model.statements import Statement
 from seachange.sql.copy_statement import read_copy
 from seachange.sql.ddl.extension import read_comment_extension, read_create_extension, read_drop_extension
 from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
+from seachange.sql.lock import read_lock
 from seachange.sql.maintenance import read_analyze, read_checkpoint, read_reindex, read_unlisten
 from seachange.sql.prepared import (
     read_close,
@@ -92,6 +93,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     (("explain",), read_explain),
     (("copy",), read_copy),
     (("vacuum",), read_vacuum),
+    (("lock",), read_lock),
     (("create", "extension"), read_create_extension),
     (("drop", "extension"), read_drop_extension),
     (("comment", "on", "extension"), read_comment_extension),
@@ -100,7 +102,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
 
 # First words of statements that PostgreSQL or DuckDB know and that are refused here, with what works instead.
 _REFUSED: dict[str, str] = {
-    **dict.fromkeys(("cluster", "lock", "security"), ""),
+    **dict.fromkeys(("cluster", "security"), ""),
     **dict.fromkeys(("listen", "notify", "refresh"), ""),
     **dict.fromkeys(("call", "do"), "There are no procedures: send the statements themselves."),
     **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),

@@ -166,6 +166,11 @@ def change_hash(descriptor_id: DescriptorId) -> KeyHash:
     return _hash(b"d", descriptor_id, b"")
 
 
+def table_hash(descriptor_id: DescriptorId) -> KeyHash:
+    """The key of the lock on a table."""
+    return _hash(b"t", descriptor_id, b"")
+
+
 def database_hash(descriptor_id: DescriptorId) -> KeyHash:
     """The key of the lock on a database: sessions share it, whoever drops the database has it alone."""
     return _hash(b"b", descriptor_id, b"")

@@ -23,6 +23,7 @@ from seachange.catalog.postgres.locks import (
     read_queues,
     read_table_locks,
     release_locks,
+    release_scopes,
     request_lock,
     send_wishes,
 )
@@ -237,6 +238,9 @@ class PostgresCatalog:
 
     def release_locks(self, epoch: Epoch, owner: LockOwner, keys: Sequence[KeyHash] | None = None) -> None:
         self._pool.run(lambda db: release_locks(db, epoch, owner, keys))
+
+    def release_scopes(self, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
+        self._pool.run(lambda db: release_scopes(db, epoch, actor, scopes))
 
     def lock_queues(self) -> LockQueues:
         return self._pool.run(read_queues)

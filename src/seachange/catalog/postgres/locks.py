@@ -16,6 +16,8 @@ _POLICIES: dict[LockPolicy, int] = {LockPolicy.WAIT: 0, LockPolicy.NOWAIT: 1, Lo
 _RELEASE = """WITH left_queue AS (DELETE FROM seachange.lock_wait WHERE epoch = %(epoch)b AND actor = %(actor)b)
     DELETE FROM seachange.lock WHERE epoch = %(epoch)b AND actor = %(actor)b AND scope = %(scope)b
         AND (%(keys)b::bigint[] IS NULL OR key = ANY (%(keys)b))"""
+_RELEASE_SCOPES = """WITH left_queue AS (DELETE FROM seachange.lock_wait WHERE epoch = %(epoch)b AND actor = %(actor)b)
+    DELETE FROM seachange.lock WHERE epoch = %(epoch)b AND actor = %(actor)b AND scope = ANY (%(scopes)b)"""
 # One statement, so that all of it is from one moment.
 _QUEUES = """SELECT turn, key, epoch, actor, strength FROM seachange.lock_wait
     UNION ALL SELECT NULL, l.key, l.epoch, l.actor, l.strength FROM seachange.lock l
@@ -48,6 +50,10 @@ def send_wishes(
 def release_locks(db: Connection, epoch: Epoch, owner: LockOwner, keys: Sequence[KeyHash] | None) -> None:
     named = {"epoch": epoch, "actor": owner.actor, "scope": owner.scope}
     db.execute(_RELEASE, {**named, "keys": None if keys is None else Bigints(keys)}, prepare=True)
+
+
+def release_scopes(db: Connection, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
+    db.execute(_RELEASE_SCOPES, {"epoch": epoch, "actor": actor, "scopes": Bigints(scopes)}, prepare=True)
 
 
 def read_queues(db: Connection) -> LockQueues:

@@ -212,6 +212,10 @@ class SqliteCatalog:
         with self._locks as db:
             locks.release(db, epoch, owner, keys)
 
+    def release_scopes(self, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
+        with self._locks as db:
+            locks.release_scopes(db, epoch, actor, scopes)
+
     def lock_queues(self) -> LockQueues:
         with Read(self._readers) as db:
             return locks.read_queues(db)

@@ -95,6 +95,11 @@ def release(db: sqlite3.Connection, epoch: Epoch, owner: LockOwner, keys: Sequen
         db.executemany(_RELEASE, [(epoch, *owner, key) for key in keys])
 
 
+def release_scopes(db: sqlite3.Connection, epoch: Epoch, actor: int, scopes: Sequence[int]) -> None:
+    db.execute(_LEAVE, (epoch, actor))
+    db.executemany(_RELEASE_ALL, [(epoch, actor, scope) for scope in scopes])
+
+
 def read_queues(db: sqlite3.Connection) -> LockQueues:
     waits = db.execute(_WAITS).fetchall()
     return queues_from(db.execute(_HELD).fetchall() if waits else (), waits)

@@ -1,0 +1,347 @@
+"""LOCK TABLE: who waits for whom, inside a node and between nodes, and what the holder sees."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from seachange import errors
+from seachange.engine.node import Node
+from seachange.engine.session import Session
+from seachange.model.locking import CONFLICTS, TableLock
+from tests.engine.database import open_quiet
+from tests.engine.ports import open_hooked
+
+PATIENCE_S = 100
+WRITE = "insert into t values (10, 10)"
+
+
+@pytest.fixture(params=["one node", "two nodes"])
+def sessions(request: pytest.FixtureRequest, node: Node) -> tuple[Session, Session]:
+    """Two of one node, or of two."""
+    first = Session(node)
+    first.execute("create table t (id int primary key, n int); insert into t values (1, 1), (2, 2)")
+    return first, Session(node if request.param == "one node" else request.getfixturevalue("other"))
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor() as pool:
+        yield pool
+
+
+def is_waiting(*sessions: Session) -> bool:
+    """Whether one of them waits in the queue of the catalog."""
+    catalog = sessions[0].node.parts.catalog
+    here = {(session.node.epoch.epoch, session.client.actor) for session in sessions}
+    return any((wait.epoch, wait.actor) in here for wait in catalog.lock_queues().waits)
+
+
+def until(fact: Callable[[], bool], waiting: Future[object] | None = None) -> None:
+    pause = threading.Event()
+    for _ in range(PATIENCE_S * 200):
+        if fact() or (waiting is not None and waiting.done()):
+            return
+        pause.wait(0.005)
+    raise AssertionError("it did not come to that")
+
+
+def start(pool: ThreadPoolExecutor, session: Session, statement: str) -> Future[object]:
+    """Runs it in a thread, and returns when it waits for a lock."""
+    future: Future[object] = pool.submit(session.execute, statement)
+    until(lambda: is_waiting(session), future)
+    assert not future.done() or future.exception() is not None, f"{statement} did not wait"
+    return future
+
+
+def test_outside_of_a_block_it_is_refused(node: Node):
+    session = Session(node)
+    session.execute("create table t (id int primary key)")
+    with pytest.raises(errors.NoActiveTransaction) as caught:
+        session.execute("lock table t")
+    assert str(caught.value) == "LOCK TABLE can only be used in transaction blocks"
+    # A text of several statements is a block.
+    session.execute("lock table t; select 1")
+    assert not session.node.parts.catalog.table_locks().held
+
+
+@pytest.mark.parametrize("mode", TableLock)
+def test_ordinary_statements_wait_as_postgresql_has_it(sessions: tuple[Session, Session], mode: TableLock):
+    locker, other = sessions
+    locker.execute(f"begin; lock table t in {mode.sql_name} mode")
+    other.execute("set lock_timeout = '1ms'")
+    taken = {
+        "select * from t": TableLock.ACCESS_SHARE,
+        "select * from t where id = 1 for key share": TableLock.ROW_SHARE,
+        "insert into t values (9, 9)": TableLock.ROW_EXCLUSIVE,
+        "update t set n = 0 where id = 1": TableLock.ROW_EXCLUSIVE,
+        "delete from t where id = 2": TableLock.ROW_EXCLUSIVE,
+    }
+    for statement, needed in taken.items():
+        other.execute("begin")
+        if needed in CONFLICTS[mode]:
+            with pytest.raises(errors.LockNotAvailable):
+                other.execute(statement)
+        else:
+            other.execute(statement)
+        other.execute("rollback")
+    locker.execute("commit")
+    for statement in taken:
+        other.execute(statement)
+
+
+def test_it_waits_for_open_writers_and_sees_their_rows(sessions: tuple[Session, Session], pool: ThreadPoolExecutor):
+    writer, locker = sessions
+    writer.execute(f"begin; {WRITE}")
+    locker.execute("begin")
+    locking = start(pool, locker, "lock table t in share mode")
+    writer.execute("insert into t values (11, 11); commit")
+    locking.result(PATIENCE_S)
+    assert locker.execute("select count(*) from t").rows == [(4,)]
+    writing = start(pool, writer, "insert into t values (12, 12)")
+    assert locker.execute("select count(*) from t").rows == [(4,)]
+    locker.execute("insert into t values (13, 13); commit")
+    writing.result(PATIENCE_S)
+    assert locker.execute("select count(*) from t").rows == [(6,)]
+
+
+def test_it_waits_for_readers_only_in_access_exclusive_mode(
+    sessions: tuple[Session, Session], pool: ThreadPoolExecutor
+):
+    reader, locker = sessions
+    reader.execute("begin; select * from t")
+    locker.execute("begin; lock table t in exclusive mode; commit; begin")
+    locking = start(pool, locker, "lock table t")
+    reader.execute("commit")
+    locking.result(PATIENCE_S)
+    reading = start(pool, reader, "select max(id) from t")
+    locker.execute("insert into t values (20, 20); commit")
+    assert reading.result(PATIENCE_S).rows == [(20,)]  # type: ignore[attr-defined]
+
+
+def test_an_update_that_waited_sees_what_the_holder_wrote(sessions: tuple[Session, Session], pool: ThreadPoolExecutor):
+    locker, other = sessions
+    locker.execute("begin; lock table t in share row exclusive mode; insert into t values (3, 3)")
+    updating = start(pool, other, "update t set n = n + 100 where n > 1")
+    locker.execute("commit")
+    updating.result(PATIENCE_S)
+    assert other.execute("select id from t where n > 100 order by id").rows == [(2,), (3,)]
+
+
+def test_weak_modes_ask_nothing_of_the_catalog(sessions: tuple[Session, Session]):
+    for session in sessions:
+        session.execute("begin; lock table t in access share mode; lock t in row share mode nowait")
+        session.execute("lock table only t in row exclusive mode; insert into t values (11, 1)")
+        assert not session.node.parts.catalog.table_locks().held
+        session.execute("rollback")
+
+
+def test_a_cycle_is_a_deadlock(sessions: tuple[Session, Session], pool: ThreadPoolExecutor):
+    first, second = sessions
+    first.execute("create table u (id int primary key)")
+    first.execute("begin; lock table t")
+    second.execute("begin; lock table u")
+    waiting = start(pool, first, "insert into u values (1)")
+    with pytest.raises(errors.DeadlockDetected):
+        second.execute("lock table t in share mode")
+    second.execute("rollback")
+    waiting.result(PATIENCE_S)
+    first.execute("commit")
+
+
+def test_two_holders_of_share_that_both_write_are_a_deadlock(
+    sessions: tuple[Session, Session], pool: ThreadPoolExecutor
+):
+    first, second = sessions
+    for session in sessions:
+        session.execute("begin; lock table t in share mode")
+    waiting = start(pool, first, "insert into t values (5, 5)")
+    with pytest.raises(errors.DeadlockDetected):
+        second.execute("insert into t values (6, 6)")
+    second.execute("rollback")
+    waiting.result(PATIENCE_S)
+    first.execute("commit")
+
+
+def test_time_limits_and_nowait(sessions: tuple[Session, Session]):
+    holder, other = sessions
+    holder.execute("begin; lock table t in row share mode; insert into t values (4, 4)")
+    for settings, statement, problem in (
+        ("set local lock_timeout = '50ms'", "lock table t", errors.LockNotAvailable),
+        ("set local statement_timeout = '300ms'", "lock table t", errors.QueryCanceled),
+        ("select 1", "lock table t in share mode nowait", errors.LockNotAvailable),
+    ):
+        other.execute(f"begin; {settings}")
+        with pytest.raises(problem):
+            other.execute(statement)
+        other.execute("rollback")
+    assert not is_waiting(other)
+    holder.execute("commit")
+    other.execute("begin; lock table t in share mode nowait; commit")
+
+
+def test_rollback_to_a_savepoint_releases_it(sessions: tuple[Session, Session]):
+    holder, other = sessions
+    holder.execute("begin; lock table t in share update exclusive mode; savepoint a; lock table t; savepoint b")
+    holder.execute("rollback to b")
+    with pytest.raises(errors.LockNotAvailable):
+        other.execute("begin; lock table t in row share mode nowait")
+    holder.execute("rollback to a; select 1")
+    other.execute("rollback; begin; lock table t in row exclusive mode nowait")
+    other.execute("rollback; begin")
+    with pytest.raises(errors.LockNotAvailable):
+        other.execute("lock table t in share mode nowait")
+    other.execute("rollback")
+    holder.execute("commit")
+    other.execute("begin; lock table t nowait; commit")
+
+
+def test_a_savepoint_that_is_released_keeps_the_lock(sessions: tuple[Session, Session]):
+    holder, other = sessions
+    holder.execute("begin; savepoint a; savepoint b; lock table t; release b")
+    with pytest.raises(errors.LockNotAvailable):
+        other.execute("begin; lock table t nowait")
+    holder.execute("rollback to a")
+    other.execute("rollback; begin; lock table t nowait; rollback")
+
+
+def test_a_write_that_is_rolled_back_to_a_savepoint_is_not_waited_for(sessions: tuple[Session, Session]):
+    writer, locker = sessions
+    writer.execute(f"begin; savepoint a; {WRITE}")
+    with pytest.raises(errors.LockNotAvailable):
+        locker.execute("begin; lock table t in share mode nowait")
+    writer.execute("rollback to a")
+    locker.execute("rollback; begin; lock table t in share mode nowait; rollback")
+
+
+def test_schema_changes_wait_for_it(sessions: tuple[Session, Session], pool: ThreadPoolExecutor):
+    holder, other = sessions
+    holder.execute("begin; lock table t in share update exclusive mode")
+    adding = start(pool, other, "alter table t add column more int default 7")
+    assert holder.execute("select * from t where id = 1").rows == [(1, 1)]
+    holder.execute("commit")
+    adding.result(PATIENCE_S)
+    assert holder.execute("select more from t where id = 1").rows == [(7,)]
+
+
+def test_it_waits_for_a_schema_change_in_a_block(sessions: tuple[Session, Session], pool: ThreadPoolExecutor):
+    other, holder = sessions
+    other.execute("begin; alter table t rename to old; create table t (id int primary key)")
+    holder.execute("begin")
+    locking: Future[object] = pool.submit(holder.execute, "lock table t in share mode")
+    until(lambda: is_waiting(holder) or holder.node.epoch.locks.waiting > 0, locking)
+    other.execute("commit")
+    locking.result(PATIENCE_S)
+    # The name is that of the new table, which is the one that is locked.
+    with pytest.raises(errors.LockNotAvailable):
+        other.execute("begin; lock table t in row exclusive mode nowait")
+    other.execute("rollback; begin; lock table old nowait; rollback")
+    holder.execute("insert into t values (1); commit")
+
+
+def test_at_repeatable_read_the_snapshot_is_taken_after_the_lock(
+    sessions: tuple[Session, Session], pool: ThreadPoolExecutor
+):
+    writer, locker = sessions
+    writer.execute(f"begin; {WRITE}")
+    locker.execute("begin isolation level repeatable read")
+    locking = start(pool, locker, "lock table t in share mode")
+    writer.execute("commit")
+    locking.result(PATIENCE_S)
+    assert locker.execute("select count(*) from t").rows == [(3,)]
+
+
+def test_the_tables_of_a_view_are_locked(sessions: tuple[Session, Session]):
+    holder, other = sessions
+    holder.execute("create view v as select n from t; create view w as select n from v; create sequence s")
+    holder.execute("begin; lock w in share mode")
+    with pytest.raises(errors.LockNotAvailable):
+        other.execute("set lock_timeout = '1ms'; insert into t values (7, 7)")
+    with pytest.raises(errors.NotLockable) as caught:
+        holder.execute("lock table s")
+    assert (caught.value.sqlstate, str(caught.value)) == ("42809", 'cannot lock relation "s"')
+
+
+def test_tables_of_the_transaction_itself_and_temporary_ones(node: Node):
+    session = Session(node)
+    session.execute("create temp table p (id int); begin; create table q (id int)")
+    session.execute("lock table p, q in access exclusive mode nowait; insert into q values (1); commit")
+    with pytest.raises(errors.UndefinedTable):
+        session.execute("begin; lock table absent")
+
+
+def test_a_node_that_comes_later_knows_of_the_lock(node: Node, tmp_path: Path):
+    holder = Session(node)
+    holder.execute("create table t (id int primary key)")
+    holder.execute("begin; lock table t in share mode")
+    with closing(open_quiet(tmp_path, "late")) as late:
+        assert late.epoch.tables.contended
+        with pytest.raises(errors.LockNotAvailable):
+            Session(late).execute("set lock_timeout = '1ms'; insert into t values (1)")
+        # Without a session there is nothing to wait: the commit is refused.
+        by_hand = late.begin()
+        by_hand.insert(by_hand.table(None, "t"), [(1,)])
+        with pytest.raises(errors.SerializationFailure):
+            by_hand.commit()
+
+
+def test_locks_of_a_dead_node_end_with_its_epoch(node: Node, other: Node):
+    dead, session = Session(other), Session(node)
+    session.execute("create table t (id int primary key)")
+    dead.execute("begin; lock table t")
+    other.parts.catalog.end_node(other.epoch.epoch)
+    session.execute("begin; lock table t nowait; insert into t values (1); commit")
+
+
+def test_who_may_lock_a_table(node: Node):
+    owner, user = Session(node), Session(node)
+    owner.execute("create table t (id int primary key); create view v as select * from t; create role r login")
+    granted = {
+        "select": TableLock.ACCESS_SHARE,
+        "insert": TableLock.ROW_EXCLUSIVE,
+        "update": TableLock.ACCESS_EXCLUSIVE,
+        "delete": TableLock.ACCESS_EXCLUSIVE,
+        "truncate": TableLock.ACCESS_EXCLUSIVE,
+    }
+    user.execute("set role r")
+    for privilege, most in granted.items():
+        owner.execute(f"grant {privilege} on t to r")
+        for mode in TableLock:
+            user.execute("begin")
+            if mode <= most:
+                user.execute(f"lock table t in {mode.sql_name} mode")
+            else:
+                with pytest.raises(errors.InsufficientPrivilege):
+                    user.execute(f"lock table t in {mode.sql_name} mode")
+            user.execute("rollback")
+        owner.execute(f"revoke {privilege} on t from r")
+    # What a view reads, its owner locks.
+    with pytest.raises(errors.InsufficientPrivilege):
+        user.execute("begin; lock table v in share mode")
+    owner.execute("grant update on v to r")
+    user.execute("rollback; begin; lock table v in share mode; rollback")
+
+
+def test_ordinary_statements_make_no_call_for_table_locks(tmp_path: Path, node: Node):
+    """Nor do the weak modes of LOCK TABLE."""
+    Session(node).execute("create table t (id int primary key, n int)")
+    hooked, catalog = open_hooked(tmp_path)
+    with closing(hooked):
+        session = Session(hooked)
+        asked: list[str] = []
+        for method in ("table_locks", "take_locks", "request_lock", "answer_requests", "release_scopes", "lock_queues"):
+            catalog.before[method] = partial(_note_call, asked, method)
+        session.execute("insert into t values (1, 1); update t set n = 2; select * from t; delete from t")
+        session.execute("begin; lock table t in row exclusive mode; insert into t values (2, 2); savepoint a")
+        session.execute("update t set n = 3; rollback to a; commit; select * from t where id = 2")
+        assert not asked
+
+
+def _note_call(asked: list[str], method: str) -> None:
+    # The node itself looks now and then, in a thread of its own.
+    if threading.current_thread() is threading.main_thread():
+        asked.append(method)
