@@ -12,6 +12,8 @@ from seachange.engine.interrupts import ROWS_PER_CHECK, Interrupts
 from seachange.engine.node import Node
 from seachange.engine.session import Session
 from tests.engine.database import open_quiet
+from tests.support.nodes import HOUR_S, ShiftedClock
+from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
 # As many as are changed one by one, and as many as are changed by segments.
@@ -33,7 +35,7 @@ class Running:
             self.problem = problem
 
     def sqlstate(self) -> Any:
-        self._thread.join(60)
+        self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
         return None if self.problem is None else self.problem.sqlstate
 
@@ -136,6 +138,8 @@ def test_an_interrupt_between_statements_hits_none(session: Session):
 
 def test_what_has_committed_is_not_reported_as_cancelled(session: Session, node: Node):
     """The time limit passes while the commit is on its way: it has happened, and is reported so."""
+    watchdog = node.watchdog
+    clock = watchdog._clock
 
     class SlowCatalog:
         def __init__(self, catalog: Any) -> None:
@@ -146,20 +150,46 @@ def test_what_has_committed_is_not_reported_as_cancelled(session: Session, node:
 
         def commit(self, *arguments: Any) -> Any:
             outcomes = self._catalog.commit(*arguments)
+            watchdog._clock = ShiftedClock(HOUR_S, clock)
             wait_until(lambda: session.client.interrupts.is_set, "the time limit to pass")
             return outcomes
 
     committer = node.epoch.committer
     catalog = committer._catalog
     session.execute("create table u (id int primary key)")
-    session.execute("set statement_timeout = 50")
+    session.execute("set statement_timeout = '50min'")
     committer._catalog = SlowCatalog(catalog)
     try:
         session.execute("insert into u values (1)")
     finally:
         committer._catalog = catalog
+        watchdog._clock = clock
     session.execute("set statement_timeout = 0")
     assert session.execute("select * from u").rows == [(1,)]
+
+
+def test_a_setting_that_has_changed_is_not_reported_as_cancelled(session: Session):
+    """The time limit passes while it is set: the statement after it, which ends the limit, would fail as well."""
+
+    class SlowSettings:
+        def __init__(self, settings: Any) -> None:
+            self._settings = settings
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._settings, name)
+
+        def set(self, *arguments: Any, **options: Any) -> None:
+            wait_until(lambda: session.client.interrupts.is_set, "the time limit to pass")
+            self._settings.set(*arguments, **options)
+
+    settings = session.settings
+    session.execute("set statement_timeout = 50")
+    session.settings = SlowSettings(settings)  # type: ignore[assignment]
+    try:
+        session.execute("set statement_timeout = 0")
+    finally:
+        session.settings = settings
+    assert session.execute("show statement_timeout").rows == [("0",)]
 
 
 def test_a_cancel_that_comes_before_the_wait_is_heard(session: Session, node: Node):

@@ -264,7 +264,10 @@ class Session:
 
     def _dispatch(self, call: Call) -> Result:
         if is_control(call.prepared.parsed):
-            return self._control(call)
+            result = self._control(call)
+            # The session is as it says: a time limit that has passed meanwhile comes too late.
+            self._guard.is_settled = True
+            return result
         if self.status is Status.FAILED:
             raise errors.InFailedTransaction()
         if self.status is Status.IDLE:
