@@ -46,21 +46,24 @@ def file_system_of(path: PurePosixPath, mountinfo: str) -> str | None:
     >>> file_system_of(PurePosixPath("/data/db"), text)
     'nfs4'
     """
+    inside = f"{path}/".replace("//", "/")
     best: tuple[int, str] | None = None
     for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
         fields, types = before.split(), after.split()
         if len(fields) < 5 or not types:
             continue
-        point = PurePosixPath(_unescape(fields[4]))
+        point = _unescape(fields[4]).rstrip("/") + "/"
         # A later mount on the same point hides the earlier one.
-        if path.is_relative_to(point) and (best is None or len(point.parts) >= best[0]):
-            best = (len(point.parts), types[0])
+        if inside.startswith(point) and (best is None or len(point) >= best[0]):
+            best = (len(point), types[0])
     return best[1] if best else None
 
 
 def _unescape(field: str) -> str:
     """Undoes the octal escapes that the kernel writes for blanks and backslashes."""
+    if "\\" not in field:
+        return field
     for code in (" ", "\t", "\n", "\\"):
         field = field.replace(f"\\{ord(code):03o}", code)
     return field
