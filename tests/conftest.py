@@ -7,6 +7,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+from seachange.catalog.open import open_catalog
+from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.entropy import SYSTEM_ENTROPY
+from tests.support import timing
+from tests.support.models import Models
 from tests.support.postgres import LocalPostgres
 
 # How long an example takes says more about the neighbours than about the code; pytest-timeout ends what hangs. What
@@ -29,9 +34,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the exhaustive variants too (tests marked slow)",
     )
     parser.addoption("--rewrite", action="store_true", help="write golden files anew instead of comparing with them")
+    parser.addoption(timing.OPTION, action="store_true", help="print at the end what the tests of each folder cost")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption(timing.OPTION):
+        config.pluginmanager.register(timing.Meter())
     if config.getoption("--exhaustive"):
         settings.load_profile("exploring")
         return
@@ -48,6 +56,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(skip)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.getoption(timing.OPTION):
+        timing.print_times(terminalreporter)
 
 
 @pytest.fixture
@@ -67,6 +80,21 @@ def postgres_server() -> Iterator[LocalPostgres]:
 def postgres_url(postgres_server: LocalPostgres) -> str:
     """The server's maintenance database."""
     return postgres_server.url
+
+
+@pytest.fixture(scope="session")
+def new_catalog_url(postgres_server: LocalPostgres, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A database with a catalog that no node has used, to be copied: to make its tables takes longer than that."""
+    postgres_server.start()
+    url = postgres_server.create_database()
+    open_catalog(url, tmp_path_factory.mktemp("catalog"), SYSTEM_CLOCK, SYSTEM_ENTROPY).close()
+    return url
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
+    """What tests copy to begin with."""
+    return Models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture

@@ -111,7 +111,6 @@ def test_every_interruption(worlds: Worlds, case: Case, how: How):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
 def test_every_writer_at_every_moment(worlds: Worlds, case: Case):

@@ -25,6 +25,7 @@ from tests.catalog.builders import (
     swap,
 )
 from tests.catalog.proxy import Cut, CuttingProxy
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LocalPostgres
 
 
@@ -153,9 +154,9 @@ def test_only_descriptors_of_others_notify(catalog: PostgresCatalog):
         accept(catalog, epoch, batches=(batch(),))
         assert not watch.wait(0.05)
         accept(catalog, epoch, descriptors=(publish(1, 0, 1),))
-        assert watch.wait(10)
+        assert watch.wait(PATIENCE_S)
         accept(catalog, epoch, raises=(raise_to(1, 1),))
-        assert watch.wait(10)
+        assert watch.wait(PATIENCE_S)
         # Both were sent before the answer to the commit was.
         assert not own.wait(0.05)
         watch.close()

@@ -5,6 +5,7 @@ import threading
 from seachange.catalog.port import Catalog
 from tests.catalog.builders import accept, publish, register
 from tests.catalog.conftest import Opener
+from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
 
@@ -13,10 +14,10 @@ def test_others_descriptors_are_heard_of(open_one: Opener):
     epoch = register(there)
     watch = here.watch()
     # What came before the watch must be looked for once.
-    assert watch.wait(10)
+    assert watch.wait(PATIENCE_S)
     assert not watch.wait(0)
     accept(there, epoch, descriptors=(publish(1, 0, 1),))
-    assert watch.wait(10)
+    assert watch.wait(PATIENCE_S)
     assert not watch.wait(0)
     watch.close()
 

@@ -15,15 +15,14 @@ __all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
 
 
 @pytest.fixture
-def shop(place: Place) -> Place:
-    prepare(place)
-    return place
+def shop(place_for: MakePlace) -> Place:
+    return place_for("data", prepare)
 
 
 @pytest.fixture
 def node(shop: Place) -> Iterator[Node]:
     """A node whose worker does nothing by itself."""
-    opened = open_node(shop.data, shop.catalog, name="here", expiry_ms=2_000)
+    opened = open_node(shop.data, shop.catalog, name="here")
     opened.jobs.paused = True
     yield opened
     FAULTS.disarm()

@@ -16,6 +16,7 @@ from seachange.runtime.faults import FAULTS
 from tests.changer.changing import BROKEN, UNIQUE, ask, begin, judge, run
 from tests.cluster.sqlprocess import SqlProcess
 from tests.support.nodes import Place
+from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
 PATIENT_MS = 600_000
@@ -24,7 +25,7 @@ PATIENT_MS = 600_000
 @pytest.fixture
 def worker(shop: Place) -> Iterator[Node]:
     """A node that does what a worker does."""
-    opened = open_node(shop.data, shop.catalog, name="worker", expiry_ms=5_000)
+    opened = open_node(shop.data, shop.catalog, name="worker")
     yield opened
     FAULTS.disarm()
     opened.close()
@@ -73,7 +74,7 @@ def test_a_drain_is_cut(worker: Node, shop: Place, verb: str, status: JobStatus)
         wait_until(lambda: ask(worker, "select status from seachange.jobs") == [(status.value,)], status.value)
         if status is JobStatus.PAUSED:
             ask(worker, "cancel job 1")
-        failed.join(60)
+        failed.join(PATIENCE_S)
         assert not failed.is_alive()
         session.close()
         assert process.run("commit") == []
@@ -121,7 +122,7 @@ def test_a_query_inside_of_a_kernel_is_cut(node: Node, request_: JobRequest):
         with interrupts.reaching(query):
             ask(node, f"{request_.value} job {job_id}")
             threading.Thread(target=node.jobs.nudge).start()
-            assert query.ended.wait(60)
+            assert query.ended.wait(PATIENCE_S)
             cut.append("cut")
             interrupts.check()
 

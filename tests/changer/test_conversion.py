@@ -117,7 +117,7 @@ def test_another_node_goes_on_with_a_conversion(shop: Place, fault: str):
     with SqlProcess(shop, EXPIRY_MS, fault) as process:
         process.send(ALTER)
         assert process.wait() == -signal.SIGKILL, "the fault point was not reached"
-    with closing(open_node(shop.data, shop.catalog, name="survivor", expiry_ms=2_000)) as survivor:
+    with closing(open_node(shop.data, shop.catalog, name="survivor")) as survivor:
         survivor.jobs.paused = True
         # Nobody has committed the publication yet, or it is done.
         bad = fault != "job.published"

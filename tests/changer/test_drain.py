@@ -12,9 +12,10 @@ from seachange.model.jobs import JobId, JobStatus
 from tests.changer.changing import UNIQUE, ask, begin, judge, run
 from tests.cluster.sqlprocess import SqlProcess
 from tests.support.nodes import Place
+from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
-PATIENT_MS = 60_000
+PATIENT_MS = 3_600_000
 # The next heartbeat of a node that expires so late comes long after the test.
 LATE_MS = 3_600_000
 
@@ -37,7 +38,7 @@ def test_the_change_waits_for_an_open_transaction_of_another_process(node: Node,
         assert running.is_alive()
         # As soon as it ends, not with the next heartbeat of that node.
         assert process.run("commit") == []
-        running.join(50)
+        running.join(PATIENCE_S)
         assert not running.is_alive()
     judge(node, job_id, JobStatus.SUCCEEDED)
     assert ask(node, "select count(*) from item where code = 'new'") == [(1,)]
@@ -49,7 +50,7 @@ def test_readers_and_idle_nodes_are_not_waited_for(node: Node, shop: Place):
         process.run("begin read only")
         process.run("select count(*) from item")
         job_id = begin(node, UNIQUE)
-        assert run(node, job_id, 2_000).status is JobStatus.SUCCEEDED
+        assert run(node, job_id, PATIENT_MS).status is JobStatus.SUCCEEDED
         assert process.run("select count(*) from item") == [[500]]
     assert not ask(node, "select event from seachange.events where event like 'no longer waits%'")
 
@@ -60,7 +61,7 @@ def test_idle_nodes_are_not_waited_for_where_nothing_was_published(node: Node, s
     with SqlProcess(shop, expiry_ms=LATE_MS) as idle:
         idle.run("select 1")
         job_id = begin(node, "alter table concurrently item validate constraint positive")
-        assert run(node, job_id, 2_000).status is JobStatus.SUCCEEDED
+        assert run(node, job_id, PATIENT_MS).status is JobStatus.SUCCEEDED
     assert not ask(node, "select event from seachange.events where event like 'no longer waits%'")
 
 

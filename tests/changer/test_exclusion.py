@@ -14,6 +14,7 @@ from seachange.planner.exclusion import Answer, ChangeKind, decide
 from seachange.runtime.faults import FAULTS
 from seachange.verify.consistency import check
 from tests.changer.changing import UNIQUE, ask, begin, indexes, judge, run
+from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
 # What is decided here does not depend on the catalog; the last test, of jobs that run, is for both.
@@ -51,7 +52,7 @@ def statement(session: Session, *texts: str) -> Iterator[list[str]]:
     thread = threading.Thread(target=send)
     thread.start()
     yield ended
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
 
 
@@ -164,7 +165,7 @@ def test_labels_are_given_beside_an_open_change(node: Node, session: Session, bl
     session.execute("begin")
     session.execute(block)
     session.execute("insert into other values (1001, 'x')")
-    ask(node, "set lock_timeout = '50ms'; " + label)
+    ask(node, "set lock_timeout = '1min'; " + label)
     session.execute("commit")
     node.epoch.catch_up()
     table = node.epoch.schemas.newest.within().by_name["public", "item"]
@@ -186,7 +187,7 @@ def test_a_change_beside_labels_that_are_not_given_yet(
     with statement(session, "begin", label, "insert into other values (1001, 'x')") as ended:
         pass
     assert ended == [""]
-    ask(node, f"set lock_timeout = '50ms'; alter table item {change}")
+    ask(node, f"set lock_timeout = '1min'; alter table item {change}")
     with statement(session, "commit") as ended:
         pass
     assert ended == [sqlstate if "column" in label else ""]
@@ -251,7 +252,7 @@ def test_jobs_of_other_tables_are_not_waited_for(node: Node, session: Session):
     done = threading.Event()
 
     def hold() -> None:
-        done.wait(60)
+        done.wait(PATIENCE_S)
 
     FAULTS.arm("job.built", hold)
     running = threading.Thread(target=lambda: run(node, job_id))

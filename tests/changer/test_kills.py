@@ -26,7 +26,7 @@ def test_another_node_goes_on(shop: Place, fault: str):
     with SqlProcess(shop, EXPIRY_MS, fault) as process:
         process.send(statement)
         assert process.wait() == -signal.SIGKILL, "the fault point was not reached"
-    node = open_node(shop.data, shop.catalog, name="survivor", expiry_ms=2_000)
+    node = open_node(shop.data, shop.catalog, name="survivor")
     try:
         wait_until(lambda: _is_over(node), "the survivor to finish the job")
         status = JobStatus.FAILED if statement == BROKEN else JobStatus.SUCCEEDED
@@ -46,7 +46,7 @@ def test_the_one_that_takes_over_is_killed_too(shop: Place):
     with SqlProcess(shop, EXPIRY_MS, "job.taken") as process:
         process.send("select 1")
         assert process.wait() == -signal.SIGKILL
-    node = open_node(shop.data, shop.catalog, name="survivor", expiry_ms=2_000)
+    node = open_node(shop.data, shop.catalog, name="survivor")
     try:
         wait_until(lambda: _is_over(node), "the survivor to finish the job")
         judge(node, 1, JobStatus.SUCCEEDED)

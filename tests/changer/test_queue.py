@@ -21,7 +21,7 @@ THIRD = "alter table concurrently item add column third int default 3"
 
 @pytest.fixture
 def worker(shop: Place) -> Iterator[Node]:
-    opened = open_node(shop.data, shop.catalog, name="worker", expiry_ms=5_000)
+    opened = open_node(shop.data, shop.catalog, name="worker")
     opened.jobs.paused = True
     yield opened
     opened.close()
@@ -137,7 +137,7 @@ def test_another_node_begins_what_a_killed_one_has_queued(shop: Place):
         process.run(SECOND)
         process.signal(signal.SIGKILL)
         process.wait()
-    survivor = open_node(shop.data, shop.catalog, name="survivor", expiry_ms=5_000)
+    survivor = open_node(shop.data, shop.catalog, name="survivor")
     try:
         wait_until(lambda: not survivor.parts.catalog.jobs(unfinished=True), "the survivor to work the queue off")
         assert statuses(survivor) == ["succeeded"] * 2

@@ -13,13 +13,14 @@ from seachange.model.jobs import JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import ROWS, UNIQUE, ask, begin, judge, run
 from tests.support.nodes import Place
+from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
 
 @pytest.mark.parametrize("point", ["job.drained", "job.built", "job.validated"])
 def test_a_runner_that_was_overtaken_publishes_nothing(node: Node, shop: Place, point: str):
     job_id = begin(node, UNIQUE)
-    other = open_node(shop.data, shop.catalog, name="there", expiry_ms=2_000)
+    other = open_node(shop.data, shop.catalog, name="there")
     other.jobs.paused = True
 
     def overtake() -> None:
@@ -56,7 +57,7 @@ def test_a_runner_whose_epoch_has_ended_publishes_nothing(node: Node, point: str
 
 def test_the_job_of_a_live_node_is_left_alone(node: Node, shop: Place):
     job_id = begin(node, UNIQUE)
-    other = open_node(shop.data, shop.catalog, name="there", expiry_ms=2_000)
+    other = open_node(shop.data, shop.catalog, name="there")
     other.jobs.paused = True
     try:
         assert not other.jobs.find_orphans()
@@ -74,7 +75,7 @@ def test_jobs_of_different_tables_run_at_the_same_time(node: Node):
 
     def wait() -> None:
         FAULTS.disarm()
-        done.wait(30)
+        done.wait(PATIENCE_S)
 
     FAULTS.arm("job.built", wait)
     running = threading.Thread(target=lambda: run(node, first))

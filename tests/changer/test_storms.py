@@ -17,6 +17,7 @@ from seachange.model.jobs import JobId, JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import UNIQUE, ask, begin, judge, run
 from tests.support.nodes import Place
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LocalPostgres
 from tests.support.workers import wait_until
 
@@ -119,14 +120,14 @@ def test_a_queued_job_that_waits_for_a_transaction_hears_what_is_asked(
 ):
     ask(worker, f"{verb} job 2")
     worker.jobs.paused = False
-    wait_until(lambda: ask(worker, "select status from seachange.jobs where id = 2") == [(status,)], status, 20)
+    wait_until(lambda: ask(worker, "select status from seachange.jobs where id = 2") == [(status,)], status)
 
 
 def test_a_node_is_closed_while_a_queued_job_waits_for_a_transaction(node: Node, worker: Node, holder: Session):
     """The job is begun by another, when the transaction has ended."""
     closing = threading.Thread(target=worker.jobs.stop, daemon=True)
     closing.start()
-    closing.join(20)
+    closing.join(PATIENCE_S)
     assert not closing.is_alive()
     assert ask(node, "select status, error from seachange.jobs where id = 2") == [("pending", None)]
     worker.close()

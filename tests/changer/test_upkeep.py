@@ -100,7 +100,7 @@ def test_another_node_goes_on(messy: Node, shop: Place, fault: str) -> None:
     with SqlProcess(shop, 500, fault) as process:
         process.send(f"{UNITS}; {FULL}")
         assert process.wait() == -signal.SIGKILL, "the fault point was not reached"
-    survivor = open_node(shop.data, shop.catalog, name="survivor", expiry_ms=2_000)
+    survivor = open_node(shop.data, shop.catalog, name="survivor")
     try:
         wait_until(lambda: not survivor.parts.catalog.jobs(unfinished=True), "the survivor to finish the job")
         assert ask(survivor, "select status from seachange.jobs where id = 2") == [("succeeded",)]

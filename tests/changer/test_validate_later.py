@@ -44,7 +44,7 @@ def test_as_a_job(node: Node):
 def test_it_is_refused_by_a_change_of_the_same_time(node: Node, shop: Place):
     """The constraint goes when the statement has been planned, and before its job is there."""
     ask(node, ADD.format(7))
-    other = open_node(shop.data, shop.catalog, name="there", expiry_ms=2_000)
+    other = open_node(shop.data, shop.catalog, name="there")
 
     def drop() -> None:
         FAULTS.disarm()

@@ -62,7 +62,7 @@ def sleeping(make: MakePlace, sql: str, point: str) -> Iterator[tuple[SqlProcess
 @pytest.mark.parametrize(("sql", "point"), CASES)
 def test_who_wakes_up_publishes_nothing_and_answers_what_became_of_it(place_for: MakePlace, sql: str, point: str):
     with sleeping(place_for, sql, point) as (sleeper, place):
-        survivor = open_node(place.data, place.catalog, name="survivor", expiry_ms=5_000)
+        survivor = open_node(place.data, place.catalog, name="survivor")
         try:
             wait_until(lambda: is_over(survivor), "the survivor to finish the job")
             before = versions(survivor)

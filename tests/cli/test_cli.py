@@ -10,6 +10,7 @@ import pytest
 
 from seachange.cli.main import COMMANDS, main
 from tests.support.forks import Fork
+from tests.support.patience import PATIENCE_S
 
 
 def seachange(*arguments, stdin=""):
@@ -159,7 +160,7 @@ def test_a_terminal_gets_a_prompt(shop):
         command, stdin=follower, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         os.write(leader, b"select nope;\nselect\n'a;b' as x;\n\\?\n\\q\n")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE_S)
     os.close(leader)
     os.close(follower)
     assert process.returncode == 0
@@ -170,5 +171,7 @@ def test_a_terminal_gets_a_prompt(shop):
 def test_a_reader_that_goes_away_is_no_error_of_ours(shop):
     command = f"{sys.executable} -m seachange.cli.main sql --data {shop} --format csv"
     text = "select i from generate_series(1, 200000) g(i)"
-    piped = subprocess.run(f'{command} -c "{text}" | head -1', shell=True, capture_output=True, text=True, timeout=60)
+    piped = subprocess.run(
+        f'{command} -c "{text}" | head -1', shell=True, capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert (piped.stdout, piped.stderr) == ("i\n", "")

@@ -16,6 +16,7 @@ from tests.bench_cases.world import open_quiet
 from tests.changer.changing import begin
 from tests.cluster.sqlprocess import REPOSITORY, SqlProcess
 from tests.support.nodes import Place
+from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
 
@@ -53,7 +54,7 @@ def test_it_finishes_a_job_and_stops_cleanly(tmp_path: Path):
             assert heard[-1], heard
         worker.send_signal(signal.SIGTERM)
         assert "stops" in worker.stdout.read()
-        assert worker.wait(30) == 0
+        assert worker.wait(PATIENCE_S) == 0
     assert heard[0].endswith("is ready\n")
     assert any("job 1: running" in line for line in heard)
     with seachange.connect(str(tmp_path)) as db:
@@ -87,7 +88,7 @@ def test_it_stops_in_the_middle_of_a_job_and_leaves_the_rest_to_others(tmp_path:
                 assert line
             worker.send_signal(number)
             assert "stops" in worker.stdout.read()
-            assert worker.wait(30) == 0
+            assert worker.wait(PATIENCE_S) == 0
         session.execute("commit")
         assert [tuple(row) for row in session.execute("select status, stage from seachange.jobs").rows] == [
             ("running", stage)
@@ -98,7 +99,7 @@ def test_it_stops_in_the_middle_of_a_job_and_leaves_the_rest_to_others(tmp_path:
         while "succeeded" not in (line := other.stdout.readline()):
             assert line
         other.terminate()
-        assert other.wait(30) == 0
+        assert other.wait(PATIENCE_S) == 0
 
 
 def test_it_runs_what_sessions_leave_to_it(tmp_path: Path):
@@ -126,7 +127,7 @@ def test_it_runs_what_sessions_leave_to_it(tmp_path: Path):
             cursor.execute("select id, node = %s from seachange.jobs order by id", (name,))
             assert cursor.fetchall() == [(1, True), (2, False)]
             worker.terminate()
-            assert worker.wait(30) == 0
+            assert worker.wait(PATIENCE_S) == 0
 
 
 def test_it_says_how_it_is_used(capsys: pytest.CaptureFixture[str]):
@@ -140,7 +141,7 @@ def test_it_says_why_spark_does_not_start_and_works_without(tmp_path: Path):
         assert worker.stdout is not None
         assert worker.stdout.readline().endswith("is ready\n")
         worker.send_signal(signal.SIGTERM)
-        _, said = worker.communicate(timeout=30)
+        _, said = worker.communicate(timeout=PATIENCE_S)
         assert worker.returncode == 0
     assert "0A000: Spark cannot be used" in said
     assert f"JAVA_HOME is {tmp_path}" in said
@@ -162,7 +163,7 @@ def test_it_ends_while_spark_hangs_that_it_has_begun_to_start(tmp_path: Path):
     with start(tmp_path / "data", "--warm", JAVA_HOME=str(tmp_path)) as worker:
         number = wait_until(lambda: pid.exists() and pid.read_text().strip(), "Spark to start")
         worker.send_signal(signal.SIGTERM)
-        heard, _ = worker.communicate(timeout=30)
+        heard, _ = worker.communicate(timeout=PATIENCE_S)
         assert worker.returncode == 0
     assert heard.endswith("stops\n")
     assert "ready" not in heard

@@ -12,6 +12,7 @@ from seachange.model.jobs import JobId, JobStatus
 from seachange.verify.consistency import check
 from tests.support.forks import Fork
 from tests.support.nodes import Place, open_ported_node
+from tests.support.patience import PATIENCE_S
 from tests.support.workers import process_state, wait_until
 
 # More rows than a commit leaves in the catalog, so that there are files, and fewer: two units and then their merge.
@@ -59,7 +60,7 @@ def recorded(node: Node) -> Job:
 def test_another_worker_does_not_do_finished_units_again(place: Place, node: Node):
     begin(node)
     with start_worker(place, "job.unit:2") as first:
-        assert first.wait(60) == -signal.SIGKILL
+        assert first.wait(PATIENCE_S) == -signal.SIGKILL
     before = recorded(node)
     assert len(before.units) == 2
     # Nobody waits for the dead one's expiry.

@@ -12,6 +12,7 @@ from seachange.engine.node import Node
 from seachange.engine.session import Session
 from tests.cluster.sqlprocess import TAKE, SqlProcess
 from tests.support.nodes import Place, open_ported_node
+from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
 JOBS = 60
@@ -42,7 +43,7 @@ class Later:
         return not self._thread.is_alive()
 
     def result(self) -> Any:
-        self._thread.join(30)
+        self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
         if self.problem is not None:
             raise self.problem
@@ -250,7 +251,7 @@ def test_a_deadlock_through_a_wait_inside_a_node_is_found(nodes: tuple[Node, Nod
     wait_until(lambda: nodes[0].epoch.locks.waiting, "the neighbour to wait")
     assert sqlstate(here, "select n from t where id = 1 for update") == "40P01"
     here.execute("rollback")
-    local.join(30)
+    local.join(PATIENCE_S)
     neighbour.execute("rollback")
     assert first.result() == [(20,)]
     there.execute("rollback")

@@ -27,9 +27,9 @@ from seachange.model.log import Committed
 from seachange.runtime.faults import FAULTS, POINTS, arm_from
 from tests.crash.script import ADDED_VALUE, Contents, Step, changed_row, contents_after, make_script, new_row
 from tests.support.nodes import AnnouncingEntropy, Place, ShiftedClock, open_ported_node
+from tests.support.patience import PATIENCE_S
 from tests.support.tables import KEYED, KEYLESS, add_column, create_tables
 
-LOOK_UP_DEADLINE_S = 30.0
 ATTEMPTS_MAX = 200
 
 
@@ -152,7 +152,7 @@ class Workload:
 
     def _until_known(self, work: Callable[[], None]) -> None:
         """Any other error may hide a commit: its id says what became of it."""
-        deadline = time.monotonic() + LOOK_UP_DEADLINE_S
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             self._last_commit_id = b""
             try:
@@ -165,7 +165,7 @@ class Workload:
         raise AssertionError("no outcome")
 
     def _look_up(self, commit_id: CommitId) -> bool:
-        deadline = time.monotonic() + LOOK_UP_DEADLINE_S
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 return isinstance(self.node.parts.catalog.outcome(commit_id), Committed)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT, blocks
+from tests.support.patience import PATIENCE_S
 
 
 def run(command: list[str], text: str) -> str:
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -14,6 +14,7 @@ from seachange.engine.nodeparts import SEGMENTS
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 from seachange.verify.consistency import inspect
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LocalPostgres
 
 
@@ -76,12 +77,12 @@ def test_what_is_restored_is_the_database_as_of_one_sequence(tmp_path, node, cat
     writer = Writer(node)
     writer.start()
     try:
-        assert writer.moved.wait(30)
+        assert writer.moved.wait(PATIENCE_S)
         before = writer.count
         made = back_up(tmp_path / "data", catalogs[0], tmp_path / "copy")
         writer.moved.clear()
         # Nobody waited for the back-up, and what comes after it is not in it.
-        assert writer.moved.wait(30)
+        assert writer.moved.wait(PATIENCE_S)
         session.execute("alter table t add column later int")
     finally:
         writer.stop()

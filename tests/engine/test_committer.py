@@ -15,6 +15,7 @@ from seachange.model.ids import CommitId, Epoch, Seq
 from seachange.model.log import CommitRequest, Committed, Conflict, Outcome
 from tests.engine.database import create, rows
 from tests.engine.threads import together
+from tests.support.patience import PATIENCE_S
 
 
 class HeldCatalog:
@@ -29,7 +30,7 @@ class HeldCatalog:
 
     def commit(self, epoch: Epoch, requests: Sequence[CommitRequest]) -> tuple[Outcome, ...]:
         self.entered.set()
-        assert self.go.wait(30)
+        assert self.go.wait(PATIENCE_S)
         self.batches.append(len(requests))
         return tuple(self._decide(request) or self._accept() for request in requests)
 
@@ -54,7 +55,7 @@ def submit_behind_one(committer: GroupCommitter, catalog: HeldCatalog, count: in
 
     threads = [Thread(target=run, args=(number,)) for number in range(count + 1)]
     threads[0].start()
-    assert catalog.entered.wait(30)
+    assert catalog.entered.wait(PATIENCE_S)
     for thread in threads[1:]:
         thread.start()
     with committer._arrival:

@@ -19,6 +19,7 @@ from seachange.sql.execute import prepare
 from tests.engine.database import arrow, bulk, create, insert, rows, scan
 from tests.engine.ports import HOUR_MS, HookedCatalog, open_hooked
 from tests.engine.threads import together
+from tests.support.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -144,11 +145,11 @@ class AnnouncingLock:
         self._line = Barrier(count + 1)
 
     def wait_for_line(self) -> None:
-        self._line.wait(30)
+        self._line.wait(PATIENCE_S)
 
     def acquire(self, blocking: bool = True) -> bool:
         if not self._line.broken:
-            self._line.wait(30)
+            self._line.wait(PATIENCE_S)
         return bool(self._lock.acquire(blocking))
 
     def release(self) -> None:

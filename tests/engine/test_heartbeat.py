@@ -4,6 +4,7 @@ import threading
 
 from seachange.engine.node import Node
 from tests.engine.database import create, insert
+from tests.support.patience import PATIENCE_S
 
 
 def test_a_heartbeat_needs_no_lock_of_the_statements(node: Node):
@@ -12,7 +13,7 @@ def test_a_heartbeat_needs_no_lock_of_the_statements(node: Node):
     with node.epoch.lock, node.epoch.committer._lead:
         beating = threading.Thread(target=node.beat)
         beating.start()
-        beating.join(timeout=30)
+        beating.join(PATIENCE_S)
         assert not beating.is_alive()
     after = {record.epoch: record.heartbeat_us for record in node.parts.catalog.nodes()}
     assert after[node.epoch.epoch] > before[node.epoch.epoch]

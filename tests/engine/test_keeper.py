@@ -14,6 +14,7 @@ from seachange.model.ids import Seq
 from seachange.runtime.faults import FAULTS
 from seachange.storage.image import IndexImage
 from tests.engine.database import create, insert, rows
+from tests.support.patience import PATIENCE_S
 
 
 def image_of(node: Node) -> IndexImage:
@@ -99,7 +100,7 @@ def test_housekeeping_outlives_whatever_it_meets(node: Node, monkeypatch: pytest
     monkeypatch.setattr(keeper, "collect", lambda epoch: collected.set())
     keeper.start(lambda: node.epoch)
     try:
-        assert collected.wait(60)
+        assert collected.wait(PATIENCE_S)
     finally:
         keeper.stop()
     told = [event.text for event in node.parts.catalog.events() if "too wide" in event.text]

@@ -9,6 +9,7 @@ from seachange import errors
 from seachange.engine.locks import LockTable
 from seachange.model.ids import Epoch, KeyHash
 from seachange.model.locking import CONFLICTS, LockOwner, LockPolicy, LockStrength
+from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
 A, B = KeyHash(1), KeyHash(2)
@@ -32,7 +33,7 @@ class Waiting:
             self.problem = problem
 
     def ends(self) -> errors.Error | None:
-        self._thread.join(10)
+        self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
         return self.problem
 

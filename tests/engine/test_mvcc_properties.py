@@ -321,7 +321,6 @@ QUICK = settings(
 )
 
 
-@pytest.mark.timeout(300)
 def test_walk():
     run_state_machine_as_test(Walk, settings=QUICK)
 

@@ -12,6 +12,7 @@ from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 from tests.support.databases import MakePlace, catalog_kind, place, place_for
 from tests.support.nodes import Place
+from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
 __all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
@@ -55,7 +56,7 @@ def sent(session: Session, sql: str) -> Iterator[list[str]]:
     wait_until(lambda: ended or waiters(session), "it to wait")
     assert not ended, ended
     yield ended
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
 
 

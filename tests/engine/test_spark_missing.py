@@ -11,6 +11,7 @@ from seachange import errors
 from seachange.engine import spark_pipeline
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
+from tests.support.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -80,4 +81,4 @@ def test_nothing_loads_pyspark_that_does_not_use_it() -> None:
         "db.close()\n"
         "sys.exit('pyspark' in sys.modules)\n"
     )
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=PATIENCE_S)

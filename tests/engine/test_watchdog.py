@@ -1,7 +1,6 @@
 """Statements that take too long or too much are ended, and only those."""
 
 import threading
-import time
 
 import pytest
 
@@ -106,7 +105,6 @@ def node(tmp_path):
 def test_statement_timeout_while_others_go_on(node):
     slow, quick = Session(node), Session(node)
     quick.execute("create table t (id int primary key)")
-    slow.execute("set statement_timeout = '300ms'")
     outcome = []
 
     def run():
@@ -114,17 +112,22 @@ def test_statement_timeout_while_others_go_on(node):
             slow.execute(ENDLESS)
         outcome.append(failure.value.sqlstate)
 
-    started = time.monotonic()
-    thread = threading.Thread(target=run)
-    thread.start()
-    done = 0
-    while thread.is_alive() and time.monotonic() - started < 20:
-        quick.execute("insert into t values ($1)", [done])
-        quick.execute("select count(*) from t")
-        done += 1
-    thread.join()
-    assert outcome == ["57014"]
-    assert done > 0
+    done = beside = 0
+    # A machine that is too busy for the others within the first limit is given more.
+    for limit in ("300ms", "10s", "5min"):
+        slow.execute(f"set statement_timeout = '{limit}'")
+        thread = threading.Thread(target=run)
+        thread.start()
+        while thread.is_alive():
+            quick.execute("insert into t values ($1)", [done])
+            quick.execute("select count(*) from t")
+            done += 1
+            beside += thread.is_alive()
+        thread.join()
+        if beside:
+            break
+    assert set(outcome) == {"57014"}
+    assert beside
     # The session goes on as well.
     slow.execute("reset statement_timeout")
     assert slow.execute("select count(*) from t").rows == [(done,)]

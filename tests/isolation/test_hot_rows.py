@@ -64,7 +64,6 @@ def run(node: Node, number: int, blocks: bool) -> Counter[str]:
     return seen
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("blocks", [False, True], ids=["autocommit", "blocks"])
 def test_no_client_sees_a_conflict(node: Node, blocks: bool) -> None:
     print(f"seed {SEED}")

@@ -51,14 +51,12 @@ def check(tester: ScriptRunner, script: Script, level: str, counts: Counter[str]
         assert not strange, f"{script.name} at {level}: {len(strange)} outcomes without a serial equal: {strange[:2]}"
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_within_a_node(tester: ScriptRunner, name: str, level: str, counts: Counter[str]) -> None:
     check(tester, SCRIPTS[name], level, counts)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     "level", ["read committed", pytest.param("repeatable read", marks=pytest.mark.slow), "serializable"]
 )

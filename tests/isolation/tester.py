@@ -20,9 +20,9 @@ from seachange.engine.lockgraph import Party, blockers, find_cycle
 from seachange.engine.node import Node
 from seachange.engine.session import Session
 from tests.isolation.script import Script
+from tests.support.patience import PATIENCE_S
 
 Rows = tuple[tuple[Any, ...], ...]
-DEADLINE_S = 30
 # How a transaction may fail: as a conflict, or as the victim of a deadlock.
 _EXPECTED = ("40001", "40P01")
 
@@ -120,7 +120,7 @@ class ScriptRunner:
 
     def _settle(self, runners: dict[str, _Runner]) -> None:
         """Waits until every step that was started is done or waits for a lock."""
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             for runner in runners.values():
                 if runner.flight is not None and runner.flight.done():

@@ -24,6 +24,7 @@ from seachange.runtime.faults import FAULTS
 from seachange.storage.passing import passing_name
 from tests.engine.database import bulk, create, insert, rows
 from tests.support.nodes import Place
+from tests.support.patience import PATIENCE_S
 
 SIZES = Sizes(unit_rows=40, range_rows=30)
 
@@ -133,7 +134,7 @@ def test_work_that_is_ended_by_whoever_looks_at_it_leaves_no_intent(node: Node) 
 
     def wait() -> None:
         about_to_be_done.set()
-        assert looked_at.wait(60)
+        assert looked_at.wait(PATIENCE_S)
 
     def look(rows: int) -> None:
         if about_to_be_done.is_set():

@@ -20,6 +20,7 @@ from seachange.sql.duck_errors import translate_error
 from tests.changer.changing import ROWS, UNIQUE, ask, begin, judge, prepare, run
 from tests.storage.samples import Store
 from tests.support.nodes import Place
+from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until
 
 
@@ -64,7 +65,7 @@ class Gated:
     def run(self, workshop: Workshop) -> bool:
         with workshop.meter.watching(self.running):
             self.running.done = 1.0
-            return self.seen.wait(30)
+            return self.seen.wait(PATIENCE_S)
 
 
 def local_crew(folder: Path) -> LocalCrew:

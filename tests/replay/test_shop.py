@@ -17,12 +17,10 @@ def replay(folder: Path, *options: str) -> None:
     assert main(["replay", str(folder), "--strict", *options]) == 0
 
 
-@pytest.mark.timeout(300)
 def test_every_migration_is_taken():
     replay(SHOP, "--writers", "0", "--pause", "0")
 
 
-@pytest.mark.timeout(300)
 def test_nobody_notices_the_first_migrations(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     for migration in sorted(SHOP.glob("*.sql"))[:FIRST]:
         shutil.copy(migration, tmp_path)
@@ -33,7 +31,6 @@ def test_nobody_notices_the_first_migrations(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_nobody_notices_any(seed: int, capsys: pytest.CaptureFixture[str]):
     replay(SHOP, "--writers", "4", "--seed", str(seed), "--json")

@@ -12,7 +12,7 @@ from tests.support.workers import wait_until
 def test_a_change_does_not_wait_for_its_own_version(db: Scenario):
     """CockroachDB #172970: an internal retry read the version that it had just published, and waited for ever."""
     session = db.session()
-    session.execute("set statement_timeout = '60s'")
+    session.execute("set statement_timeout = '10min'")
     session.execute("begin")
     session.execute("alter table item add column more int default 1")
     session.execute("update item set more = 2 where id = 1")

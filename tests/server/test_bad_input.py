@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from seachange import errors
 from seachange.server import messages as m
+from tests.support.patience import PATIENCE_S
 from tests.support.serving import HOST, serving
 
 READERS = (m.read_startup, m.read_cancel, m.read_parse, m.read_bind, m.read_named, m.read_execute, m.read_text)
@@ -65,7 +66,7 @@ MESSAGES = st.lists(
 @settings(max_examples=60)
 @given(st.one_of(MESSAGES, st.binary(max_size=200)))
 def test_nonsense_ends_at_most_its_own_connection(served, data):
-    with socket.create_connection((HOST, served.port), 10) as raw:
+    with socket.create_connection((HOST, served.port), PATIENCE_S) as raw:
         raw.sendall(startup() + data)
         raw.shutdown(socket.SHUT_WR)
         while raw.recv(65536):
@@ -86,7 +87,7 @@ def test_nonsense_ends_at_most_its_own_connection(served, data):
     ],
 )
 def test_truncated_and_oversized_packets(served, data):
-    with socket.create_connection((HOST, served.port), 10) as raw:
+    with socket.create_connection((HOST, served.port), PATIENCE_S) as raw:
         raw.sendall(data)
         raw.shutdown(socket.SHUT_WR)
         while raw.recv(65536):
@@ -96,7 +97,7 @@ def test_truncated_and_oversized_packets(served, data):
 
 
 def test_many_statements_before_a_sync_are_answered(served):
-    with socket.create_connection((HOST, served.port), 30) as raw:
+    with socket.create_connection((HOST, served.port), PATIENCE_S) as raw:
         parse = b"P" + struct.pack(">i", 4 + 1 + 9 + 2) + b"\0select 1\0" + b"\0\0"
         raw.sendall(startup() + parse * 20_000 + b"S\0\0\0\4" + b"X\0\0\0\4")
         received = b""

@@ -15,6 +15,7 @@ import asyncpg
 import psycopg
 import pytest
 
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import OLDEST_VERSION, Account, find_binaries
 from tests.support.serving import serving
 
@@ -28,7 +29,7 @@ def served(tmp_path_factory):
 def run_psql(url: str, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
     psql = find_binaries(OLDEST_VERSION, Path(), Account()) / "psql"
     command = [str(psql), "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", *arguments, url]
-    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=PATIENCE_S)
 
 
 def test_psql_runs_a_script_with_copy(served):
@@ -164,7 +165,7 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path):
         (port,) = re.findall(r"is ready on 127\.0\.0\.1:(\d+)", process.stdout.readline())
         done = run_psql(f"postgresql://seachange:secret@127.0.0.1:{port}/seachange", "-c", "select 40 + 2")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
         assert process.stderr.read() == ""
     assert done.stdout == "42\n"
 
@@ -222,5 +223,5 @@ def test_conditions_are_shown_as_they_were_written(served):
 
 def test_nobody_is_trusted_from_afar(tmp_path):
     command = [sys.executable, "-m", "seachange.cli.main", "serve", "--data", str(tmp_path), "--trust", "--listen"]
-    done = subprocess.run([*command, "0.0.0.0:0"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*command, "0.0.0.0:0"], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 2

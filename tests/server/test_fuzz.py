@@ -10,6 +10,7 @@ import pytest
 
 from seachange import errors
 from tests.server.fuzzing import Fuzzer
+from tests.support.patience import PATIENCE_S
 from tests.support.serving import HOST, Served, serving
 from tests.support.wire import SYNC, TERMINATE, Wire, parse, startup
 
@@ -41,7 +42,7 @@ def served(tmp_path):
 
 def talk(served: Served, data: bytes) -> None:
     """Sends all of it while it reads what is answered, up to the end."""
-    with socket.create_connection((HOST, served.port), 30) as raw:
+    with socket.create_connection((HOST, served.port), PATIENCE_S) as raw:
 
         def send() -> None:
             try:

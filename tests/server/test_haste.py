@@ -10,6 +10,7 @@ from seachange.engine.session import Session
 from seachange.runtime.haste import Holding, WouldWait, in_haste, may_wait
 from seachange.server.crew import Crew
 from seachange.sql.execute import prepare
+from tests.support.patience import PATIENCE_S
 from tests.support.serving import serving
 from tests.support.wire import SYNC, Wire, bind, describe, execute, message, parse, query
 
@@ -40,7 +41,7 @@ def test_a_look_up_waits_on_a_thread_and_nobody_with_it(served):
             for _ in range(20):
                 assert other.execute("select 1").fetchone() == (1,)
             assert not waiting.done()
-        assert waiting.result(30) == (16, "word 8")
+        assert waiting.result(PATIENCE_S) == (16, "word 8")
 
 
 def test_look_ups_see_what_was_committed_before(served):
@@ -122,8 +123,8 @@ def test_every_piece_of_work_has_a_thread_of_its_own():
     together = threading.Barrier(8)
     for _ in range(3):
         for _ in range(7):
-            crew.run(lambda: together.wait(30))
-        together.wait(30)
+            crew.run(lambda: together.wait(PATIENCE_S))
+        together.wait(PATIENCE_S)
     crew.run(lambda: 1 / 0)
     crew.stop()
     assert not any(thread.name.startswith("test_") for thread in threading.enumerate())

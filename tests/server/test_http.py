@@ -9,6 +9,7 @@ import threading
 import psycopg
 import pytest
 
+from tests.support.patience import PATIENCE_S
 from tests.support.serving import HOST, Served, serving
 
 SAMPLE = re.compile(r"([a-z_]+)(\{[^}]*\})? (\S+)")
@@ -21,7 +22,7 @@ def served(tmp_path_factory):
 
 
 def ask(served: Served, path: str, method: str = "GET") -> tuple[int, str]:
-    connection = http.client.HTTPConnection(HOST, served.http_port, timeout=30)
+    connection = http.client.HTTPConnection(HOST, served.http_port, timeout=PATIENCE_S)
     try:
         connection.request(method, path)
         answer = connection.getresponse()
@@ -100,13 +101,13 @@ def test_other_pages_and_methods_are_refused(served, method, path, status):
     ("sent", "status"), [(b"x" * 20_000, b"431"), (b"hello\r\n\r\n", b"400"), (b"GET / HTTP/2\r\n\r\n", b"400")]
 )
 def test_what_is_no_request_is_refused(served, sent, status):
-    with socket.create_connection((HOST, served.http_port), 10) as raw:
+    with socket.create_connection((HOST, served.http_port), PATIENCE_S) as raw:
         raw.sendall(sent)
         assert raw.recv(1000).split()[1] == status
 
 
 def test_half_a_request_keeps_nobody_out(served):
-    halves = [socket.create_connection((HOST, served.http_port), 10) for _ in range(20)]
+    halves = [socket.create_connection((HOST, served.http_port), PATIENCE_S) for _ in range(20)]
     try:
         for half in halves:
             half.sendall(b"GET /he")

@@ -3,15 +3,16 @@
 import socket
 import threading
 import time
+from contextlib import suppress
 
 import psycopg
 import pytest
 
+from tests.support.patience import PATIENCE_S
 from tests.support.serving import HOST, Served, serving
 from tests.support.wire import SYNC, TERMINATE, Wire, fields, message, parse, query, startup
 
 SETTINGS = """
-authentication_timeout = "300ms"
 [seachange]
 max_prepared_statements = 5
 max_message_size = "64kB"
@@ -60,24 +61,35 @@ def test_silence_outside_of_transactions_ends_a_session(served):
     assert is_served(served)
 
 
-def test_whoever_talks_or_takes_long_is_not_silent(served):
-    with Wire(served.port, options="-c idle_session_timeout=300") as busy, Wire(served.port) as other:
+def stays(served: Served, silence_s: float) -> bool:
+    """Whether a client stays that is never silent for so long, save when it may be."""
+    options = f"-c idle_session_timeout={silence_s * 1000:.0f}"
+    with suppress(ConnectionError), Wire(served.port, options=options) as busy, Wire(served.port) as other:
         for _ in range(4):
-            time.sleep(0.1)
-            assert busy.rows("select 1") == [[b"1"]]
+            time.sleep(silence_s / 3)
+            if busy.rows("select 1") != [[b"1"]]:
+                return False
         # Longer than the silence that there may be.
         other.round(query("select pg_advisory_lock(1)"))
         busy.send(query("select pg_advisory_lock(1)"))
-        time.sleep(0.5)
+        time.sleep(silence_s * 1.5)
         other.round(query("select pg_advisory_unlock(1)"))
-        assert busy.until(b"Z")[-1] == (b"Z", b"I")
+        if busy.until(b"Z")[-1] != (b"Z", b"I"):
+            return False
         busy.round(query("set idle_session_timeout = 0"))
-        time.sleep(0.4)
-        assert busy.rows("select 1") == [[b"1"]]
+        time.sleep(silence_s * 1.5)
+        return busy.rows("select 1") == [[b"1"]]
+    return False
 
 
-def test_a_log_in_has_to_be_made_in_time(served):
-    with socket.create_connection((HOST, served.port), 10) as slow:
+def test_a_client_that_talks_or_takes_long_is_not_silent(served):
+    """On a busy machine one that talks may be silent for longer than it wants to: it tries again with more time."""
+    assert any(stays(served, silence_s) for silence_s in (0.3, 3, 30))
+
+
+def test_a_log_in_has_to_be_made_in_time(tmp_path):
+    (tmp_path / "seachange.toml").write_text('authentication_timeout = "300ms"')
+    with serving(tmp_path) as served, socket.create_connection((HOST, served.port), PATIENCE_S) as slow:
         slow.sendall(startup()[:5])
         answer = slow.recv(1000)
         assert answer[:1] == b"E"
@@ -120,11 +132,13 @@ def test_a_query_that_takes_too_much_memory_or_space_fails_alone(served, text):
 
 
 def test_the_time_of_a_statement_is_bounded_though_its_client_sends_nothing(served):
-    with Wire(served.port, options="-c statement_timeout=200") as wire:
+    with Wire(served.port) as wire:
         wire.round(query("create table c (id int)"))
+        wire.round(query("set statement_timeout = 200"))
         wire.send(query("copy c from stdin"))
         assert wire.until(b"G")[-1][0] == b"G"
         assert wire.code() == "57014"
+        wire.round(query("set statement_timeout = 0"))
         assert wire.rows("select count(*) from c") == [[b"0"]]
 
 

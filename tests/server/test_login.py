@@ -10,6 +10,7 @@ import threading
 import psycopg
 import pytest
 
+from tests.support.patience import PATIENCE_S
 from tests.support.serving import HOST, serving
 
 _CERTIFY = (
@@ -53,7 +54,7 @@ def test_data_behind_a_request_for_encryption_is_not_heard(tmp_path):
         with psycopg.connect(served.url, sslmode="require") as connection:
             assert connection.pgconn.ssl_in_use
             assert connection.execute("select 1").fetchone() == (1,)
-        with socket.create_connection((HOST, served.port), 10) as plain:
+        with socket.create_connection((HOST, served.port), PATIENCE_S) as plain:
             plain.sendall(struct.pack(">ihh", 8, 1234, 5679) + startup())
             assert plain.recv(1000)[:1] in (b"E", b"")
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.support.patience import PATIENCE_S
+
 PASSWORD = "secret"
 
 
@@ -28,7 +30,7 @@ def server(data: Path, catalog: str, name: str) -> Iterator[tuple[subprocess.Pop
             yield process, f"postgresql://seachange:{PASSWORD}@127.0.0.1:{port}/seachange"
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(60)
+            process.wait(PATIENCE_S)
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_changes_on_one_and_rows_through_the_other(servers):
             with pytest.raises(psycopg.errors.LockNotAvailable):
                 east.execute("select * from t where id = 1 for update nowait")
     first.send_signal(signal.SIGTERM)
-    assert first.wait(60) == 0
+    assert first.wait(PATIENCE_S) == 0
     with psycopg.connect(east_url, autocommit=True) as east:
         assert east.execute("select name from seachange.nodes where live").fetchall() == [("east",)]
         assert east.execute("select n from t where id = 1").fetchone() == (1,)
@@ -100,7 +102,7 @@ def test_the_other_goes_on_when_one_is_killed(servers):
         west = psycopg.connect(west_url)
         west.execute("insert into k values (1)")
         victim.kill()
-        victim.wait(60)
+        victim.wait(PATIENCE_S)
         east.execute("insert into k values (2)")
         assert east.execute("select id from k").fetchall() == [(2,)]
         west.close()

@@ -54,7 +54,7 @@ class StandaloneCluster:
         return (self._folder / f"{name}.log").read_text()
 
     def wait(self, workers: int) -> None:
-        wait_until(lambda: self.log("master").count("Registering worker") == workers, "the workers to register", 200)
+        wait_until(lambda: self.log("master").count("Registering worker") == workers, "the workers to register")
 
     def kill_worker(self, number: int) -> None:
         """With its executors."""

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.support.patience import PATIENCE_S
+
 SERVER = """
 import sys
 from pyspark import SparkConf, SparkContext
@@ -49,7 +51,7 @@ class ConnectServer:
         # It ends when its input does.
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(60)
+        self._process.wait(PATIENCE_S)
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._log.close()

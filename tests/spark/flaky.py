@@ -13,6 +13,7 @@ from pyspark import TaskContext
 from seachange import errors
 from seachange.pipeline.workshop import Workshop
 from seachange.runtime import faults
+from tests.support.patience import PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Troubled:
             case "ask":
                 workshop.take(5)
             case _:
-                time.sleep(60)
+                time.sleep(10 * PATIENCE_S)
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class Halfway:
     def run(self, workshop: Workshop) -> bool:
         began = time.monotonic()
         with workshop.meter.watching(HalfDone()):
-            while not self.gate.exists() and time.monotonic() < began + 30:
+            while not self.gate.exists() and time.monotonic() < began + PATIENCE_S:
                 time.sleep(0.05)
         return self.gate.exists()
 

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 import seachange
 from seachange.runtime import faults
+from tests.support.patience import PATIENCE_S
 
 ROWS = 4_000
-PATIENCE_S = 60
 
 
 def meet(folder: Path, name: str) -> None:

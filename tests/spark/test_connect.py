@@ -20,9 +20,6 @@ from tests.spark.connect_server import ConnectServer
 from tests.spark.flaky import Troubled
 from tests.support.nodes import Place
 
-# The server is a JVM, which starts here.
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -85,11 +84,9 @@ def test_results_come_as_tasks_end(bench: Bench, tmp_path: Path) -> None:
         seen.append(place)
         raise KeyboardInterrupt
 
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         bench.run(Troubled(bench.marks, "hang"), Troubled(other, "hang", failing=0), done=done)
     assert seen == [1]
-    assert time.monotonic() - began < 30
     wait_until(lambda: not any(map(_lives, bench.attempts())), "the task that hangs to be killed")
 
 
@@ -136,10 +133,8 @@ def test_an_attempt_without_names_leaves_those_of_others(tmp_path: Path, specula
 
 def test_an_interrupt_reaches_tasks_that_run(bench: Bench) -> None:
     bench.crew = replace(bench.crew, look=lambda rows: bench.interrupts.set() if bench.attempts() else None)
-    began = time.monotonic()
     with pytest.raises(errors.QueryCanceled):
         bench.run(*[Troubled(bench.marks, "hang", failing=99)] * 5)
-    assert time.monotonic() - began < 30
     wait_until(lambda: not any(map(_lives, bench.attempts())), "the tasks to be killed")
     assert set(bench.left) == set(bench.reserved)
     # No more were begun than there are hands.

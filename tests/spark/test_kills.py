@@ -21,9 +21,6 @@ from tests.spark.conftest import MASTER
 from tests.support.nodes import Place
 from tests.support.workers import wait_until
 
-# Several JVMs start in each of these.
-pytestmark = pytest.mark.timeout(300)
-PATIENCE_S = 200
 FILES = 6
 ROWS = 6_000
 _BEGUN = re.compile(r"has (\d+) tasks? for Spark .*: read")
@@ -72,7 +69,7 @@ def test_a_killed_driver_leaves_what_is_done(tmp_path: Path, application: Applic
         assert process.wait() == -signal.SIGKILL
     node = open_node(data, name="survivor")
     try:
-        wait_until(lambda: not node.parts.catalog.jobs(unfinished=True), "the survivor to finish the job", PATIENCE_S)
+        wait_until(lambda: not node.parts.catalog.jobs(unfinished=True), "the survivor to finish the job")
         assert reading(node) == [FILES, FILES - 3]
         judge(node)
     finally:
@@ -89,7 +86,7 @@ def test_a_jvm_that_is_killed_is_started_again(tmp_path: Path) -> None:
     try:
         with SqlProcess(Place(data)) as process:
             process.send("create index by_code on item (code)")
-            wait_until(lambda: units(node), "the first unit to be kept", PATIENCE_S)
+            wait_until(lambda: units(node), "the first unit to be kept")
             (jvm,) = [child for child in children(process.pid) if b"java" in command(child)]
             os.kill(jvm, signal.SIGKILL)
             assert process.hear() == []
@@ -132,7 +129,7 @@ def test_a_worker_of_a_cluster_is_killed(cluster: StandaloneCluster, tmp_path: P
     try:
         with SqlProcess(Place(data)) as process:
             process.send("create index by_code on item (code)")
-            wait_until(lambda: units(node), "the first unit to be kept", PATIENCE_S)
+            wait_until(lambda: units(node), "the first unit to be kept")
             cluster.kill_worker(0)
             assert process.hear() == []
         assert reading(node) == [FILES]

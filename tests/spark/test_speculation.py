@@ -14,7 +14,7 @@ from tests.spark import speculating
 from tests.spark.cluster import StandaloneCluster
 from tests.spark.speculating import ROWS
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -1,17 +1,22 @@
 """Fixtures of the tests that need whole databases and processes, on both catalogs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
+from tests.support.models import Build, Models
 from tests.support.nodes import Place
 from tests.support.postgres import LocalPostgres
 from tests.support.workers import Workers
 
 CATALOGS = ("sqlite", "postgresql")
 
-MakePlace = Callable[[str], Place]
+
+class MakePlace(Protocol):
+    def __call__(self, name: str, build: Build | None = None) -> Place:
+        """A database of the test's own: new, or as `build` makes it."""
 
 
 @pytest.fixture(scope="session")
@@ -33,29 +38,37 @@ def catalog_kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def place_for(catalog_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MakePlace]:
+def place_for(catalog_kind: str, tmp_path: Path, models: Models, request: pytest.FixtureRequest) -> Iterator[MakePlace]:
     """Makes databases of the test's own, each by a name."""
     if catalog_kind == "sqlite":
-        yield lambda name: Place(_folder(tmp_path, name))
+
+        def make_file(name: str, build: Build | None = None) -> Place:
+            place = Place(tmp_path / name)
+            place.data.mkdir()
+            return models.copy(build, place.data) if build else place
+
+        yield make_file
         return
     server: LocalPostgres = request.getfixturevalue("postgres_server")
     server.start()
+    new_catalog: str = request.getfixturevalue("new_catalog_url")
     made: list[str] = []
 
-    def make(name: str) -> Place:
-        made.append(server.create_database())
-        return Place(_folder(tmp_path, name), made[-1])
+    def make(name: str, build: Build | None = None) -> Place:
+        data = tmp_path / name
+        data.mkdir()
+        if build is None:
+            place = Place(data, server.create_database(like=new_catalog))
+        else:
+            place = models.copy(build, data, server, new_catalog)
+        assert place.catalog is not None
+        made.append(place.catalog)
+        return place
 
     yield make
     server.start()
     for url in made:
         server.drop_database(url)
-
-
-def _folder(parent: Path, name: str) -> Path:
-    folder = parent / name
-    folder.mkdir()
-    return folder
 
 
 @pytest.fixture

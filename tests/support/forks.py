@@ -21,8 +21,8 @@ from typing import Any, Self
 
 from seachange.cli.main import COMMANDS
 from seachange.runtime.faults import FAULTS, arm_from
+from tests.support.patience import PATIENCE_S
 
-DEADLINE_S = 60.0
 # Whatever a fork runs is imported by the server, with all that it needs.
 _MODULES = (
     "seachange.cli.main",
@@ -88,7 +88,7 @@ class Fork:
     def poll(self) -> int | None:
         return self._process.exitcode
 
-    def wait(self, timeout_s: float = DEADLINE_S) -> int:
+    def wait(self, timeout_s: float = PATIENCE_S) -> int:
         self._process.join(timeout_s)
         assert self._process.exitcode is not None, f"the process did not end within {timeout_s} s"
         return self._process.exitcode
@@ -100,7 +100,7 @@ class Fork:
             with suppress(BrokenPipeError):
                 self.stdin.write(stdin.encode())
                 self.stdin.close()
-            out, err = (pipe.result(DEADLINE_S).decode() for pipe in heard)
+            out, err = (pipe.result(PATIENCE_S).decode() for pipe in heard)
         return subprocess.CompletedProcess((), self.wait(), out, err)
 
     def send_signal(self, number: signal.Signals) -> None:

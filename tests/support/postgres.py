@@ -31,11 +31,12 @@ from typing import Self
 import psycopg
 from psycopg import sql
 
+from tests.support.patience import PATIENCE_S
+
 HOST = "127.0.0.1"
 FIRST_PORT = 20_000
 PORTS = 10_000
 SUPERUSER = "postgres"
-DEADLINE_S = 60.0
 # What a server and its log take in a run of all tests is far less.
 MEMORY, MEMORY_BYTES_MIN = Path("/dev/shm"), 4 << 30
 # The oldest that the package has; Seachange supports 15 and newer.
@@ -186,7 +187,7 @@ class LocalPostgres:
             return
         if self._folder is None:
             self._create_data()
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + PATIENCE_S
         while not self._launch(deadline):
             # Backends of a killed postmaster hold its shared memory until they notice.
             if time.monotonic() > deadline:
@@ -213,11 +214,13 @@ class LocalPostgres:
         """Kills the postmaster with SIGKILL and keeps the data; start() recovers from the log."""
         self._end(signal.SIGKILL)
 
-    def create_database(self, name: str | None = None) -> str:
-        """Creates an empty database and returns its URL."""
+    def create_database(self, name: str | None = None, like: str | None = None) -> str:
+        """Creates a database, empty or with all that another has, which has no connections; returns its URL."""
         name = name or f"database_{next(self._database_numbers)}"
+        model = (like or "template1").rpartition("/")[2]
         # Through the log, which is PostgreSQL's way, it takes twice as long.
-        self._run(sql.SQL("CREATE DATABASE {} STRATEGY file_copy").format(sql.Identifier(name)))
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy")
+        self._run(statement.format(sql.Identifier(name), sql.Identifier(model)))
         return self.database_url(name)
 
     def drop_database(self, url: str) -> None:
@@ -321,7 +324,7 @@ class LocalPostgres:
             self._watcher = None
         if self._server is not None:
             self._server.send_signal(how)
-            self._server.wait(DEADLINE_S)
+            self._server.wait(PATIENCE_S)
             self._server = None
 
     def _run(self, statement: sql.Composed) -> None:

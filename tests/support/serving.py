@@ -15,6 +15,7 @@ from seachange.server.auth import new_verifier
 from seachange.server.http import Monitor
 from seachange.server.login import Doors
 from seachange.server.server import Options, Server
+from tests.support.patience import PATIENCE_S
 
 HOST = "127.0.0.1"
 
@@ -33,7 +34,7 @@ class Served:
         return f"postgresql://seachange@{HOST}:{self.port}/seachange"
 
     def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self.server.stop(), self.loop).result(30)
+        asyncio.run_coroutine_threadsafe(self.server.stop(), self.loop).result(PATIENCE_S)
 
 
 @contextmanager
@@ -60,12 +61,12 @@ def serving(
             monitor = Monitor(node, server)
             return Served(server, monitor, node, await server.start(), loop, await monitor.start(HOST, 0))
 
-        served = asyncio.run_coroutine_threadsafe(start(), loop).result(30)
+        served = asyncio.run_coroutine_threadsafe(start(), loop).result(PATIENCE_S)
         try:
             yield served
         finally:
             served.stop()
-            asyncio.run_coroutine_threadsafe(served.monitor.stop(), loop).result(30)
+            asyncio.run_coroutine_threadsafe(served.monitor.stop(), loop).result(PATIENCE_S)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

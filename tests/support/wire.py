@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+from tests.support.patience import PATIENCE_S
 from tests.support.serving import HOST
 
 Message = tuple[bytes, bytes]
@@ -60,7 +61,7 @@ class Wire:
     """A connection on which messages are sent and received one by one."""
 
     def __init__(self, port: int, version: tuple[int, int] = (3, 0), **parameters: str) -> None:
-        self.socket = socket.create_connection((HOST, port), 30)
+        self.socket = socket.create_connection((HOST, port), PATIENCE_S)
         self._data = b""
         self.send(startup(version, **parameters))
         self.greeting = self.until(b"Z")

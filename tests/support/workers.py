@@ -15,14 +15,14 @@ from typing import Any
 
 from tests.support.forks import Fork
 from tests.support.nodes import Place
+from tests.support.patience import PATIENCE_S
 
-DEADLINE_S = 60.0
 SPARES = 2
 
 Answer = dict[str, Any]
 
 
-def wait_until(condition: Callable[[], Any], what: str, deadline_s: float = DEADLINE_S) -> Any:
+def wait_until(condition: Callable[[], Any], what: str, deadline_s: float = PATIENCE_S) -> Any:
     """Polls until `condition` gives something true, and gives that."""
     deadline = time.monotonic() + deadline_s
     while not (found := condition()):
@@ -61,7 +61,7 @@ class Worker:
         except BrokenPipeError as problem:
             raise WorkerDied(self.complaint) from problem
 
-    def hear(self, deadline_s: float = DEADLINE_S) -> Answer:
+    def hear(self, deadline_s: float = PATIENCE_S) -> Answer:
         try:
             heard = self._answers.get(timeout=deadline_s)
         except queue.Empty:
@@ -91,17 +91,17 @@ class Worker:
     def hear_until_silent(self) -> Iterator[Answer]:
         """What it says until it ends, or until there is nothing left to do for it."""
         self._process.stdin.close()
-        while (heard := self._answers.get(timeout=DEADLINE_S)) is not None:
+        while (heard := self._answers.get(timeout=PATIENCE_S)) is not None:
             yield heard
 
     # Life and death.
 
     def wait(self) -> int:
-        return self._process.wait(DEADLINE_S)
+        return self._process.wait(PATIENCE_S)
 
     def kill(self) -> None:
         self._process.kill()
-        self._process.wait(DEADLINE_S)
+        self._process.wait(PATIENCE_S)
 
     def stop(self) -> None:
         self._process.send_signal(signal.SIGSTOP)
@@ -116,7 +116,7 @@ class Worker:
     def end(self) -> None:
         if self._process.poll() is None:
             self._process.kill()
-        self._process.wait(DEADLINE_S)
+        self._process.wait(PATIENCE_S)
         for thread in self._threads:
             thread.join()
         self._process.close()

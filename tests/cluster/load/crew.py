@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.cluster.load.log import Entry, read_log
 from tests.support.forks import Fork
 from tests.support.nodes import Place
+from tests.support.patience import PATIENCE_S
 
-END_SECONDS = 90
 # So long is the log of a process that has committed something.
 BEGUN_BYTES = 2_000
 
@@ -113,7 +113,7 @@ class Crew:
         """Tells all to end, and waits until they have; a statement may wait for a job that somebody has paused."""
         for process in self.processes:
             process.terminate()
-        deadline = time.monotonic() + END_SECONDS
+        deadline = time.monotonic() + PATIENCE_S
         while not all(process.has_ended for process in self.processes):
             meanwhile()
             if time.monotonic() > deadline:

@@ -13,7 +13,6 @@ from tests.cluster.load.log import Entry
 from tests.cluster.load.schema import ACCOUNTS, BALANCE, TABLES
 from tests.support.workers import wait_until
 
-SETTLE_SECONDS = 90
 # A writer may be refused: by what is enforced, by others who were faster, by a column that went.
 REFUSALS = frozenset(["40001", "40P01"])
 CONSTRAINT = re.compile(r'"(may_\w+)"|column "?note"?')
@@ -112,7 +111,7 @@ def resume_jobs(session: Session) -> bool:
 def judge(node: Node, ledger: Ledger) -> list[str]:
     session = Session(node)
     try:
-        wait_until(lambda: resume_jobs(session), "every job to end", SETTLE_SECONDS)
+        wait_until(lambda: resume_jobs(session), "every job to end")
         anomalies = [f"the checker finds: {anomaly}" for anomaly in check(node)]
         return [*ledger.problems, *judge_rows(session, ledger), *judge_jobs(session), *anomalies]
     finally:

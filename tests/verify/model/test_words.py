@@ -10,6 +10,7 @@ from seachange.verify.model.check import check_scenario
 from seachange.verify.model.mutants import MUTANTS, PAIRS, SPARE
 from seachange.verify.model.scenario import Protocol, Size
 from seachange.verify.model.scenarios import scenarios_of
+from tests.support.patience import PATIENCE_S
 
 NO_FENCE = [
     "T1 begins at the head and plans with version 0 (index i (102) ABSENT)",
@@ -24,7 +25,7 @@ NO_FENCE = [
 def verify(*arguments, seed):
     command = [sys.executable, "-m", "seachange.cli.main", "verify", *arguments]
     environment = {**os.environ, "PYTHONHASHSEED": seed}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=110)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE_S)
 
 
 def test_a_trace_tells_what_happened():

@@ -24,8 +24,8 @@ from seachange.model.jobs import JobId, JobRequest
 from seachange.model.ops import OpType
 from seachange.runtime.faults import FAULTS
 from tests.support.nodes import HOUR_MS, Place, open_ported_node
+from tests.support.patience import PATIENCE_S
 
-WAIT_S = 60.0
 # Whoever is late is not waited for: a raise may come at any time.
 NO_DRAIN_MS = 0
 
@@ -164,11 +164,11 @@ class Halted:
         runner = Runner(changes, pipeline, drain, clock, lambda seconds: None)
         self._thread = threading.Thread(target=self._run, args=(runner, job), daemon=True)
         self._thread.start()
-        assert self._arrived.wait(WAIT_S)
+        assert self._arrived.wait(PATIENCE_S)
 
     def _wait(self) -> None:
         self._arrived.set()
-        assert self._go.wait(WAIT_S)
+        assert self._go.wait(PATIENCE_S)
 
     def _run(self, runner: Runner, job: Job) -> None:
         try:
@@ -179,7 +179,7 @@ class Halted:
 
     def wake(self) -> BaseException:
         self._go.set()
-        self._thread.join(WAIT_S)
+        self._thread.join(PATIENCE_S)
         assert self._problem is not None, "a worker that had lost its job went on with it"
         return self._problem
 
@@ -215,11 +215,11 @@ class Compaction:
             target=self._run, args=(lambda: compact_index(node.parts, node.epoch, described, found, True),), daemon=True
         )
         self._thread.start()
-        assert self._arrived.wait(WAIT_S)
+        assert self._arrived.wait(PATIENCE_S)
 
     def _wait(self) -> None:
         self._arrived.set()
-        assert self._go.wait(WAIT_S)
+        assert self._go.wait(PATIENCE_S)
 
     def _run(self, work: Callable[[], bool]) -> None:
         self._folded = work()
@@ -228,7 +228,7 @@ class Compaction:
     def finish(self) -> bool:
         """Whether its generation was taken."""
         self._go.set()
-        self._thread.join(WAIT_S)
+        self._thread.join(PATIENCE_S)
         FAULTS.disarm()
         assert self._folded is not None
         return self._folded
