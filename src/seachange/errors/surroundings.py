@@ -72,6 +72,21 @@ class InvalidCatalog(OperationalError):
     hint_text = "Give sqlite:///PATH or postgresql://..."
 
 
+class CatalogMissing(OperationalError):
+    sqlstate = "58P01"
+    message = "there is no catalog in {catalog}"
+    hint_text = (
+        "Name the catalog of the database in this data folder with --catalog (in Python: catalog=). None is created "
+        "for a folder that has a database already: a new database needs an empty folder. Nothing was written."
+    )
+
+
+class WrongDatabase(OperationalError):
+    sqlstate = "55000"
+    message = "the catalog {catalog} and the data folder {path} do not belong to the same database: {detail}"
+    hint_text = "Name the catalog and the data folder of one database with --catalog and --data. Nothing was written."
+
+
 class NetworkFileSystem(OperationalError):
     sqlstate = "58000"
     message = "the SQLite catalog {path} lies on a network file system ({filesystem}), whose locks cannot be trusted"
@@ -82,6 +97,15 @@ class SegmentDamaged(OperationalError):
     sqlstate = "XX001"
     message = "segment file {file} is damaged: {detail}"
     hint_text = "Restore the file from a back-up; nothing was read from it."
+
+
+class InlineRowsDamaged(OperationalError):
+    sqlstate = "XX001"
+    message = 'rows of table "{table}" in the catalog are damaged: {detail}'
+    hint_text = (
+        "Restore the database from a back-up; nothing was read from the damaged rows. Other tables can be read, and "
+        "this one as it was before they were written, by seachange.as_of."
+    )
 
 
 class DiskFull(OperationalError):
@@ -100,6 +124,15 @@ class LowDisk(OperationalError):
     sqlstate = "53100"
     message = "{needed} are needed in {folder} to go on, and {free} are free there"
     hint_text = "Free space there: the work goes on by itself."
+
+
+class FileExists(OperationalError):
+    sqlstate = "58P02"
+    message = "could not write {file}: it exists already, and files of a database are never replaced"
+    hint_text = (
+        "Another program wrote it, or the catalog is older than the data folder: restore both from one back-up. "
+        "seachange check lists the files that the catalog does not refer to."
+    )
 
 
 class InputOutputError(OperationalError):

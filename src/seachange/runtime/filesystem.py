@@ -3,6 +3,8 @@
 A file comes into being in four steps: written under a temporary name, fsynced, renamed, the folder fsynced. Only then
 may a commit refer to it. What can be made again, and is verified before it is used, need not be synced.
 
+**Invariant:** publishing never replaces a file: a name that exists is an error (58P02).
+
 **Invariant:** a name without the temporary prefix is a whole file, durable unless it was said that it need not be, as
 soon as `publish` has returned, and its bytes never change afterwards. Every OSError leaves as an error that names the
 file.
@@ -22,8 +24,11 @@ import pyarrow.fs as pafs
 
 from seachange import errors
 from seachange.runtime.faults import reach
+from seachange.runtime.renaming import rename_new
 
 TEMPORARY_PREFIX = ".tmp-"
+# The file with the id of the database, and what is proposed as one (see runtime/identity.py).
+IDENTITY_NAME = "database.id"
 
 
 class FileSystem(Protocol):
@@ -33,7 +38,8 @@ class FileSystem(Protocol):
         """Where the content of `name` is to be written before it is published."""
 
     def publish(self, name: str, durable: bool = True) -> None:
-        """Makes what was written at the temporary path the content of `name`."""
+        """Makes what was written at the temporary path the content of `name`; FileExists if there is a file of that
+        name."""
 
     def discard(self, name: str) -> None:
         """Removes the temporary file of `name`, if there is one."""
@@ -51,7 +57,8 @@ class FileSystem(Protocol):
     def settle(self) -> None:
         """Makes deletions durable: after it no power cut brings a deleted file back."""
 
-    def names(self) -> list[str]: ...
+    def names(self) -> list[str]:
+        """All but the id of the database."""
 
     def free_bytes(self) -> int:
         """How much can still be written."""
@@ -98,14 +105,20 @@ class LocalFileSystem:
         with named_errors("write", final):
             reach("segment.written")
             if not durable:
-                self.rename(temporary, final)
+                self._name(temporary, final)
                 return
             self.sync_file(temporary)
             reach("segment.synced")
-            self.rename(temporary, final)
+            self._name(temporary, final)
             reach("segment.renamed")
             self.sync_folder(str(self.folder))
             reach("segment.published")
+
+    def _name(self, temporary: str, final: str) -> None:
+        try:
+            self.rename(temporary, final)
+        except FileExistsError as problem:
+            raise errors.FileExists(file=final) from problem
 
     def discard(self, name: str) -> None:
         with named_errors("delete", self.temporary_path(name)):
@@ -131,7 +144,8 @@ class LocalFileSystem:
             self.sync_folder(str(self.folder))
 
     def names(self) -> list[str]:
-        return sorted(os.listdir(self.folder))
+        found = os.listdir(self.folder)
+        return sorted(name for name in found if not name.removeprefix(TEMPORARY_PREFIX).startswith(IDENTITY_NAME))
 
     def free_bytes(self) -> int:
         with named_errors("look at the free space of", str(self.folder)):
@@ -144,7 +158,7 @@ class LocalFileSystem:
         sync(path)
 
     def rename(self, source: str, target: str) -> None:
-        os.rename(source, target)
+        rename_new(source, target)
 
     def sync_folder(self, path: str) -> None:
         self.sync_file(path)
