@@ -30,6 +30,7 @@ from seachange.model.log import (
 )
 from seachange.model.segments import GenerationMember, InlineBatch, Segment, SegmentKind
 from seachange.model.types import BIGINT
+from seachange.storage.batches import seal_batch
 
 LONG_MS = 3_600_000
 
@@ -65,7 +66,7 @@ def accept(catalog: Catalog, epoch: Epoch, **fields: Any) -> Committed:
 
 
 def batch(index_id: int = 1, payload: bytes = b"rows") -> InlineBatch:
-    return InlineBatch(IndexId(index_id), LayoutId(1), 1, payload)
+    return seal_batch(IndexId(index_id), LayoutId(1), 1, payload)
 
 
 def segment(id_: int, index_id: int = 1) -> Segment:

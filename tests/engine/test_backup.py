@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine.backup import MANIFEST, _holding_garbage, back_up, restore
+from seachange.engine.backup import _holding_garbage, back_up, restore
+from seachange.engine.identity import MANIFEST, SEGMENTS
 from seachange.engine.node import Node
-from seachange.engine.nodeparts import SEGMENTS
 from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 from seachange.verify.consistency import inspect

@@ -18,7 +18,6 @@ from seachange.model.segments import (
     GenerationMember,
     IndexContents,
     IndexDelta,
-    InlineBatch,
     Op,
     Segment,
     SegmentKind,
@@ -26,7 +25,7 @@ from seachange.model.segments import (
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.runtime.filesystem import LocalFileSystem
 from seachange.storage.arrow import schema_of
-from seachange.storage.batches import BatchCodec
+from seachange.storage.batches import BatchCodec, seal_batch
 from seachange.storage.image import IndexImage, Shape
 from seachange.storage.keys import KeyCodec
 from seachange.storage.plan import Overlay, plan_scan
@@ -83,7 +82,7 @@ class Bench:
 
     def image(self, deltas: Sequence[IndexDelta] = (), generation: Generation | None = None) -> IndexImage:
         contents = IndexContents(INDEX.id, Seq(100), generation, tuple(deltas))
-        shape = Shape(INDEX.id, 1, 0, lambda _: COLUMNS, lambda: COLUMNS[:1])
+        shape = Shape(INDEX.id, 1, 0, lambda _: COLUMNS, lambda: COLUMNS[:1], lambda: "t")
         return IndexImage(shape, KeyCodec([BIGINT]), self.warehouse, contents)
 
     def scan(self, image: IndexImage, snapshot: int) -> Rows:
@@ -107,7 +106,7 @@ def _at(segment: Segment, seq: int) -> Segment:
 def inline(seq: int, *changes: tuple[Op, int, str | None]) -> IndexDelta:
     ops = [int(op) for op, _, _ in changes]
     payload = BatchCodec(COLUMNS).encode(ops, [(key, value) for _, key, value in changes])
-    return IndexDelta(Seq(seq), (InlineBatch(INDEX.id, LayoutId(1), len(ops), payload),), ())
+    return IndexDelta(Seq(seq), (seal_batch(INDEX.id, LayoutId(1), len(ops), payload),), ())
 
 
 def in_files(seq: int, *segments: Segment) -> IndexDelta:
@@ -264,9 +263,9 @@ def test_keys_wider_than_those_of_old_files(bench: Bench, keys: int):
     )
     changes = [*((number, 0) for number in range(keys)), *((number, 1 << 40) for number in range(keys))]
     payload = BatchCodec(layouts[2]).encode([int(Op.PUT)] * len(changes), changes)
-    delta = IndexDelta(Seq(11), (InlineBatch(INDEX.id, LayoutId(2), len(changes), payload),), ())
+    delta = IndexDelta(Seq(11), (seal_batch(INDEX.id, LayoutId(2), len(changes), payload),), ())
     contents = IndexContents(INDEX.id, Seq(11), generation(10, GenerationMember(_at(written, 10))), (delta,))
-    image_shape = Shape(INDEX.id, 2, 0, lambda layout_id: layouts[layout_id], lambda: layouts[2])
+    image_shape = Shape(INDEX.id, 2, 0, lambda layout_id: layouts[layout_id], lambda: layouts[2], lambda: "t")
     image = IndexImage(image_shape, KeyCodec([narrow, wide]), bench.warehouse, contents)
     (file,) = image.parts(Seq(11)).files
     assert sorted(file.superseded.tolist()) == list(range(keys))

@@ -13,9 +13,9 @@ from seachange.engine.node import Node
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import ColumnId, CommitId, IndexId, SegmentId, Seq
 from seachange.model.log import CommitRequest, Committed, GenerationChange
-from seachange.model.segments import GenerationMember, InlineBatch, Op, Segment
+from seachange.model.segments import GenerationMember, Op, Segment
 from seachange.storage.arrow import schema_of
-from seachange.storage.batches import BatchCodec
+from seachange.storage.batches import BatchCodec, seal_batch
 from seachange.storage.segment_writer import SegmentShape, SegmentWriter
 from seachange.verify.anomalies import Anomaly, Item, Kind
 from seachange.verify.consistency import check, inspect
@@ -55,7 +55,7 @@ def force(node: Node, **parts: Any) -> None:
 def force_rows(node: Node, table: Table, index: Index, *changes: tuple[Op, tuple[Any, ...]]) -> None:
     columns = table.stored_columns(index, table.layout)
     ops, stored = [int(op) for op, _ in changes], [row for _, row in changes]
-    batch = InlineBatch(index.id, table.layout.id, len(ops), BatchCodec(columns).encode(ops, stored))
+    batch = seal_batch(index.id, table.layout.id, len(ops), BatchCodec(columns).encode(ops, stored))
     force(node, touched=(index.id,), batches=(batch,))
 
 

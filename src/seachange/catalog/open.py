@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +10,9 @@ from urllib.parse import unquote, urlsplit
 from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.catalog.sqlite import SqliteCatalog
-from seachange.catalog.sqlite.copy import FILE_NAME
+from seachange.catalog.sqlite.copy import restore_copy
 from seachange.runtime.clock import Clock
 from seachange.runtime.entropy import Entropy
-from seachange.runtime.filesystem import named_errors
 
 if TYPE_CHECKING:
     from seachange.catalog.postgres import PostgresCatalog
@@ -23,19 +21,29 @@ DEFAULT_FILE = "catalog.sqlite"
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 
 
-def open_catalog(url: str | None, data_folder: Path, clock: Clock, entropy: Entropy) -> Catalog:
+def open_catalog(url: str | None, data_folder: Path, clock: Clock, entropy: Entropy, creates: bool = True) -> Catalog:
     """`url`: sqlite:///PATH (relative to the working folder, absolute with a fourth slash) or
-    postgresql://...; None is a SQLite file in the data folder."""
+    postgresql://...; None is a SQLite file in the data folder. CatalogMissing if there is none and `creates` is
+    false."""
     if catalog_kind(url) == _SQLITE:
-        return SqliteCatalog(_sqlite_path(url, data_folder), clock)
+        return SqliteCatalog(_sqlite_path(url, data_folder), clock, creates=creates)
     assert url is not None
-    return _open_postgres(url, clock)
+    return _open_postgres(url, clock, creates)
 
 
-def _open_postgres(url: str, clock: Clock) -> PostgresCatalog:
+def _open_postgres(url: str, clock: Clock, creates: bool = True) -> PostgresCatalog:
     """Loaded only here: its driver is a seventh of all that a program with a SQLite catalog would import."""
-    catalog: PostgresCatalog = import_module("seachange.catalog.postgres").PostgresCatalog(url, clock)
+    kind = import_module("seachange.catalog.postgres").PostgresCatalog
+    catalog: PostgresCatalog = kind(url, clock, creates=creates)
     return catalog
+
+
+def catalog_name(url: str | None, data_folder: Path) -> str:
+    """What messages call a catalog: without a password."""
+    if catalog_kind(url) == _SQLITE:
+        return str(_sqlite_path(url, data_folder))
+    parts = urlsplit(url or "")
+    return f"{_POSTGRES}://{parts.hostname or ''}:{parts.port or ''}{parts.path}"
 
 
 def catalog_kind(url: str | None) -> str:
@@ -53,18 +61,19 @@ def _sqlite_path(url: str | None, data_folder: Path) -> Path:
     return data_folder / DEFAULT_FILE if url is None else Path(unquote(urlsplit(url).path[1:]))
 
 
-def restore_catalog(url: str | None, data_folder: Path, copy: Path, clock: Clock) -> None:
-    """Makes a catalog of a copy (`Catalog.copy_to`), where none is yet."""
+def restore_catalog(url: str | None, data_folder: Path, copy: Path, clock: Clock, identity: str) -> None:
+    """Makes a catalog of a copy (`Catalog.copy_to`), where none is yet, with the id of the new database."""
     if catalog_kind(url) == _SQLITE:
         path = _sqlite_path(url, data_folder)
-        if path.exists():
-            raise errors.InvalidCatalog(catalog=str(path), detail="it exists; a back-up is restored to a new one")
-        with named_errors("write", str(path)):
-            shutil.copyfile(copy / FILE_NAME, path)
+        # SQLite would take the log of a catalog that was here before for the log of the new one.
+        for used in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-journal")):
+            if used.exists():
+                raise errors.InvalidCatalog(catalog=str(used), detail="it exists; a back-up is restored to a new one")
+        restore_copy(copy, path, identity)
         return
     assert url is not None
     catalog = _open_postgres(url, clock)
     try:
-        catalog.fill_from(copy)
+        catalog.fill_from(copy, identity)
     finally:
         catalog.close()

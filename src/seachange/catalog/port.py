@@ -20,11 +20,11 @@ from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTake
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
-from seachange.model.segments import Generation, Holdings, IndexContents
+from seachange.model.segments import Generation, Holdings, IndexContents, KnownFiles
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 
 # The newest catalog format that this program reads and writes.
-FORMAT = 8
+FORMAT = 9
 
 
 class ChangeWatch(Protocol):
@@ -45,6 +45,14 @@ class Catalog(Protocol):
     url: str
 
     def close(self) -> None: ...
+
+    # The id of the database, which its data folder has too (see engine/identity.py).
+
+    def identity(self) -> str | None:
+        """None: it has none yet, because it is new or comes from a release without ids."""
+
+    def bind(self, identity: str) -> str:
+        """Makes it the id of the database if there is none; gives the one that there is."""
 
     # Nodes. Expiry is judged by the catalog's own clock; only `live` decides, and only `expire_nodes` and
     # `end_node` clear it, under the sequencer lock.
@@ -182,6 +190,8 @@ class Catalog(Protocol):
     def forget_files(self, ids: Sequence[SegmentId]) -> None: ...
 
     def holdings(self) -> Holdings: ...
+
+    def known_files(self) -> KnownFiles: ...
 
     def copy_to(self, folder: Path) -> Seq:
         """Writes a copy as of one sequence, which is given, into a folder. In the copy no node is alive."""

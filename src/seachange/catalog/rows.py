@@ -154,7 +154,7 @@ def segment_from(row: Row) -> Segment:
 
 
 def batch_from(row: Row) -> InlineBatch:
-    return InlineBatch(IndexId(row[0]), LayoutId(row[1]), row[2], row[3])
+    return InlineBatch(IndexId(row[0]), LayoutId(row[1]), row[2], row[3], row[4])
 
 
 def descriptor_from(row: Row) -> PublishedDescriptor:

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         # A name that was mistyped is no database without anomalies.
         check_database_exists(arguments.data)
-        with open_database(arguments) as node:
+        with open_database(arguments, creates=False) as node:
             report = inspect(node, arguments.tables)
     except Error as error:
         report_error(error)

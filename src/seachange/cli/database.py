@@ -25,8 +25,8 @@ def add_database_options(parser: argparse.ArgumentParser, creates: bool = True) 
 
 
 @contextmanager
-def open_database(arguments: argparse.Namespace) -> Iterator[Node]:
-    node = acquire_node(arguments.data, arguments.catalog)
+def open_database(arguments: argparse.Namespace, creates: bool = True) -> Iterator[Node]:
+    node = acquire_node(arguments.data, arguments.catalog, creates)
     try:
         yield node
     finally:

@@ -17,9 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from seachange import errors
-from seachange.catalog.open import catalog_kind, open_catalog, restore_catalog
+from seachange.catalog.open import catalog_kind, restore_catalog
 from seachange.catalog.port import FORMAT, Catalog
-from seachange.engine.nodeparts import SEGMENTS
+from seachange.engine.identity import MANIFEST, SEGMENTS, open_database
 from seachange.engine.opening import check_database_exists
 from seachange.engine.settings_file import FILE_NAME as SETTINGS_FILE
 from seachange.model.ids import Epoch
@@ -27,9 +27,11 @@ from seachange.pipeline.gc import GC_CLAIM
 from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.runtime.filesystem import TEMPORARY_PREFIX, named_errors, sync
+from seachange.runtime.filesystem import IDENTITY_NAME, TEMPORARY_PREFIX, named_errors, sync
+from seachange.runtime.identity import propose_identity, settle_identity
 
-MANIFEST = "manifest.json"
+# That of release 0.1.0, the first that makes back-ups.
+OLDEST_FORMAT = 7
 _NAME = "backup"
 _EXPIRY_MS = 30_000
 _ALL_REQUESTS = (1 << 63) - 1
@@ -40,12 +42,14 @@ _WAIT_SECONDS, _LOOK_SECONDS = 60.0, 0.1
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`files` are those in the folder of segments, with their sizes."""
+    """`files` are those in the folder of segments, with their sizes; `database` is the id of the database that was
+    copied, which older back-ups do not have."""
 
     format: int
     catalog: str
     head: int
     files: dict[str, int]
+    database: str | None = None
 
     @property
     def bytes(self) -> int:
@@ -56,7 +60,7 @@ def back_up(data: Path, catalog_url: str | None, target: Path) -> Manifest:
     """Into a folder that is not there yet, or is empty."""
     check_database_exists(data)
     _make_empty(target)
-    catalog = open_catalog(catalog_url, data, SYSTEM_CLOCK, SYSTEM_ENTROPY)
+    catalog, identity = open_database(catalog_url, data, creates=False)
     try:
         with _holding_garbage(catalog) as epoch:
             head = catalog.copy_to(target)
@@ -65,7 +69,7 @@ def back_up(data: Path, catalog_url: str | None, target: Path) -> Manifest:
             catalog.claim(epoch, GC_CLAIM)
     finally:
         catalog.close()
-    manifest = Manifest(FORMAT, catalog_kind(catalog_url), head, files)
+    manifest = Manifest(FORMAT, catalog_kind(catalog_url), head, files, identity)
     with named_errors("write", str(target)):
         if (data / SETTINGS_FILE).exists():
             shutil.copyfile(data / SETTINGS_FILE, target / SETTINGS_FILE)
@@ -78,12 +82,13 @@ def back_up(data: Path, catalog_url: str | None, target: Path) -> Manifest:
 
 
 def restore(source: Path, data: Path, catalog_url: str | None) -> Manifest:
-    """A new database, of a back-up."""
+    """A new database, with an id of its own, of a back-up. It can be opened when all of it is on the disk."""
     manifest = _read_manifest(source)
     kind = catalog_kind(catalog_url)
     if kind != manifest.catalog:
         raise errors.BackupProblem(path=source, detail=f"its catalog is of kind {manifest.catalog}, not {kind}")
     _make_empty(data)
+    identity = propose_identity(data / SEGMENTS, SYSTEM_ENTROPY)
     copied = _copy_files(source / SEGMENTS, data / SEGMENTS)
     if copied != manifest.files:
         wrong = sorted(name for name, size in manifest.files.items() if copied.get(name) != size)
@@ -93,10 +98,11 @@ def restore(source: Path, data: Path, catalog_url: str | None) -> Manifest:
     with named_errors("write", str(data)):
         if (source / SETTINGS_FILE).exists():
             shutil.copyfile(source / SETTINGS_FILE, data / SETTINGS_FILE)
-    restore_catalog(catalog_url, data, source, SYSTEM_CLOCK)
     with named_errors("write", str(data)):
         for path in (*data.rglob("*"), data):
             sync(path)
+    restore_catalog(catalog_url, data, source, SYSTEM_CLOCK, identity)
+    settle_identity(data / SEGMENTS, identity)
     return manifest
 
 
@@ -107,8 +113,8 @@ def _read_manifest(source: Path) -> Manifest:
         raise errors.BackupProblem(path=source, detail=f"there is no {MANIFEST}: it is none, or not whole") from None
     except (OSError, ValueError, TypeError) as problem:
         raise errors.BackupProblem(path=source, detail=f"{MANIFEST} cannot be read: {problem}") from problem
-    if manifest.format != FORMAT:
-        detail = f"its catalog has format {manifest.format}; this program restores format {FORMAT}"
+    if not OLDEST_FORMAT <= manifest.format <= FORMAT:
+        detail = f"its catalog has format {manifest.format}; this program restores {OLDEST_FORMAT} to {FORMAT}"
         raise errors.BackupProblem(path=source, detail=detail)
     return manifest
 
@@ -148,7 +154,8 @@ def _copy_files(source: Path, target: Path) -> dict[str, int]:
     """Files never change, and so may be copied at any time; those that are being written belong to nobody yet."""
     with named_errors("copy", str(source)):
         target.mkdir(parents=True, exist_ok=True)
-        names = [name for name in sorted(os.listdir(source)) if not name.startswith(TEMPORARY_PREFIX)]
+        # Nor is the id copied: a copy is another database.
+        names = [n for n in sorted(os.listdir(source)) if not n.startswith((TEMPORARY_PREFIX, IDENTITY_NAME))]
         return {name: os.stat(shutil.copyfile(source / name, target / name)).st_size for name in names}
 
 

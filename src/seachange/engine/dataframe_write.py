@@ -193,7 +193,9 @@ class _FrameInsert:
         with self._half.host.HOST.using(settings.spark, workshop.interrupts.check) as application:
             spill = str(data / "tmp") if application.master.startswith("local") else None
             limits = SortLimits(settings.memory_bytes, 1)
-            site = self._half.executor.Site(str(data / "segments"), spill, limits, translate_error)
+            site = self._half.executor.Site(
+                str(data / "segments"), spill, limits, translate_error, self._txn.parts.identity
+            )
             tell: Callable[[str], None] = self._txn.parts.catalog.tell
             yield self._half.crew.SparkCrew(
                 application, site, workshop, nobody_looks, tell, settings.cores, settings.sizes

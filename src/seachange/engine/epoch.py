@@ -107,12 +107,21 @@ class EpochState:
         newest = self.schemas.newest.by_id.get(table.id)
         is_loaded = self.images.current(index.id, self.applied) is not None
         if newest is not None and index.id in newest.index_by_id and not is_loaded:
-            image = self.images.load(newest, newest.index_by_id[index.id], self.applied)
-            if image.base <= snapshot:
+            image = self._load_newest(newest, newest.index_by_id[index.id], snapshot)
+            if image is not None and image.base <= snapshot:
                 return image
         # The newest version knows all layouts, but nothing of an index that is gone.
         knows = newest is not None and index.id in newest.index_by_id
         return self.images.load_past(newest if newest is not None and knows else table, index, snapshot)
+
+    def _load_newest(self, table: Table, index: Index, snapshot: Seq) -> IndexImage | None:
+        """None if it is damaged: an earlier snapshot need not be."""
+        try:
+            return self.images.load(table, index, self.applied)
+        except errors.InlineRowsDamaged:
+            if snapshot >= self.applied:
+                raise
+            return None
 
     # Following the log.
 

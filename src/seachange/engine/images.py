@@ -6,7 +6,8 @@ base, as long as there are any.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from seachange import errors
 from seachange.catalog.port import Catalog
@@ -60,6 +61,7 @@ class Images:
             prefix_width=0 if table.holds_rows(index) else len(index.key),
             columns=lambda layout_id: self._stored(index, layout_id),
             key=lambda: self._key(index),
+            table=lambda: self._tables[index.id].full_name,
         )
         codec = KeyCodec([type_ for _, type_ in self._key(index)])
         return IndexImage(shape, codec, self._warehouse, contents)
@@ -97,10 +99,19 @@ class Images:
                     tuple(b for b in entry.batches if b.index_id == index_id),
                     tuple(s for s in entry.segments if s.index_id == index_id),
                 )
-                for image in images:
-                    image.apply(delta)
+                with self._forgetting_damaged(index_id):
+                    for image in images:
+                        image.apply(delta)
         for generation in entry.generations:
             self._rebase(generation.index_id, entry.seq)
+
+    @contextmanager
+    def _forgetting_damaged(self, index_id: IndexId) -> Iterator[None]:
+        """The node goes on with other tables. A statement that needs this one reads it again, and gets the error."""
+        try:
+            yield
+        except errors.InlineRowsDamaged:
+            del self._images[index_id]
 
     def add_local(
         self, index_id: IndexId, seq: Seq, layout_id: LayoutId, ops: Sequence[int], rows: Sequence[Row]
@@ -114,7 +125,8 @@ class Images:
         if images:
             contents = self._catalog.index_contents(self._epoch, index_id, seq)
             if contents.generation and contents.generation.base > images[-1].base:
-                self._images[index_id] = (*images, images[-1].rebased(contents))
+                with self._forgetting_damaged(index_id):
+                    self._images[index_id] = (*images, images[-1].rebased(contents))
 
     def drop_below(self, mark: Seq) -> None:
         """Forgets images that only snapshots below `mark` could need."""

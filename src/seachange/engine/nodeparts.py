@@ -26,8 +26,7 @@ from seachange.storage.warehouse import Warehouse
 # Up to so many rows of an index go inline into the catalog; more become a sorted file.
 INLINE_ROWS_MAX = 5_000
 _PLANS_MAX = 4_096
-# The folders of files, and of what statements cannot keep in memory.
-SEGMENTS = "segments"
+# The folder of what statements cannot keep in memory.
 TEMPORARY = "tmp"
 
 
@@ -40,6 +39,8 @@ class NodeParts:
     duck: Duck
     clock: Clock
     entropy: Entropy
+    # The id of the database, in its catalog and its folder.
+    identity: str | None = None
     rowids: RowIds = field(default_factory=RowIds)
     sorts: SortPool = field(default_factory=SortPool)
     inline_rows_max: int = INLINE_ROWS_MAX

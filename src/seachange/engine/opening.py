@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from seachange import errors
-from seachange.catalog.open import open_catalog
+from seachange.engine.identity import SEGMENTS, open_database
 from seachange.engine.node import Node
-from seachange.engine.nodeparts import SEGMENTS, TEMPORARY, NodeParts
+from seachange.engine.nodeparts import TEMPORARY, NodeParts
 from seachange.engine.queueing import begin_queued
 from seachange.engine.settings_file import read_settings
 from seachange.engine.temporary_left import drop_left
@@ -37,9 +37,10 @@ def open_node(
     name: str | None = None,
     expiry_ms: int | None = None,
     retention_us: int | None = None,
+    creates: bool = True,
 ) -> Node:
-    """A node of its own over the database in a folder, which is created if there is none. What is not given is as the
-    folder's `seachange.toml` says."""
+    """A node of its own over the database in a folder, which is created if there is none and `creates` allows it. What
+    is not given is as the folder's `seachange.toml` says."""
     data = data.absolute()
     settings = SessionSettings(read_settings(data))
     if expiry_ms is None:
@@ -47,13 +48,13 @@ def open_node(
     if retention_us is None:
         retention_us = 1_000 * parse_duration_ms(settings.get("seachange.retention"))
     try:
-        data.mkdir(parents=True, exist_ok=True)
+        opened, identity = open_database(catalog, data, creates)
         files = open_files(data / SEGMENTS)
     except OSError as problem:
         raise errors.DataFolderProblem(path=data, detail=problem.strerror or str(problem)) from problem
     parts = NodeParts(
         data=data,
-        catalog=open_catalog(catalog, data, SYSTEM_CLOCK, SYSTEM_ENTROPY),
+        catalog=opened,
         files=files,
         warehouse=Warehouse(files),
         duck=Duck(
@@ -63,6 +64,7 @@ def open_node(
         ),
         clock=SYSTEM_CLOCK,
         entropy=SYSTEM_ENTROPY,
+        identity=identity,
         settings=settings.defaults,
     )
     node = Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us)
@@ -83,13 +85,13 @@ _shared: dict[tuple[int, Path, str | None], _Shared] = {}
 _lock = threading.Lock()
 
 
-def acquire_node(data: Path, catalog: str | None = None) -> Node:
+def acquire_node(data: Path, catalog: str | None = None, creates: bool = True) -> Node:
     """The process' node over this database, opened by its first user."""
     key = (os.getpid(), data.absolute(), catalog)
     with _lock:
         shared = _shared.get(key)
         if shared is None:
-            shared = _shared[key] = _Shared(open_node(data, catalog), 0)
+            shared = _shared[key] = _Shared(open_node(data, catalog, creates=creates), 0)
         shared.users += 1
         return shared.node
 

@@ -19,7 +19,7 @@ from seachange.model.descriptor import Table
 from seachange.model.ids import LayoutId, Seq
 from seachange.model.log import LogEntry
 from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
-from seachange.storage.batches import BatchCodec
+from seachange.storage.batches import BatchCodec, read_batch
 from seachange.storage.projection import StoredColumns
 
 Row = tuple[Any, ...]
@@ -83,7 +83,7 @@ def _changes(txn: TransactionState, table: Table, entry: LogEntry) -> Iterator[_
     index_id = table.primary.id
     for batch in entry.batches:
         if batch.index_id == index_id:
-            ops, rows = BatchCodec(_stored(table, batch.layout_id)).decode(batch.payload)
+            ops, rows = read_batch(batch, table.full_name, lambda layout_id: BatchCodec(_stored(table, layout_id)))
             yield from ((Op(op), batch.layout_id, row) for op, row in zip(ops, rows, strict=True))
     for segment in entry.segments:
         if segment.index_id == index_id:

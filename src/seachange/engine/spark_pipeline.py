@@ -107,7 +107,9 @@ def job_pipeline(
             _foreground(parts, settings.backoff_ratio),
         ),
     )
-    return JobPipeline(local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data, retention_us)
+    return JobPipeline(
+        local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data, retention_us, parts.identity
+    )
 
 
 class Warming(Protocol):
@@ -157,6 +159,8 @@ class JobPipeline:
     tell: Callable[[str], None]
     data: Path
     retention_us: int
+    # Of the database, for tasks on other machines.
+    identity: str | None = None
     _half: SparkHalf | None = None
     # Whether it was told that Spark is not there.
     _has_told: bool = False
@@ -278,4 +282,4 @@ class JobPipeline:
         # Kernels on this machine spill where those of this process do; each task is one of many, so it has one core.
         spill = str(self.data / "tmp") if self.settings.spark.is_local else None
         limits = SortLimits(self.settings.memory_bytes, 1)
-        return half.executor.Site(str(self.data / "segments"), spill, limits, self.local.translate)
+        return half.executor.Site(str(self.data / "segments"), spill, limits, self.local.translate, self.identity)

@@ -36,6 +36,7 @@ from seachange.model.log import (
     VersionRaise,
 )
 from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
+from seachange.storage.batches import seal_batch
 from seachange.storage.keys import Hashes, entry_hash, unique_hash
 
 # So often a bulk write is sent back to be checked outside the lock before it lists its keys.
@@ -109,7 +110,7 @@ def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> N
     ops = [int(op) for op, _, _ in final]
     rows = [entry.row if entry.row is not None else buffer.tombstone_row(entry) for _, _, entry in final]
     payload = plan.batch.encode(ops, rows)
-    draft.batches.append(InlineBatch(plan.index.id, plan.layout_id, len(rows), payload))
+    draft.batches.append(seal_batch(plan.index.id, plan.layout_id, len(rows), payload))
     draft.local.append(LocalRows(plan.index.id, plan.layout_id, ops, rows))
 
 

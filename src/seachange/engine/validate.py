@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from seachange import errors
 from seachange.engine.buffer import IndexBuffer
@@ -21,6 +22,7 @@ from seachange.model.descriptor import Table
 from seachange.model.ids import IndexId, KeyHash, Seq, TableId
 from seachange.model.log import LogEntry
 from seachange.model.segments import Segment
+from seachange.storage.batches import read_batch
 from seachange.storage.keys import Hashes, Key
 
 
@@ -130,7 +132,7 @@ def _keys_of(txn: TransactionState, plan: EntryPlan, entry: LogEntry) -> Iterato
     table = _table_written(txn, plan.table_id, entry.seq)
     for batch in entry.batches:
         if batch.index_id == plan.index.id:
-            _, rows = plan.codec_for(table, batch.layout_id).decode(batch.payload)
+            _, rows = read_batch(batch, table.full_name, partial(plan.codec_for, table))
             yield from (row[: plan.key_width] for row in rows)
     for segment in entry.segments:
         if segment.index_id == plan.index.id:

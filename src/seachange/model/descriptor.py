@@ -117,6 +117,10 @@ class Table:
     access: Access = Access()  # noqa: RUF009 - a value
 
     @property
+    def full_name(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+    @property
     def indexes(self) -> tuple[Index, ...]:
         return (self.primary, *self.secondary)
 

@@ -45,12 +45,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class InlineBatch:
-    """Rows of one index in one layout, as one Arrow record batch without its schema (see storage.batches)."""
+    """Rows of one index in one layout, as one Arrow record batch without its schema (see storage.batches). `checksum`
+    is of all of it; None where a program wrote it that knew none."""
 
     index_id: IndexId
     layout_id: LayoutId
     rows: int
     payload: bytes
+    checksum: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,25 @@ class IndexContents:
     upto: Seq
     generation: Generation | None
     deltas: tuple[IndexDelta, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedFile:
+    """A file that a commit refers to, as the catalog recorded it."""
+
+    id: SegmentId
+    size_bytes: int
+    checksum: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFiles:
+    """Every file that a catalog knows of: those that commits refer to, in the order of their ids; those of live writers
+    and of jobs; and those that nothing refers to, which garbage collection is going to delete."""
+
+    attached: tuple[AttachedFile, ...]
+    in_use: frozenset[SegmentId]
+    garbage: frozenset[SegmentId]
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,7 @@ class Sources:
             prefix_width=len(index.key) if index.id != table.primary.id else 0,
             columns=lambda layout_id: table.stored_columns(index, table.layout_by_id[layout_id]),
             key=lambda: key,
+            table=lambda: table.full_name,
         )
         image = IndexImage(shape, KeyCodec([type_ for _, type_ in key]), self.warehouse, contents)
         return Source(table, index, contents.generation.id, image.parts(self.at))

@@ -2,16 +2,23 @@
 
 The first column is the op of each row; the others are the stored columns of the index in the batch's layout. A
 tombstone carries its entry key and NULL elsewhere.
+
+**Invariant:** no row comes from a batch whose checksum is not the recorded one. One without a checksum, of a release
+that knew none, is read as it is; compaction brings its rows into files, which have one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
+import xxhash
 
-from seachange.model.ids import ColumnId
+from seachange import errors
+from seachange.model.ids import ColumnId, IndexId, LayoutId
+from seachange.model.segments import InlineBatch
 from seachange.model.types import SqlType
 from seachange.storage.arrow import OP_COLUMN, schema_of
 from seachange.storage.few import array_of, values_of
@@ -19,6 +26,27 @@ from seachange.storage.few import array_of, values_of
 Row = tuple[Any, ...]
 
 _OP_FIELD = pa.field(OP_COLUMN, pa.int8())
+
+
+# What a checksum covers before the rows: index, layout and their number.
+_HEADER = struct.Struct("<qqq")
+
+
+def seal_batch(index_id: IndexId, layout_id: LayoutId, rows: int, payload: bytes) -> InlineBatch:
+    return InlineBatch(index_id, layout_id, rows, payload, _checksum(index_id, layout_id, rows, payload))
+
+
+def is_damaged(batch: InlineBatch) -> bool:
+    if batch.checksum is None:
+        return False
+    return batch.checksum != _checksum(batch.index_id, batch.layout_id, batch.rows, batch.payload)
+
+
+def _checksum(index_id: int, layout_id: int, rows: int, payload: bytes) -> int:
+    """Signed, as catalogs keep numbers; never 0, which says that there is none."""
+    digest = xxhash.xxh3_64(_HEADER.pack(index_id, layout_id, rows))
+    digest.update(payload)
+    return (digest.intdigest() - (1 << 63)) or 1
 
 
 class BatchCodec:
@@ -37,10 +65,21 @@ class BatchCodec:
         arrays.extend(array_of(values, type_) for values, type_ in zip(columns, self._columns, strict=True))
         return bytes(pa.RecordBatch.from_arrays(arrays, schema=self.schema).serialize())
 
-    def decode_batch(self, payload: bytes) -> pa.RecordBatch:
-        return pa.ipc.read_record_batch(pa.py_buffer(payload), self.schema)
-
     def decode(self, payload: bytes) -> tuple[list[int], list[Row]]:
-        batch = self.decode_batch(payload)
+        batch = pa.ipc.read_record_batch(pa.py_buffer(payload), self.schema)
         columns = [values_of(column) for column in batch.columns]
         return columns[0], list(zip(*columns[1:], strict=True))
+
+
+def read_batch(
+    batch: InlineBatch, table: str, codec_of: Callable[[LayoutId], BatchCodec]
+) -> tuple[list[int], list[Row]]:
+    """Ops and rows of a batch that came from a catalog; `table` is what an error calls the table."""
+    # First: a layout that is not known is damage too.
+    if is_damaged(batch):
+        raise errors.InlineRowsDamaged(table=table, detail="their checksum differs from the recorded one")
+    codec = codec_of(batch.layout_id)
+    try:
+        return codec.decode(batch.payload)
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        raise errors.InlineRowsDamaged(table=table, detail=str(problem)) from problem

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from seachange.model.ids import GenerationId, IndexId, LayoutId, Seq
 from seachange.model.segments import Generation, IndexContents, IndexDelta, InlineBatch, Op, Segment, SegmentKind
-from seachange.storage.batches import BatchCodec
+from seachange.storage.batches import BatchCodec, read_batch
 from seachange.storage.few import array_of, mask_of
 from seachange.storage.growing import GrowingInts
 from seachange.storage.keys import Key, KeyCodec
@@ -48,6 +48,8 @@ class Shape:
     prefix_width: int
     columns: Callable[[LayoutId], StoredColumns]
     key: Callable[[], StoredColumns]
+    # What errors call the table.
+    table: Callable[[], str]
 
 
 @dataclass(slots=True)
@@ -220,8 +222,7 @@ class IndexImage:
             self._add_batch(delta.seq, batch)
 
     def _add_batch(self, seq: Seq, batch: InlineBatch) -> None:
-        run = self._run(batch.layout_id)
-        ops, rows = run.codec.decode(batch.payload)
+        ops, rows = read_batch(batch, self.shape.table(), lambda layout_id: self._run(layout_id).codec)
         self._add_rows(seq, batch.layout_id, ops, rows)
 
     def _add_rows(self, seq: Seq, layout_id: LayoutId, ops: Sequence[int], rows: Iterable[Row]) -> None:

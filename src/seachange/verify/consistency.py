@@ -99,10 +99,10 @@ class TableCheck:
         # A table with a damaged file has no rows to compare: the damage is the finding.
         if not readable:
             return
-        references = {s.index.id: self._reference(s, contents[s.index.id]) for s in self._subjects}
-        with self._reporting(self._primary), self._connection() as sets:
-            self._compare_sets(sets, references)
         with self._reporting(self._primary):
+            references = {s.index.id: self._reference(s, contents[s.index.id]) for s in self._subjects}
+            with self._reporting(self._primary), self._connection() as sets:
+                self._compare_sets(sets, references)
             self._compare_keys(references)
 
     def _is_complete(self, index: Index) -> bool:
@@ -174,8 +174,8 @@ class TableCheck:
 
     @contextmanager
     def _reporting(self, subject: Subject) -> Iterator[None]:
-        """A file that the node itself finds damaged is a finding, not the end of the check."""
+        """What the node itself finds damaged is a finding, not the end of the check."""
         try:
             yield
-        except errors.SegmentDamaged as problem:
+        except (errors.SegmentDamaged, errors.InlineRowsDamaged) as problem:
             self._report.anomalies.append(subject.anomaly(Kind.UNREADABLE, detail=problem))

@@ -15,12 +15,18 @@ from seachange import errors
 from seachange.model.segments import GenerationMember, IndexContents, Segment, SegmentKind
 from seachange.runtime.filesystem import FileSystem
 from seachange.storage.arrow import column_name, schema_of
+from seachange.storage.batches import is_damaged
 from seachange.storage.segment_footer import checksum_of, decode_footer, segment_name
 from seachange.verify.anomalies import Anomaly, Kind
 from seachange.verify.subject import Subject
 
 # What makes a file impossible to compare rows with.
-FATAL = frozenset({Kind.FILE_MISSING, Kind.FILE_DAMAGED, Kind.FILE_COLUMNS, Kind.UNKNOWN_LAYOUT, Kind.BAD_DELETED})
+FATAL = frozenset(
+    {
+        *(Kind.FILE_MISSING, Kind.FILE_DAMAGED, Kind.FILE_COLUMNS, Kind.UNKNOWN_LAYOUT, Kind.BAD_DELETED),
+        Kind.ROWS_DAMAGED,
+    }
+)
 
 
 def segments_of(contents: IndexContents) -> Iterator[Segment]:
@@ -37,6 +43,8 @@ def check_files(subject: Subject, contents: IndexContents, files: FileSystem) ->
     for delta in contents.deltas:
         for layout in {batch.layout_id for batch in delta.batches} - set(subject.table.layout_by_id):
             found.append(subject.anomaly(Kind.UNKNOWN_LAYOUT, detail=f"layout {layout}"))
+        if any(is_damaged(batch) for batch in delta.batches):
+            found.append(subject.anomaly(Kind.ROWS_DAMAGED, detail=f"those of commit {delta.seq} by their checksum"))
     return found
 
 

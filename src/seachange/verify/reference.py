@@ -20,7 +20,7 @@ from seachange.model.segments import GenerationMember, IndexContents, IndexDelta
 from seachange.model.values import parse_canonical
 from seachange.runtime.filesystem import FileSystem
 from seachange.storage.arrow import column_name
-from seachange.storage.batches import BatchCodec
+from seachange.storage.batches import BatchCodec, read_batch
 from seachange.storage.keys import Key
 from seachange.storage.segment_footer import decode_footer, segment_name
 from seachange.verify.anomalies import Anomaly, Kind
@@ -114,7 +114,7 @@ class ReferenceReader:
             op = Op.TOMBSTONE if segment.kind is SegmentKind.TOMBSTONES else put
             yield from ((op, key, encoded, record) for _, key, encoded, record in self._records(segment))
         for batch in delta.batches:
-            ops, rows = self._codec_of(batch.layout_id).decode(batch.payload)
+            ops, rows = read_batch(batch, self._subject.table_name, self._codec_of)
             names = self._stored_names(batch.layout_id)
             for number, row in zip(ops, rows, strict=True):
                 record = dict(zip(names, row, strict=True))

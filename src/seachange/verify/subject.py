@@ -30,7 +30,7 @@ class Subject:
 
     @property
     def table_name(self) -> str:
-        return f"{self.table.schema}.{self.table.name}"
+        return self.table.full_name
 
     @cached_property
     def key(self) -> tuple[Column, ...]:

@@ -13,7 +13,13 @@ from seachange import errors
 from seachange.catalog.port import FORMAT
 from seachange.catalog.postgres import jobs
 from seachange.catalog.postgres.arrays import Bigints
-from seachange.catalog.postgres.collect import drop_partitions, read_garbage, read_holdings, remove_log
+from seachange.catalog.postgres.collect import (
+    drop_partitions,
+    read_garbage,
+    read_holdings,
+    read_known_files,
+    remove_log,
+)
 from seachange.catalog.postgres.commit import PARTITION_SPAN, send_commit, send_outcome
 from seachange.catalog.postgres.connections import Pool
 from seachange.catalog.postgres.copy import copy_catalog, fill_catalog
@@ -46,7 +52,7 @@ from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTake
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
-from seachange.model.segments import Generation, Holdings, IndexContents
+from seachange.model.segments import Generation, Holdings, IndexContents, KnownFiles
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
@@ -56,6 +62,8 @@ PATIENCE_S = 30.0
 RETRY_S = 0.1
 _US = 1_000_000
 
+_IDENTITY = "SELECT database_id FROM seachange.sequencer"
+_BIND = "UPDATE seachange.sequencer SET database_id = %s WHERE database_id IS NULL"
 _REGISTER = "SELECT seachange.register_node(%s, %b, %b, %b)"
 _RELEASE_AGREED = "SELECT release FROM seachange.sequencer"
 _AGREE = "SELECT seachange.agree_release(%b)"
@@ -90,7 +98,8 @@ _RELEASE = "DELETE FROM seachange.claim WHERE resource = %s AND epoch = %b"
 class PostgresCatalog:
     """The catalog in one database, in its schema `seachange`."""
 
-    def __init__(self, url: str, clock: Clock, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, url: str, clock: Clock, patience_s: float = PATIENCE_S, creates: bool = True) -> None:
+        """CatalogMissing if there is none and it is not to be created."""
         self.url = url
         self._clock = clock
         self._patience_s = patience_s
@@ -101,7 +110,7 @@ class PostgresCatalog:
         self._closed = threading.Event()
         self._partitioned = 0
         try:
-            self._pool.run(partial(migrate, url=url))
+            self._pool.run(partial(migrate, url=url, creates=creates))
             self._extend_partitions(self.head())
         except errors.Error:
             self.close()
@@ -111,6 +120,15 @@ class PostgresCatalog:
         self._closed.set()
         self._pool.close()
         self._pulse.close()
+
+    def identity(self) -> str | None:
+        (found,) = self._row(_IDENTITY)
+        assert found is None or isinstance(found, str)
+        return found
+
+    def bind(self, identity: str) -> str:
+        self._do(_BIND, identity)
+        return self.identity() or identity
 
     def _row(self, text: LiteralString, *values: object) -> tuple[object, ...]:
         return self._pool.run(lambda db: query(db, text, *values))[0]
@@ -314,12 +332,15 @@ class PostgresCatalog:
     def holdings(self) -> Holdings:
         return self._pool.run(read_holdings)
 
+    def known_files(self) -> KnownFiles:
+        return self._pool.run(read_known_files)
+
     def copy_to(self, folder: Path) -> Seq:
         return self._pool.attempt(lambda db: copy_catalog(db, folder))
 
-    def fill_from(self, folder: Path) -> None:
-        """Of a copy; InvalidCatalog unless nobody has used this one yet."""
-        self._pool.attempt(lambda db: fill_catalog(db, self.url, folder))
+    def fill_from(self, folder: Path, identity: str) -> None:
+        """Of a copy, as another database; InvalidCatalog unless this one was never used."""
+        self._pool.attempt(lambda db: fill_catalog(db, self.url, folder, identity))
 
     def claim(self, epoch: Epoch, resource: str) -> bool:
         (held,) = self._row(_CLAIM, epoch, resource)

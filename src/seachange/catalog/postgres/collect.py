@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from seachange.catalog.postgres.connections import Connection
+from seachange.catalog.postgres.connections import Connection, one_snapshot
 from seachange.catalog.postgres.read import query
 from seachange.catalog.rows import SLICE_ROWS
 from seachange.model.ids import SegmentId
-from seachange.model.segments import Holdings
+from seachange.model.segments import AttachedFile, Holdings, KnownFiles
 
 # Collectors do not take partitions away from each other.
 _TRY_LOCK = "SELECT pg_try_advisory_lock(5873429021877)"
@@ -42,6 +42,12 @@ _HOLDINGS = """WITH newest AS
             THEN 1 END),
         (SELECT count(*) FROM seachange.garbage)
     FROM seachange.segment s LEFT JOIN newest n ON n.index_id = s.index_id"""
+
+_ATTACHED_FILES = "SELECT id, size_bytes, checksum FROM seachange.segment ORDER BY id"
+_IN_USE = """SELECT segment_id FROM seachange.intent WHERE seachange.is_live(epoch)
+    UNION SELECT segment_id FROM seachange.job_file"""
+_UNNEEDED = """SELECT segment_id FROM seachange.garbage
+    UNION SELECT segment_id FROM seachange.intent WHERE NOT seachange.is_live(epoch)"""
 
 
 def remove_log(db: Connection, floor: int) -> None:
@@ -78,3 +84,10 @@ def read_garbage(db: Connection) -> tuple[SegmentId, ...]:
 
 def read_holdings(db: Connection) -> Holdings:
     return Holdings(*query(db, _HOLDINGS)[0])
+
+
+def read_known_files(db: Connection) -> KnownFiles:
+    with one_snapshot(db):
+        attached = tuple(AttachedFile(SegmentId(id_), size, sum_) for id_, size, sum_ in query(db, _ATTACHED_FILES))
+        in_use, garbage = (frozenset(SegmentId(id_) for (id_,) in query(db, text)) for text in (_IN_USE, _UNNEEDED))
+    return KnownFiles(attached, in_use, garbage)

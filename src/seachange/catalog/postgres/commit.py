@@ -44,6 +44,9 @@ from seachange.model.segments import Segment
 # Inline batches are dropped by partitions of this many sequences.
 PARTITION_SPAN = 50_000
 
+# How `commit_batch` is given none.
+NO_CHECKSUM = 0
+
 _COMMIT = """SELECT code, a, b, detail
     FROM seachange.commit_batch(%b, %b::bytea[], %b, %b, %b, %b::bytea[], %s::jsonb[], %b)"""
 _OUTCOME = "SELECT seq, timestamp_us FROM seachange.outcome(%b)"
@@ -75,7 +78,7 @@ def send_commit(db: Connection, epoch: Epoch, requests: Sequence[CommitRequest])
         numbers += chain.from_iterable(request.versions)
         ends.append(len(numbers))
         for batch in request.batches:
-            numbers += (batch.index_id, batch.layout_id, batch.rows)
+            numbers += (batch.index_id, batch.layout_id, batch.rows, batch.checksum or NO_CHECKSUM)
             payloads.append(batch.payload)
         ends.append(len(numbers))
         numbers += request.reads

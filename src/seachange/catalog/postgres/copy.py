@@ -10,6 +10,7 @@ from pathlib import Path
 from psycopg import sql
 
 from seachange import errors
+from seachange.catalog.port import FORMAT
 from seachange.catalog.postgres.commit import PARTITION_SPAN
 from seachange.catalog.postgres.connections import Connection, describe, one_snapshot
 from seachange.catalog.postgres.read import query
@@ -25,17 +26,23 @@ _TABLES = (
 _BATCH = "batch"
 _HEAD = "SELECT seachange.head()"
 _LOCK = "SELECT seachange.lock_sequencer()"
-_USED = "SELECT next_epoch > 1 OR next_id > 1 OR seachange.head() > 0 FROM seachange.sequencer"
+_USED = """SELECT next_epoch > 1 OR next_id > 1 OR seachange.head() > 0 OR database_id IS NOT NULL
+    FROM seachange.sequencer"""
 _PARTITIONED = "SELECT partitioned FROM seachange.sequencer"
-_SET_PARTITIONED = "UPDATE seachange.sequencer SET partitioned = %b"
+_SET_STATE = "UPDATE seachange.sequencer SET partitioned = %b, format = %b, database_id = %s"
 _ADD_PARTITIONS = "SELECT seachange.add_partitions(%b, %b)"
 _END_NODES = "UPDATE seachange.node SET live = false"
 _GO_ON = """SELECT setval(pg_get_serial_sequence('seachange.event', 'id'), coalesce(max(id), 0) + 1, false)
     FROM seachange.event"""
 _OUT = sql.SQL("COPY (SELECT * FROM {}) TO STDOUT (FORMAT binary)")
-_IN = sql.SQL("COPY {} FROM STDIN (FORMAT binary)")
+_IN = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary)")
+_COLUMNS = """SELECT attname FROM pg_catalog.pg_attribute
+    WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""
 _EMPTY = sql.SQL("DELETE FROM {}")
 _CHUNK_BYTES = 1 << 20
+# What the binary format of COPY begins with (eleven bytes, flags, an extension of no bytes); then each row begins with
+# the number of its values.
+_HEADER_BYTES, _COUNT_BYTES = 19, 2
 
 
 def copy_catalog(db: Connection, folder: Path) -> Seq:
@@ -50,7 +57,8 @@ def copy_catalog(db: Connection, folder: Path) -> Seq:
     return Seq(head)
 
 
-def fill_catalog(db: Connection, url: str, folder: Path) -> None:
+def fill_catalog(db: Connection, url: str, folder: Path, identity: str) -> None:
+    """Of a copy of this format or an older one: a later format only adds columns, behind the others."""
     place = folder / FOLDER_NAME
     with db.transaction():
         db.execute(_LOCK)
@@ -62,7 +70,7 @@ def fill_catalog(db: Connection, url: str, folder: Path) -> None:
         for table in _TABLES:
             db.execute(_EMPTY.format(_name(table)))
             _read(db, table, place / table)
-        db.execute(_SET_PARTITIONED, (partitioned,))
+        db.execute(_SET_STATE, (partitioned, FORMAT, identity))
         db.execute(_ADD_PARTITIONS, (int(query(db, _HEAD)[0][0]) + PARTITION_SPAN, PARTITION_SPAN))
         _read(db, _BATCH, place / _BATCH)
         db.execute(_END_NODES)
@@ -80,6 +88,13 @@ def _write(db: Connection, table: str, path: Path) -> None:
 
 
 def _read(db: Connection, table: str, path: Path) -> None:
-    with named_errors("read", str(path)), path.open("rb") as file, db.cursor().copy(_IN.format(_name(table))) as data:
-        while chunk := file.read(_CHUNK_BYTES):
-            data.write(chunk)
+    with named_errors("read", str(path)), path.open("rb") as file:
+        head = file.read(_HEADER_BYTES + _COUNT_BYTES)
+        count = int.from_bytes(head[_HEADER_BYTES:], "big", signed=True)
+        # Without rows there is only the end, a count of -1.
+        names = [name for (name,) in query(db, _COLUMNS, f"seachange.{table}")][: count if count >= 0 else None]
+        columns = sql.SQL(", ").join(map(sql.Identifier, names))
+        with db.cursor().copy(_IN.format(_name(table), columns)) as data:
+            data.write(head)
+            while chunk := file.read(_CHUNK_BYTES):
+                data.write(chunk)

@@ -199,8 +199,8 @@ $$;
 -- Decides the members of a batch in order, each under its own sequence.
 --
 -- Per member, `positions` holds validated, oldest, parts and actor; `numbers` its
--- writes, shares, bulk, touched, versions (pairs), batches (triples of index,
--- layout, rows) and reads, one after the other; `ends` where each of the seven ends;
+-- writes, shares, bulk, touched, versions (pairs), batches (index, layout, rows,
+-- checksum or 0) and reads, one after the other; `ends` where each of the seven ends;
 -- `payloads` what its batches hold; `changes` the rarer rest.
 --
 -- `code` is one of commit.Code; what a and b mean depends on it.
@@ -252,7 +252,7 @@ BEGIN
     FOR i IN 1 .. cardinality(ids) LOOP
         cut := ends[i * 7 - 6 : i * 7];
         validated := positions[i * 4 - 3];
-        batches := (cut[6] - cut[5]) / 3;
+        batches := (cut[6] - cut[5]) / 4;
         my_changes := changes[i];
 
         code := NULL; detail := NULL;
@@ -346,8 +346,9 @@ BEGIN
                     partitions := seachange.add_partitions(head + 1, span);
                 END IF;
                 FOR k IN 1 .. batches LOOP
-                    INSERT INTO seachange.batch VALUES (head, k, numbers[cut[5] + k * 3 - 2],
-                        numbers[cut[5] + k * 3 - 1], numbers[cut[5] + k * 3], payloads[payload_at + k]);
+                    INSERT INTO seachange.batch VALUES (head, k, numbers[cut[5] + k * 4 - 3],
+                        numbers[cut[5] + k * 4 - 2], numbers[cut[5] + k * 4 - 1], payloads[payload_at + k],
+                        nullif(numbers[cut[5] + k * 4], 0));
                 END LOOP;
             END IF;
             IF my_changes IS NOT NULL THEN

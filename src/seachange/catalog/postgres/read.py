@@ -36,7 +36,7 @@ _CHECK = """SELECT s.floor, n.live FROM seachange.sequencer s
     LEFT JOIN seachange.node n ON n.epoch = %b"""
 # Without the upper bounds a planner that has no statistics yet reads the whole log.
 _LOG = """SELECT l.seq, l.timestamp_us, l.commit_id, l.writes, l.shares, l.bulk, l.touched,
-        l.parts, b.index_id, b.layout_id, b.rows, b.payload, c.floor, c.live
+        l.parts, b.index_id, b.layout_id, b.rows, b.payload, b.checksum, c.floor, c.live
     FROM seachange.log l
     LEFT JOIN seachange.batch b ON b.seq = l.seq AND b.seq > %b AND b.seq <= seachange.head()
     CROSS JOIN (SELECT s.floor, n.live FROM seachange.sequencer s
@@ -45,8 +45,8 @@ _LOG = """SELECT l.seq, l.timestamp_us, l.commit_id, l.writes, l.shares, l.bulk,
 _FIRST_RELIANCE = """SELECT min(seq) FROM seachange.log
     WHERE seq > %b AND seq <= seachange.head() AND shares && %b::bigint[]"""
 _LOG_COLUMNS = 8
-_BATCH_COLUMNS = slice(8, 12)
-_CHECK_COLUMNS = slice(12, 14)
+_BATCH_COLUMNS = slice(8, 13)
+_CHECK_COLUMNS = slice(13, 15)
 _LOG_SEGMENTS = """SELECT delta, id, index_id, layout_id, kind, seq, fresh, rows, size_bytes,
         checksum, key_min, key_max
     FROM seachange.segment WHERE delta > %b AND delta <= %b ORDER BY delta, id"""
@@ -71,7 +71,7 @@ _GENERATION_AT = """SELECT id, index_id, base, swap FROM seachange.generation
     WHERE index_id = %b AND base <= %b ORDER BY id DESC LIMIT 1"""
 _NEWEST_GENERATION = """SELECT id, index_id, base, swap FROM seachange.generation
     WHERE index_id = %b ORDER BY id DESC LIMIT 1"""
-_INDEX_BATCHES = """SELECT seq, index_id, layout_id, rows, payload FROM seachange.batch
+_INDEX_BATCHES = """SELECT seq, index_id, layout_id, rows, payload, checksum FROM seachange.batch
     WHERE index_id = %b AND seq > %b AND seq <= %b ORDER BY seq, ordinal"""
 _INDEX_SEGMENTS = """SELECT delta, id, index_id, layout_id, kind, seq, fresh, rows, size_bytes,
         checksum, key_min, key_max

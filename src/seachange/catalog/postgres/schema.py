@@ -38,7 +38,7 @@ def check_format(found: int, catalog: str) -> None:
         raise errors.CatalogFormatTooNew(catalog=catalog, found=found, known=FORMAT)
 
 
-def migrate(db: Connection, url: str) -> None:
+def migrate(db: Connection, url: str, creates: bool = True) -> None:
     """Brings the catalog to this program's format, one transaction per migration."""
     if db.info.server_version < SERVER_VERSION_MIN:
         raise errors.InvalidCatalog(
@@ -51,6 +51,8 @@ def migrate(db: Connection, url: str) -> None:
             found = _checked_format(db, url)
             if found == FORMAT:
                 return
+            if found == 0 and not creates:
+                raise errors.CatalogMissing(catalog=describe(url))
             reach("migration.started")
             run_script(db, MIGRATIONS[found])
             if found + 1 == FORMAT:

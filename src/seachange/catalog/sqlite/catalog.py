@@ -12,7 +12,7 @@ from seachange import errors
 from seachange.catalog.mounts import refuse_network_file_system
 from seachange.catalog.rows import check_request, node_from
 from seachange.catalog.sqlite import jobs, locks, nodes
-from seachange.catalog.sqlite.collect import raise_floor, read_holdings, remove_slices
+from seachange.catalog.sqlite.collect import raise_floor, read_holdings, read_known_files, remove_slices
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
 from seachange.catalog.sqlite.connections import Read, Readers, Writer, client_error, connect
 from seachange.catalog.sqlite.copy import copy_catalog
@@ -27,7 +27,7 @@ from seachange.catalog.sqlite.read import (
     read_newest_generation,
     read_sequence_at,
 )
-from seachange.catalog.sqlite.schema import check_format, format_of, migrate
+from seachange.catalog.sqlite.schema import BIND, check_format, format_of, has_content, migrate, read_identity
 from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, read_sequence, write_sequence
 from seachange.catalog.sqlite.watch import FileWatch
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
@@ -36,7 +36,7 @@ from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTake
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
-from seachange.model.segments import Generation, Holdings, IndexContents
+from seachange.model.segments import Generation, Holdings, IndexContents, KnownFiles
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
@@ -53,7 +53,10 @@ def _boot_id() -> str:
 class SqliteCatalog:
     """The catalog in one file. Its folder must exist and lie on a local file system."""
 
-    def __init__(self, path: Path, clock: Clock, boot_id: str | None = None) -> None:
+    def __init__(self, path: Path, clock: Clock, boot_id: str | None = None, creates: bool = True) -> None:
+        """CatalogMissing if there is none and it is not to be created; then nothing is written."""
+        if not creates and not has_content(path):
+            raise errors.CatalogMissing(catalog=str(path))
         refuse_network_file_system(path)
         path = path.absolute()
         self.url = f"sqlite:///{quote(str(path))}"
@@ -64,7 +67,7 @@ class SqliteCatalog:
         with ExitStack() as undo:
             self._writer = Writer(path, lock_path)
             undo.callback(self._writer.close)
-            migrate(self._writer, path)
+            migrate(self._writer, path, creates)
             with self._writer as db:
                 nodes.note_boot(db, boot_id if boot_id is not None else _boot_id())
             # Heartbeats share neither connection nor in-process lock with commits.
@@ -78,6 +81,15 @@ class SqliteCatalog:
     def close(self) -> None:
         self._readers.close()
         self._open.close()
+
+    def identity(self) -> str | None:
+        with Read(self._readers) as db:
+            return read_identity(db)
+
+    def bind(self, identity: str) -> str:
+        with self._writer as db:
+            db.execute(BIND, (identity,))
+            return read_identity(db) or identity
 
     def register_node(self, name: str, expiry_ms: int, release: int = 1) -> Epoch:
         with self._writer as db:
@@ -301,6 +313,10 @@ class SqliteCatalog:
     def holdings(self) -> Holdings:
         with Read(self._readers) as db:
             return read_holdings(db)
+
+    def known_files(self) -> KnownFiles:
+        with Read(self._readers) as db:
+            return read_known_files(db)
 
     def copy_to(self, folder: Path) -> Seq:
         with closing(connect(self._path)) as db:

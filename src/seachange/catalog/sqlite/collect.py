@@ -16,7 +16,7 @@ from seachange.catalog.sqlite.connections import Writer
 from seachange.catalog.sqlite.read import read_sequence_at
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import SegmentId
-from seachange.model.segments import Holdings
+from seachange.model.segments import AttachedFile, Holdings, KnownFiles
 
 _LOWEST_MARK = "SELECT min(low_water) FROM node WHERE live = 1"
 _FLOOR = "SELECT floor FROM sequencer"
@@ -63,6 +63,12 @@ _HOLDINGS = """WITH newest AS
             THEN 1 END),
         (SELECT count(*) FROM garbage)
     FROM segment s LEFT JOIN newest n ON n.index_id = s.index_id"""
+
+_ATTACHED_FILES = "SELECT id, size_bytes, checksum FROM segment ORDER BY id"
+_IN_USE = """SELECT segment_id FROM intent WHERE epoch IN (SELECT epoch FROM node WHERE live = 1)
+    UNION SELECT segment_id FROM job_file"""
+_UNNEEDED = """SELECT segment_id FROM garbage
+    UNION SELECT segment_id FROM intent WHERE epoch NOT IN (SELECT epoch FROM node WHERE live = 1)"""
 
 _SLICE_OF_BATCHES = """DELETE FROM batch WHERE position IN
     (SELECT position FROM batch WHERE index_id = ? AND position < ? LIMIT ?)"""
@@ -120,3 +126,11 @@ def remove_slices(writer: Writer, slices: list[Slice]) -> None:
 
 def read_holdings(db: sqlite3.Connection) -> Holdings:
     return Holdings(*db.execute(_HOLDINGS).fetchone())
+
+
+def read_known_files(db: sqlite3.Connection) -> KnownFiles:
+    attached = tuple(
+        AttachedFile(SegmentId(id_), size, checksum) for id_, size, checksum in db.execute(_ATTACHED_FILES)
+    )
+    in_use, garbage = (frozenset(SegmentId(id_) for (id_,) in db.execute(text)) for text in (_IN_USE, _UNNEEDED))
+    return KnownFiles(attached, in_use, garbage)

@@ -57,7 +57,7 @@ _INTENT = "SELECT 1 FROM intent WHERE segment_id = ? AND epoch = ?"
 _SEGMENT = "SELECT 1 FROM segment WHERE id = ?"
 
 _INSERT_LOG = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERT_BATCH = "INSERT INTO batch VALUES (?, ?, ?, ?, ?)"
+_INSERT_BATCH = "INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?)"
 _INSERT_SEGMENT = "INSERT INTO segment VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE_INTENT = "DELETE FROM intent WHERE segment_id = ?"
 _INSERT_DESCRIPTOR = """INSERT INTO descriptor VALUES (?, ?, ?, ?, ?, ?)
@@ -225,7 +225,8 @@ class Sequencer:
         )
         for number, batch in enumerate(request.batches):
             position = (seq << POSITION_BITS) | number
-            self._db.execute(_INSERT_BATCH, (position, batch.index_id, batch.layout_id, batch.rows, batch.payload))
+            values = (position, batch.index_id, batch.layout_id, batch.rows, batch.payload, batch.checksum)
+            self._db.execute(_INSERT_BATCH, values)
         if has_changes(request):
             self._write_changes(request, seq, timestamp_us)
         if self._tail is not None:

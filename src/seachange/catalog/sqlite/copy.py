@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from seachange.catalog.port import FORMAT
 from seachange.catalog.sqlite.connections import client_error
 from seachange.catalog.sqlite.read import HEAD
+from seachange.catalog.sqlite.schema import format_of, migrate_once
 from seachange.model.ids import Seq
+from seachange.runtime.filesystem import TEMPORARY_PREFIX, named_errors, sync
+from seachange.runtime.renaming import rename_new
 
 FILE_NAME = "catalog.sqlite"
+_SET_IDENTITY = "UPDATE sequencer SET database_id = ?"
 # In the copy nobody is at work: what was held is free.
 _REST = (
     "UPDATE node SET live = 0",
@@ -18,6 +24,27 @@ _REST = (
     "DELETE FROM lock_wait",
     "DELETE FROM claim",
 )
+
+
+def restore_copy(source: Path, path: Path, identity: str) -> None:
+    """A copy, of this format or an older one, as the catalog of another database. It has its name when it is whole and
+    has its own id: one with the id of the database that it was copied from could be opened with the folder of that."""
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}")
+    with named_errors("write", str(path)):
+        shutil.copyfile(source / FILE_NAME, temporary)
+    try:
+        with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
+            copy.execute("BEGIN IMMEDIATE")
+            while (found := format_of(copy)) < FORMAT:
+                migrate_once(copy, found)
+            copy.execute(_SET_IDENTITY, (identity,))
+            copy.execute("COMMIT")
+    except sqlite3.Error as problem:
+        raise client_error(problem, path) from problem
+    with named_errors("write", str(path)):
+        sync(temporary)
+        rename_new(str(temporary), str(path))
+        sync(path.parent)
 
 
 def copy_catalog(source: sqlite3.Connection, folder: Path) -> Seq:

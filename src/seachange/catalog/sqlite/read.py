@@ -36,7 +36,7 @@ _CHECK = """SELECT s.floor, n.live FROM sequencer s LEFT JOIN node n ON n.epoch 
     WHERE s.one = 1"""
 _LOG = """SELECT seq, timestamp_us, commit_id, writes, shares, bulk, touched, parts
     FROM log WHERE seq > ? ORDER BY seq"""
-_LOG_BATCHES = """SELECT position >> 16, index_id, layout_id, rows, payload
+_LOG_BATCHES = """SELECT position >> 16, index_id, layout_id, rows, payload, checksum
     FROM batch WHERE position >= ? ORDER BY position"""
 _LOG_SEGMENTS = """SELECT delta, id, index_id, layout_id, kind, seq, fresh, rows, size_bytes, checksum,
         key_min, key_max
@@ -61,7 +61,7 @@ _GENERATION_AT = """SELECT id, index_id, base, swap FROM generation
     WHERE index_id = ? AND base <= ? ORDER BY id DESC LIMIT 1"""
 _NEWEST_GENERATION = """SELECT id, index_id, base, swap FROM generation
     WHERE index_id = ? ORDER BY id DESC LIMIT 1"""
-_INDEX_BATCHES = """SELECT position >> 16, index_id, layout_id, rows, payload
+_INDEX_BATCHES = """SELECT position >> 16, index_id, layout_id, rows, payload, checksum
     FROM batch WHERE index_id = ? AND position >= ? AND position < ? ORDER BY position"""
 _INDEX_SEGMENTS = """SELECT delta, id, index_id, layout_id, kind, seq, fresh, rows, size_bytes,
         checksum, key_min, key_max

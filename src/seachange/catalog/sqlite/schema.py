@@ -199,14 +199,28 @@ _FORMAT_8 = (
     "CREATE INDEX lock_table ON lock (strength) WHERE strength >= 11",
 )
 
+# The id of the database, and checksums of inline batches; what an older program wrote has none.
+_FORMAT_9 = (
+    "ALTER TABLE sequencer ADD COLUMN database_id TEXT",
+    "ALTER TABLE batch ADD COLUMN checksum INTEGER",
+)
+
 # Migration n makes a catalog of format n out of one of format n - 1.
-MIGRATIONS = (_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4, _FORMAT_5, _FORMAT_6, _FORMAT_7, _FORMAT_8)
+MIGRATIONS = (
+    *(_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4, _FORMAT_5, _FORMAT_6, _FORMAT_7),
+    *(_FORMAT_8, _FORMAT_9),
+)
 
 _HAS_TABLES = "SELECT count(*) FROM sqlite_master WHERE name = 'sequencer'"
+_HAS_OTHERS = "SELECT count(*) FROM sqlite_master"
 _FORMAT = "SELECT format FROM sequencer"
 _SET_FORMAT = "UPDATE sequencer SET format = ?"
 # A program that knows only the older format must not go on writing it.
 _END_OLDER_NODES = "UPDATE node SET live = 0 WHERE format < ?"
+
+
+_IDENTITY = "SELECT database_id FROM sequencer"
+BIND = "UPDATE sequencer SET database_id = ? WHERE database_id IS NULL"
 
 
 def format_of(db: sqlite3.Connection) -> int:
@@ -216,12 +230,21 @@ def format_of(db: sqlite3.Connection) -> int:
     return int(db.execute(_FORMAT).fetchone()[0])
 
 
+def has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def read_identity(db: sqlite3.Connection) -> str | None:
+    found: str | None = db.execute(_IDENTITY).fetchone()[0]
+    return found
+
+
 def check_format(found: int, path: Path) -> None:
     if found > FORMAT:
         raise errors.CatalogFormatTooNew(catalog=str(path), found=found, known=FORMAT)
 
 
-def migrate(writer: Writer, path: Path) -> None:
+def migrate(writer: Writer, path: Path, creates: bool = True) -> None:
     """Brings the catalog to this program's format, one transaction per migration."""
     while True:
         with writer as db:
@@ -229,10 +252,23 @@ def migrate(writer: Writer, path: Path) -> None:
             check_format(found, path)
             if found == FORMAT:
                 return
+            if found == 0:
+                _check_new(db, path, creates)
             reach("migration.started")
-            for statement in MIGRATIONS[found]:
-                db.execute(statement)
-            db.execute(_SET_FORMAT, (found + 1,))
-            db.execute(_END_OLDER_NODES, (found + 1,))
+            migrate_once(db, found)
             reach("migration.applied")
         reach("migration.committed")
+
+
+def migrate_once(db: sqlite3.Connection, found: int) -> None:
+    for statement in MIGRATIONS[found]:
+        db.execute(statement)
+    db.execute(_SET_FORMAT, (found + 1,))
+    db.execute(_END_OLDER_NODES, (found + 1,))
+
+
+def _check_new(db: sqlite3.Connection, path: Path, creates: bool) -> None:
+    if db.execute(_HAS_OTHERS).fetchone()[0]:
+        raise errors.InvalidCatalog(catalog=str(path), detail="it has the tables of another program")
+    if not creates:
+        raise errors.CatalogMissing(catalog=str(path))

@@ -30,6 +30,7 @@ from seachange.pipeline.meter import Meter
 from seachange.pipeline.rebuild import Translate
 from seachange.pipeline.spark.beacon import Beacon
 from seachange.pipeline.workshop import Workshop
+from seachange.runtime.identity import check_identity
 from seachange.runtime.opening import open_files
 from seachange.storage.sorter import Sorter
 from seachange.storage.spill import KeptInstance, SortLimits
@@ -46,12 +47,14 @@ _KEPT = KeptInstance()
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The warehouse as executors see it. Without a folder to spill to, each uses its machine's own."""
+    """The warehouse as executors see it. Without a folder to spill to, each uses its machine's own. `identity` is the
+    id of the database, which every task compares with that of the folder on its machine."""
 
     segments: str
     spill: str | None
     limits: SortLimits
     translate: Translate
+    identity: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,11 @@ def run_assignment(assignment: Assignment, trace: Trace) -> Outcome:
         return taken
 
     site = assignment.site
+    try:
+        # Before the folder is opened, which would create it.
+        check_identity(Path(site.segments), site.identity)
+    except errors.Error as problem:
+        return Failed(problem.sqlstate, str(problem), problem.hint, trace)
     meter = Meter(assignment.task.steps)
     workshop = Workshop(
         open_warehouse(site.segments),

@@ -1,0 +1,119 @@
+"""Opening the catalog and the folder of one database, and never those of two.
+
+Both have the id of the database. A new one is proposed in the folder, bound to the catalog, and settled in the folder
+(`runtime/identity.py`); a folder of a release without ids is adopted in the same way, if the catalog has none either
+and names the files that are there.
+
+**Invariant:** no node works before the ids of the folder and of the catalog were found to be the same.
+**Invariant:** no catalog is created for a folder that has an id or segments.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from seachange import errors
+from seachange.catalog.open import catalog_name, open_catalog
+from seachange.catalog.port import Catalog
+from seachange.model.segments import AttachedFile
+from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.runtime.faults import reach
+from seachange.runtime.identity import (
+    propose_identity,
+    read_identity,
+    segment_files,
+    settle_identity,
+    withdraw_identity,
+)
+from seachange.storage.segment_footer import checksum_of, segment_name
+
+# Where the files of segments are, inside a data folder.
+SEGMENTS = "segments"
+# In a back-up: what is there is restored, never opened.
+MANIFEST = "manifest.json"
+
+
+def open_database(url: str | None, data: Path, creates: bool = True) -> tuple[Catalog, str]:
+    """The catalog of the database in a folder, and the id of both. CatalogMissing if there is none, and it is not to be
+    created."""
+    folder = data / SEGMENTS
+    if (data / MANIFEST).exists():
+        raise errors.DataFolderProblem(path=data, detail="it is a back-up; make a database of it by seachange restore")
+    is_new = read_identity(folder) is None and not segment_files(folder)
+    if is_new and creates and url is None:
+        data.mkdir(parents=True, exist_ok=True)
+    catalog = open_catalog(url, data, SYSTEM_CLOCK, SYSTEM_ENTROPY, creates=is_new and creates)
+    try:
+        return catalog, Pairing(catalog, catalog_name(url, data), folder).run()
+    except BaseException:
+        catalog.close()
+        raise
+
+
+class Pairing:
+    """A catalog and a folder of which it is to be shown that they belong together."""
+
+    def __init__(self, catalog: Catalog, name: str, folder: Path) -> None:
+        self._catalog = catalog
+        self._name = name
+        self._folder = folder
+
+    def run(self) -> str:
+        """The id that both have."""
+        bound = self._catalog.identity()
+        found = read_identity(self._folder)
+        if bound is None:
+            if found is not None:
+                raise self._wrong(f"the folder has the id {found}, the catalog has none")
+            bound = self._bind()
+        if found is None:
+            found = settle_identity(self._folder, bound)
+        if found is None:
+            raise self._wrong(f"the catalog has the id {bound}, the folder has none")
+        if found != bound:
+            raise self._wrong(f"the catalog has the id {bound}, the folder has {found}")
+        return bound
+
+    def _bind(self) -> str:
+        self._check_files()
+        proposed = propose_identity(self._folder, SYSTEM_ENTROPY)
+        bound = self._catalog.bind(proposed)
+        reach("identity.bound")
+        if bound != proposed:
+            withdraw_identity(self._folder, proposed)
+        return bound
+
+    def _check_files(self) -> None:
+        """That the files of a folder without an id are those of a catalog without one."""
+        known = self._catalog.known_files()
+        there = segment_files(self._folder)
+        if not known.attached:
+            unneeded = known.in_use | known.garbage
+            strange = [name for name in there if int(name.partition(".")[0], 16) not in unneeded]
+            if strange:
+                raise self._wrong(f"the folder has files that the catalog does not know, {strange[0]} for one")
+            return
+        whole = [file for file in known.attached if self._size(file) == file.size_bytes]
+        # Half of them, and not all: a database with a file that is damaged must still be opened.
+        if 2 * len(whole) < len(known.attached) or not self._has_checksum(whole[-1]):
+            detail = f"of {len(known.attached)} files that the catalog names, {len(whole)} are there with the same size"
+            raise self._wrong(detail)
+
+    def _size(self, file: AttachedFile) -> int | None:
+        try:
+            return self._path(file).stat().st_size
+        except OSError:
+            return None
+
+    def _has_checksum(self, file: AttachedFile) -> bool:
+        with pa.OSFile(str(self._path(file)), "rb") as source:
+            return checksum_of(source) == file.checksum
+
+    def _path(self, file: AttachedFile) -> Path:
+        return self._folder / segment_name(file.id)
+
+    def _wrong(self, detail: str) -> errors.WrongDatabase:
+        return errors.WrongDatabase(catalog=self._name, path=self._folder.parent, detail=detail)
