@@ -126,7 +126,7 @@ def _in_url(host: str) -> str:
 def _guarded(node: Node, data: Path, host: str, port: int) -> Doors:
     password = os.environ.get("SEACHANGE_PASSWORD") or _kept_password(data, host, port)
     own = {DEFAULT_ROLE: new_verifier(password, SYSTEM_ENTROPY)}
-    return Doors(own, secret=new_secret(), others=partial(find_verifier, node))
+    return Doors(own, secret=new_secret(), others=partial(find_verifier, node), follow=node.read_head)
 
 
 def _kept_password(data: Path, host: str, port: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
 from seachange import errors
 from seachange.engine.claims import Claims
@@ -11,10 +11,13 @@ from seachange.engine.database_use import DatabaseUse
 from seachange.engine.epoch import EpochState
 from seachange.engine.node import Node
 from seachange.engine.role_place import RolePlace
+from seachange.engine.schemas import Schema
 from seachange.engine.transaction import Transaction
 from seachange.model.access import DEFAULT_ROLE
-from seachange.model.actor import ROOT, Actor, actor_of, find_roles, memberships, role_exists
-from seachange.model.objects import DEFAULT_DATABASE, Descriptor, Role
+from seachange.model.actor import Actor, actor_of, role_exists
+from seachange.model.ids import DescriptorId
+from seachange.model.objects import DEFAULT_DATABASE, Role
+from seachange.model.rights import Identity, may_become
 from seachange.sql.session_settings import SessionSettings
 from seachange.sql.settings import check_privilege, is_of_node
 from seachange.sql.stored_settings import find_database, settings_of
@@ -26,20 +29,22 @@ class Admission:
         self._user = user
         self._database = database
         self._settings = settings
+        self._login_id: DescriptorId | None = None
         self._use = DatabaseUse(database, client.actor)
         self._place = RolePlace(user, client.actor, node.parts.catalog.expire_nodes)
 
     def check_login(self) -> None:
         """Whether there is a role of the user's name that may have a session. It begins with what is kept for it."""
-        objects = self._objects()
-        role = find_roles(objects).get(self._user)
+        head = self._head()
+        role = head.roles.get(self._user)
         if self._user != DEFAULT_ROLE and (role is None or not role.login):
             detail = f'role "{self._user}" does not exist' if role is None else f'role "{self._user}" may not log in'
             raise errors.InvalidAuthorization(detail=detail)
-        database = find_database(self._database, objects)
-        may_connect = database is None or actor_of(self._user, find_roles(objects)).holds(database.access, "CONNECT")
-        if not may_connect:
+        database = find_database(self._database, head.objects.values())
+        if database is not None and not actor_of(self._user, head.roles).holds(database.access, "CONNECT"):
             raise errors.InsufficientPrivilege(detail=f"permission denied for database {self._database}")
+        if self._user != DEFAULT_ROLE:
+            self._login_id = role.id if role is not None else None
         self._settings.add_defaults(settings_of(role, database))
 
     def begin(self, claims: Claims) -> None:
@@ -59,13 +64,14 @@ class Admission:
 
     def check_role(self, name: str, of_session: bool, transaction: Transaction | None) -> None:
         """Whether the session may go on as another role."""
-        roles = self._roles() if transaction is None else find_roles(transaction.objects())
+        roles = self._roles() if transaction is None else transaction.roles
         if name in ("none", "default"):
             return
         if not role_exists(name, roles):
             raise errors.UndefinedObject(kind="role", name=name)
-        own = actor_of(self._user if of_session else self._session_user(), roles)
-        if not own.superuser and (of_session or name not in memberships(own.user, roles)):
+        session = self._session_user()
+        may = actor_of(self._user, roles).superuser if of_session else may_become(session, name, roles)
+        if not may:
             detail = f'permission denied to set {"session authorization" if of_session else "role"} "{name}"'
             raise errors.InsufficientPrivilege(detail=detail)
 
@@ -78,29 +84,29 @@ class Admission:
         if name in ("role", "session_authorization"):
             self.check_role(value, name == "session_authorization", transaction)
             return
-        roles = self._roles() if transaction is None else find_roles(transaction.objects())
+        roles = self._roles() if transaction is None else transaction.roles
         check_privilege(name, self._named(roles).superuser)
 
-    def actor(self, transaction: Transaction) -> Actor:
-        name = self._name()
-        return ROOT if name == DEFAULT_ROLE else actor_of(name, find_roles(transaction.objects()))
+    @property
+    def identity(self) -> Identity:
+        return Identity(self._user, self._session_user(), self._name(), self._login_id)
 
-    def _named(self, roles: dict[str, Role]) -> Actor:
+    def _named(self, roles: Mapping[str, Role]) -> Actor:
         return actor_of(self._name(), roles)
 
     def _name(self) -> str:
         role = self._settings.get("role")
         return self._session_user() if role == "none" else role
 
-    def _roles(self) -> dict[str, Role]:
-        return find_roles(self._objects())
+    def _roles(self) -> Mapping[str, Role]:
+        return self._head().roles
 
-    def _objects(self) -> Collection[Descriptor]:
+    def _head(self) -> Schema:
         """As of now: all that other nodes have committed is applied first."""
 
-        def find(epoch: EpochState) -> Collection[Descriptor]:
+        def find(epoch: EpochState) -> Schema:
             epoch.catch_up()
-            return epoch.schemas.newest.objects.values()
+            return epoch.schemas.newest
 
         return self._node.in_epoch(find)
 

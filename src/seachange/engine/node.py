@@ -183,6 +183,10 @@ class Node:
         except errors.StaleNode:
             self._renew(epoch)
 
+    def read_head(self) -> None:
+        """What was committed before this, on any node, is known to this one afterwards."""
+        self._catch_up()
+
     def _catch_up(self) -> None:
         epoch = self._epoch
         try:

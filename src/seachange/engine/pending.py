@@ -13,7 +13,8 @@ from seachange.model.ids import DescriptorId, IndexId
 from seachange.model.log import DescriptorChange, GenerationChange
 from seachange.model.object_json import encode_descriptor
 from seachange.model.object_statements import ObjectKind
-from seachange.model.objects import Descriptor, Sequence, View, is_relabelled, is_within, qualified_name
+from seachange.model.objects import Descriptor, Role, Sequence, View, is_relabelled, is_within, qualified_name
+from seachange.model.rights import takes_rights
 from seachange.model.states import State
 
 _Change = tuple[Descriptor | None, Descriptor | None]
@@ -37,6 +38,30 @@ class PendingSchema:
 
     def changed(self, id_: DescriptorId) -> bool:
         return id_ in self._changes
+
+    def change(self, id_: DescriptorId) -> _Change | None:
+        """What was committed of it when the transaction began to change it, and what it is now."""
+        return self._changes.get(id_)
+
+    @property
+    def has_roles(self) -> bool:
+        return bool(self._changes) and any(isinstance(a or b, Role) for b, a in self._changes.values())
+
+    def role_changes(self) -> Iterator[tuple[Role | None, Role | None]]:
+        for before, after in self._changes.values():
+            if isinstance(before, Role | None) and isinstance(after, Role | None):
+                yield before, after
+
+    def narrowed(self) -> set[DescriptorId]:
+        """Descriptors of which the transaction publishes a version that allows less than the one before."""
+        return {
+            id_
+            for id_, (before, after) in self._changes.items()
+            if before is not None and after is not None and takes_rights(before, after)
+        }
+
+    def created(self) -> Iterator[Descriptor]:
+        yield from (after for before, after in self._changes.values() if before is None and after is not None)
 
     def is_new(self, table: Table) -> bool:
         change = self._changes.get(table.id)

@@ -63,7 +63,7 @@ class Refit:
         written = [
             self._fitted(plan, newest[id_], at)
             for id_ in outdated
-            if id_ in newest and (plan := before[id_]) is not None
+            if id_ in newest and (plan := before[id_]) is not None and not self._fits_as_it_is(newest[id_], at)
         ]
         for rows, old in written:
             after = self._txn.parts.write_plan(rows.table)
@@ -79,6 +79,16 @@ class Refit:
                 del self._used[id_]
         self._check_references([(rows, old.table) for rows, old in written], at)
         return added, removed
+
+    def _fits_as_it_is(self, now: Table, at: Seq) -> bool:
+        """Whether the versions differ by owner, privileges and comments alone, and no other foreign key refers to the
+        table."""
+        snapshot = self._txn.snapshot
+        before = self._fits.get(now.id) or self._txn.epoch.schema(snapshot).by_id.get(now.id)
+        if before is None or replace(now, version=before.version, access=before.access) != before:
+            return False
+        known, found = self._references_at(snapshot, now), self._references_at(at, now)
+        return [(t.id, k.id, k.state) for t, k in known] == [(t.id, k.id, k.state) for t, k in found]
 
     def _plan_of(self, table_id: DescriptorId) -> EntryPlan | None:
         """The plan that the rows of a table were written with; None if none were."""

@@ -13,7 +13,6 @@ from seachange.engine.claims import Claims
 from seachange.engine.epoch import EpochState
 from seachange.engine.interrupts import Interrupts
 from seachange.model.access import DEFAULT_ROLE
-from seachange.model.actor import find_roles
 from seachange.model.locking import LockOwner, LockPolicy, LockStrength, LockWish
 from seachange.model.objects import Role
 from seachange.storage.keys import place_hash
@@ -37,7 +36,7 @@ class RolePlace:
         epoch = claims.epoch
         if self._role == DEFAULT_ROLE or self._asked is epoch:
             return
-        role = find_roles(epoch.schemas.newest.objects.values()).get(self._role)
+        role = epoch.schemas.newest.roles.get(self._role)
         if role is not None and not role.superuser and role.connection_limit >= 0:
             if not self._take(role, epoch):
                 # A process that was killed holds none; somebody has to say so.

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from seachange.model.actor import Actor, find_roles
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, Seq
 from seachange.model.objects import (
@@ -17,12 +18,14 @@ from seachange.model.objects import (
     Descriptor,
     EnumType,
     PublishedDescriptor,
+    Role,
     Sequence,
     View,
     is_within,
 )
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
+from seachange.model.rights import Identity, find_actor
 
 Relation = Table | Sequence | View
 
@@ -37,8 +40,8 @@ class Contents:
     by_name: dict[tuple[str, str], Table]
     # Tables, sequences and views, by schema and name.
     relations: dict[tuple[str, str], Relation]
-    # The names of the schemas that somebody created.
-    schemas: frozenset[str]
+    # The schemas that have a descriptor, by name.
+    schemas: dict[str, SchemaObject]
     has_enums: bool
 
 
@@ -51,8 +54,20 @@ class Schema:
     objects: dict[DescriptorId, Descriptor]
     # By the table referred to: the foreign keys that do, with their tables.
     references: dict[DescriptorId, tuple[Reference, ...]]
+    roles: dict[str, Role]
     # Those that somebody has asked for.
     _within: dict[str, Contents] = field(default_factory=dict, compare=False, repr=False)
+    _actors: dict[Identity, Actor] = field(default_factory=dict, compare=False, repr=False)
+
+    def find(self, id_: DescriptorId) -> Descriptor | None:
+        return self.by_id.get(id_) or self.objects.get(id_)
+
+    def actor(self, identity: Identity) -> Actor:
+        """42501 if there is no such role."""
+        found = self._actors.get(identity)
+        if found is None:
+            found = self._actors[identity] = find_actor(identity, self.roles)
+        return found
 
     def within(self, database: str = DEFAULT_DATABASE) -> Contents:
         found = self._within.get(database)
@@ -72,7 +87,7 @@ def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> Schema:
             objects[descriptor.id] = descriptor
     parents = {key.parent for table in by_id.values() for key in table.foreign_keys}
     references = {parent: references_to(by_id.values(), parent) for parent in parents}
-    return Schema(seq, by_id, objects, references)
+    return Schema(seq, by_id, objects, references, find_roles(objects.values()))
 
 
 def _contents(schema: Schema, database: str) -> Contents:
@@ -80,7 +95,7 @@ def _contents(schema: Schema, database: str) -> Contents:
     objects = {id_: o for id_, o in schema.objects.items() if is_within(o, database)}
     by_name = {(table.schema, table.name): table for table in by_id.values()}
     others = {(o.schema, o.name): o for o in objects.values() if isinstance(o, Sequence | View)}
-    named = frozenset(o.name for o in objects.values() if isinstance(o, SchemaObject))
+    named = {o.name: o for o in objects.values() if isinstance(o, SchemaObject)}
     has_enums = any(isinstance(o, EnumType) for o in objects.values())
     return Contents(database, by_id, objects, by_name, {**by_name, **others}, named, has_enums)
 
@@ -102,6 +117,10 @@ class SchemaHistory:
     def at(self, snapshot: Seq) -> Schema:
         history = self._history
         return history[bisect_right(history, snapshot, key=attrgetter("seq")) - 1]
+
+    def last_known(self, id_: DescriptorId) -> Descriptor | None:
+        """The newest version of a descriptor that some snapshot knows, also of one that is gone by now."""
+        return next((found for s in reversed(self._history) if (found := s.find(id_)) is not None), None)
 
     def versions(self, table_id: DescriptorId, after: int) -> list[Table]:
         """The versions of a table above one that some snapshot knows, oldest first."""

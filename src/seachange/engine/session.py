@@ -318,7 +318,7 @@ class Session:
 
     def _tell(self, transaction: Transaction) -> None:
         transaction.search_path = self._path()
-        transaction.actor = self._admission.actor(transaction)
+        transaction.rights.identity = self._admission.identity
         transaction.session = self._facts
         self._duck.ask(transaction.known)
 
@@ -345,7 +345,7 @@ class Session:
                 self._transaction = self._begin()
             else:
                 self._transaction.start_statement()
-                self._transaction.actor = self._admission.actor(self._transaction)
+                self._transaction.rights.identity = self._admission.identity
             return work(self._transaction)
         except BaseException:
             self._fail()
@@ -380,7 +380,7 @@ class Session:
     def _begin_at(self, seq: Seq | None, may_write: bool) -> Transaction:
         transaction = self.node.begin(self._isolation(), seq, self.client, may_write and not self._is_read_only)
         transaction.search_path = self._path()
-        transaction.actor = self._admission.actor(transaction)
+        transaction.rights.identity = self._admission.identity
         transaction.session = self._facts
         # A session waits, and runs a statement again.
         transaction.claims.waits = True

@@ -35,9 +35,12 @@ from seachange.model.log import (
     Superseded,
     VersionRaise,
 )
+from seachange.model.object_statements import ObjectKind
+from seachange.model.objects import Database
+from seachange.model.objects import Schema as SchemaObject
 from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.batches import seal_batch
-from seachange.storage.keys import Hashes, entry_hash, unique_hash
+from seachange.storage.keys import Hashes, entry_hash, unique_hash, unsaid_hash
 
 # So often a bulk write is sent back to be checked outside the lock before it lists its keys.
 UNLISTED_ATTEMPTS = 3
@@ -91,6 +94,11 @@ def commit_transaction(txn: TransactionState, refit: Refit) -> Seq | None:
 
 def _add_declared(txn: TransactionState, draft: _Draft) -> None:
     """Rows that were locked, and changes of descriptors."""
+    for created in txn.pending.created():
+        if isinstance(created, Database):
+            draft.writes[unsaid_hash(ObjectKind.DATABASE.value, created.name, created.name)] = txn.epoch.applied
+        elif isinstance(created, SchemaObject):
+            draft.writes[unsaid_hash(ObjectKind.SCHEMA.value, created.database, created.name)] = txn.epoch.applied
     for keys in (txn.claims.writes, txn.changed):
         for key, base in keys.items():
             draft.writes[key] = min(base, draft.writes.get(key, base))
@@ -165,7 +173,9 @@ def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
     while True:
         # The last moment to hear of an interrupt: what is sent may be committed.
         txn.client.interrupts.check()
-        keys = WriteSet(draft.writes, txn.shares, oldest, draft.listed)
+        # By what is applied here; whatever was taken away since sends the commit back by its version.
+        txn.rights.settle()
+        keys = WriteSet(draft.writes, {**txn.shares, **txn.rights.shares()}, oldest, draft.listed)
         try:
             validated = validate(txn, keys, validated)
         except errors.SerializationFailure as problem:
@@ -244,15 +254,17 @@ def _list_reads(txn: TransactionState, draft: _Draft) -> None:
 
 def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest:
     changes = txn.pending.descriptor_changes()
-    # What was found empty, or made so, must stay so: no writer that planned without the change may commit after it.
-    raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body and c.expected and c.id in txn.fenced)
+    # What was found empty, or made so, must stay so: no writer that planned without the change may commit after it. Nor
+    # may one that needed a right which is taken away.
+    fenced = txn.fenced | txn.pending.narrowed()
+    raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body and c.expected and c.id in fenced)
     return CommitRequest(
         commit_id=CommitId(txn.parts.entropy.token(16)),
         validated=Seq(0),
         oldest=oldest,
         versions=tuple({**txn.written_versions(), **txn.pending.versions()}.items()),
         writes=_written(draft),
-        shares=tuple({*txn.shares, *draft.read_keys}),
+        shares=tuple({*txn.shares, *draft.read_keys, *txn.rights.shares()}),
         bulk=tuple({*draft.bulk, *txn.relied_empty, *draft.watched}),
         touched=tuple(dict.fromkeys([*draft.touched, *txn.pending.replaced()])),
         batches=tuple(draft.batches),

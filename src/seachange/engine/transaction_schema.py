@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -21,21 +21,25 @@ from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
 from seachange.engine.registry import Holds, Writer
+from seachange.engine.rights import Rights
 from seachange.engine.schemas import Contents, Relation, Schema
 from seachange.engine.sessionfacts import SessionFacts
 from seachange.engine.standing import BLOCK
-from seachange.model.actor import ROOT, actor_of, find_roles
+from seachange.model.access import Access
+from seachange.model.actor import Actor
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobChange, JobId, JobRecord
 from seachange.model.locking import WEAK_TABLE_LOCKS, LockPolicy, TableLock
-from seachange.model.objects import DEFAULT_SCHEMA, Descriptor, EnumType, View
+from seachange.model.object_statements import ObjectKind
+from seachange.model.objects import DEFAULT_SCHEMA, Descriptor, EnumType, Role, View
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
+from seachange.model.rights import OnObject, OnUnsaid, Right
 from seachange.model.statements import OnCommit
 from seachange.model.temporary import OWN_SCHEMA, is_temporary, schema_of_session
-from seachange.sql.access import denied, may_use_schema
+from seachange.sql.access import describe
 from seachange.sql.moments import CLOCK, STATEMENT, TRANSACTION
 from seachange.sql.port import SessionView
 from seachange.sql.template import SESSION_ROLE, SESSION_SCHEMA, SESSION_USER
@@ -43,6 +47,8 @@ from seachange.storage.keys import change_hash, name_hash
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
+# What leaves nothing behind that a commit could answer for.
+_READING = ("SELECT",)
 
 
 class TransactionSchema:
@@ -69,8 +75,6 @@ class TransactionSchema:
         self.session: SessionView = SessionFacts()
         # Where names without a schema are looked for.
         self.search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
-        # On whose behalf it runs.
-        self.actor = ROOT
         # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.
         self.used: dict[DescriptorId, int] = {}
         # Objects that what it publishes refers to: they must not be gone by then.
@@ -96,6 +100,8 @@ class TransactionSchema:
         self.reads = ReadSet()
         self._ticket = self._enter(client) if as_of is None else epoch.registry.enter_below(as_of)
         self.snapshot = self._take_snapshot(as_of)
+        # On whose behalf it runs.
+        self.rights = Rights(epoch, self.pending)
         # What is read lazily, later in the transaction, stays as it was.
         self.holds = Holds()
         self.client = client if client is not None else driven_by_hand(self._ticket)
@@ -123,8 +129,8 @@ class TransactionSchema:
         return head
 
     def _look_back(self, as_of: Seq) -> Seq:
-        """The past may be one that others have made and this node has not applied yet; the future cannot be read."""
-        if as_of > self.epoch.applied and as_of > self.epoch.catch_up():
+        """The future cannot be read; and who may read the past is decided now."""
+        if as_of > self.epoch.catch_up():
             raise errors.InvalidSetting(name="seachange.as_of", value=as_of)
         return as_of
 
@@ -132,11 +138,13 @@ class TransactionSchema:
 
     def start_statement(self) -> None:
         """READ COMMITTED: the next statement sees what is committed now, unless a table that this transaction has
-        used has a newer version there: a transaction never mixes two versions of a table."""
+        used has a newer version there: a transaction never mixes two versions of a table. At every level, it may do
+        what roles and access lists say now."""
         self._statement_us = self.parts.clock.wall_us()
+        head = self.epoch.catch_up()
+        self.rights.renew()
         if self.read_only or self.isolation is not Isolation.READ_COMMITTED:
             return
-        head = self.epoch.catch_up()
         newer = self.epoch.schema(head).by_id
         if all(id_ in newer and newer[id_].version == version for id_, version in self.used.items()):
             self.snapshot = head
@@ -168,24 +176,50 @@ class TransactionSchema:
 
     # Roles.
 
-    @contextmanager
-    def acting_as(self, role: str) -> Iterator[None]:
-        if self.actor.superuser and role == self.actor.user:
-            yield
-            return
-        before, self.actor = self.actor, actor_of(role, find_roles(self.objects()))
-        try:
-            yield
-        finally:
-            self.actor = before
+    @property
+    def actor(self) -> Actor:
+        return self.rights.actor
+
+    @property
+    def roles(self) -> Mapping[str, Role]:
+        return self.rights.roles
+
+    def acting_as(self, role: str) -> AbstractContextManager[None]:
+        return self.rights.acting_as(role)
+
+    def access_of(self, descriptor: Descriptor) -> Access:
+        return self.rights.access_of(descriptor.id)
+
+    def allows(self, right: Right) -> bool:
+        return self.rights.allows(right)
+
+    def require(self, right: Right, denial: str) -> None:
+        self.rights.require(right, denial)
 
     def check_access(self, descriptor: Relation, *privileges: str) -> None:
-        if self.actor.superuser:
+        # The role that everything belongs to at first can lose nothing.
+        if self.rights.is_root:
             return
-        if not any(self.actor.holds(descriptor.access, privilege) for privilege in privileges):
-            raise denied(descriptor)
-        if not is_temporary(descriptor.schema) and not may_use_schema(descriptor.schema, self.objects(), self.actor):
-            raise errors.InsufficientPrivilege(detail=f"permission denied for schema {descriptor.schema}")
+        right, denial = OnObject(descriptor.id, privileges), f"permission denied for {describe(descriptor)}"
+        space = None if is_temporary(descriptor.schema) else self.schema_right(descriptor.schema, "USAGE")
+        if privileges == _READING:
+            if not self.allows(right):
+                raise errors.InsufficientPrivilege(detail=denial)
+            if space is not None and not self.allows(space):
+                raise errors.InsufficientPrivilege(detail=f"permission denied for schema {descriptor.schema}")
+            return
+        self.require(right, denial)
+        if space is not None:
+            self.require(space, f"permission denied for schema {descriptor.schema}")
+
+    def schema_right(self, name: str, privilege: str) -> Right | None:
+        """A privilege on a schema of the database. None for one that has no privileges: it belongs to the system."""
+        found = self._committed.schemas.get(name)
+        if self.pending:
+            found = next((o for o in self.objects() if isinstance(o, SchemaObject) and o.name == name), None)
+        if found is not None:
+            return OnObject(found.id, (privilege,))
+        return OnUnsaid(ObjectKind.SCHEMA, self.session.database, name, privilege) if name == DEFAULT_SCHEMA else None
 
     def salt(self, count: int) -> bytes:
         return self.parts.entropy.token(count)
@@ -245,7 +279,7 @@ class TransactionSchema:
         """The first schema of the path that exists."""
         created = self._committed.schemas
         if self.pending:
-            created = frozenset(o.name for o in self.objects() if isinstance(o, SchemaObject))
+            created = {o.name: o for o in self.objects() if isinstance(o, SchemaObject)}
         return next((name for name in self.search_path if name == DEFAULT_SCHEMA or name in created), None)
 
     def table(self, schema: str | None, name: str) -> Table:
@@ -355,7 +389,7 @@ class TransactionSchema:
 
     def written_versions(self) -> dict[DescriptorId, int]:
         """The version vector of the commit: what its plans depended on."""
-        known = {**self.relied, **self.used}
+        known = {**self.rights.versions(), **self.relied, **self.used}
         return {id_: version for id_, version in known.items() if id_ not in self.pending.versions()}
 
     def _check_writable(self) -> None:

@@ -30,21 +30,23 @@ from seachange.engine.segments import abandon
 from seachange.engine.transaction_reads import TransactionReads
 from seachange.engine.writeplan import WritePlan
 from seachange.engine.writes import RowWriter
+from seachange.model.access import DEFAULT_ROLE, PUBLIC_ROLE
 from seachange.model.constraint import Action
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId, JobStatus
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength, TableLock
-from seachange.model.objects import Database, Descriptor, EnumType, View, is_relabelled
+from seachange.model.objects import Database, Descriptor, EnumType, Role, View, is_relabelled
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.segments import Segment
 from seachange.planner.plan import Plan
 from seachange.planner.stages import Phase, Progress
-from seachange.storage.keys import change_hash, name_hash
+from seachange.storage.keys import change_hash, name_hash, role_hash
 
 Row = tuple[Any, ...]
-Mark = tuple[int, int, int, Deferral]
+_ALWAYS_THERE = frozenset({DEFAULT_ROLE, PUBLIC_ROLE})
+Mark = tuple[int, int, int, Deferral, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class TransactionWrites(TransactionReads):
         self._foreign_keys = ForeignKeys(self)
 
     def mark(self) -> Mark:
-        return self.buffer.mark(), self.pending.mark(), len(self.shares), self._foreign_keys.deferral
+        deferral = self._foreign_keys.deferral
+        return self.buffer.mark(), self.pending.mark(), len(self.shares), deferral, self.rights.mark()
 
     def reset(self, mark: Mark) -> None:
         """Takes back everything since `mark`: a statement that failed leaves none of its writes."""
@@ -80,6 +83,7 @@ class TransactionWrites(TransactionReads):
         self.pending.reset(mark[1])
         self.jobs.clear()
         self._foreign_keys.deferral = mark[3]
+        self.rights.reset(mark[4])
         self._abandon(self.buffer.reset(mark[0]))
 
     def savepoint(self) -> SavepointMark:
@@ -129,6 +133,10 @@ class TransactionWrites(TransactionReads):
 
     def _declare(self, before: Descriptor | None, after: Descriptor | None) -> None:
         """What the change conflicts by: the table, and every name that a relation or type is given or loses by it."""
+        for role in _roles_named(after) - _roles_named(before):
+            self.shares.setdefault(role_hash(role), self.snapshot)
+        if isinstance(before, Role) and (after is None or after.name != before.name):
+            self.changed.setdefault(role_hash(before.name), self.snapshot)
         if before is not None and after is not None and is_relabelled(before, after):
             # Beside any other change, which is then made of what it finds.
             return
@@ -393,6 +401,15 @@ def _names(descriptor: Descriptor | None) -> set[tuple[str, str, str]]:
     place = (descriptor.database, descriptor.schema)
     indexes = descriptor.indexes if isinstance(descriptor, Table) else ()
     return {(*place, descriptor.name), *((*place, index.name) for index in indexes)}
+
+
+def _roles_named(descriptor: Descriptor | None) -> set[str]:
+    """The roles that must not be gone when it is published."""
+    if descriptor is None:
+        return set()
+    if isinstance(descriptor, Role):
+        return {*descriptor.member_of, *(default.role for default in descriptor.defaults)} - _ALWAYS_THERE
+    return {descriptor.access.owner, *(held.role for held in descriptor.access.privileges)} - _ALWAYS_THERE
 
 
 def _held(type_: Descriptor | None) -> set[str]:

@@ -12,6 +12,7 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.nodeparts import NodeParts
 from seachange.engine.pending import PendingSchema
 from seachange.engine.readset import ReadSet
+from seachange.engine.rights import Rights
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.jobs import JobChange
@@ -24,6 +25,7 @@ class TransactionState(Protocol):
     buffer: WriteBuffer
     pending: PendingSchema
     snapshot: Seq
+    rights: Rights
     reads: ReadSet
     claims: Claims
     locked: list[LockedRow]

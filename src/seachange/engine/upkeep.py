@@ -24,10 +24,11 @@ def tables_of(statement: Vacuum, transaction: Transaction) -> tuple[Table, ...]:
     """Those that are named, which the role must own, or all that it does."""
     actor = transaction.actor
     if not statement.tables:
-        return tuple(t for t in transaction.tables() if actor.owns(t.access) and not is_temporary(t.schema))
+        owned = (t for t in transaction.tables() if actor.owns(transaction.access_of(t)))
+        return tuple(t for t in owned if not is_temporary(t.schema))
     named = tuple(transaction.table(name.schema, name.name) for name in statement.tables)
     for table in named:
-        if not actor.owns(table.access):
+        if not actor.owns(transaction.access_of(table)):
             raise errors.InsufficientPrivilege(detail=f"must be owner of {describe(table)}")
     return named
 

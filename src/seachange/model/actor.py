@@ -6,7 +6,7 @@ member of a role what the role may. `public` is everybody.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from seachange.model.access import DEFAULT_ROLE, PUBLIC_ROLE, Access
@@ -48,11 +48,11 @@ def find_roles(objects: Iterable[Descriptor]) -> dict[str, Role]:
     return {found.name: found for found in objects if isinstance(found, Role)}
 
 
-def role_exists(name: str, roles: dict[str, Role]) -> bool:
+def role_exists(name: str, roles: Mapping[str, Role]) -> bool:
     return name == DEFAULT_ROLE or name in roles
 
 
-def actor_of(name: str, roles: dict[str, Role]) -> Actor:
+def actor_of(name: str, roles: Mapping[str, Role]) -> Actor:
     """A role that is not there, or is there no longer, has no privileges but everybody's."""
     role = roles.get(name)
     if name == DEFAULT_ROLE:
@@ -63,7 +63,7 @@ def actor_of(name: str, roles: dict[str, Role]) -> Actor:
     return Actor(name, role.superuser, role.create_database, role.create_role, frozenset(held))
 
 
-def memberships(name: str, roles: dict[str, Role], inherited: bool = False) -> set[str]:
+def memberships(name: str, roles: Mapping[str, Role], inherited: bool = False) -> set[str]:
     """The role itself, and all that it is a member of, directly or not; with `inherited` those whose privileges it has
     without becoming them first, as a role with NOINHERIT must."""
     found: set[str] = set()

@@ -191,19 +191,29 @@ class Client(asyncio.Protocol):
         wait_us = self._house.throttle.admit(self._address, self._now_us(), wait_ms_max * _MS)
         if wait_us is None:
             raise errors.TooManyFailures(address=self._address)
-        if not wait_us:
+        follow = self._house.doors.follow
+        if not wait_us and follow is None:
             self._answer(self._login.start(startup))
             return
         self._is_held = True
         self._transport.pause_reading()
-        self._loop.call_later(wait_us / _US, self._begin_held, startup)
+        self._loop.call_later(wait_us / _US, self._look_up, follow, startup)
 
-    def _begin_held(self, startup: m.Startup) -> None:
+    def _look_up(self, follow: Callable[[], object] | None, startup: m.Startup) -> None:
+        """A password that was changed by another node is known before the client is asked for it."""
+        if follow is None:
+            self._begin_held(startup)
+        else:
+            self._house.run(partial(self._follow, follow, startup))
+
+    def _begin_held(self, startup: m.Startup, problem: errors.Error | None = None) -> None:
         self._is_held = False
         if self._is_lost or self._is_refused:
             return
         self._transport.resume_reading()
         try:
+            if problem is not None:
+                raise problem
             self._answer(self._login.start(startup))
         except errors.Error as error:
             self._refuse(error)
@@ -344,6 +354,15 @@ class Client(asyncio.Protocol):
 
     # On a thread.
 
+    def _follow(self, follow: Callable[[], object], startup: m.Startup) -> None:
+        problem: errors.Error | None = None
+        try:
+            follow()
+        except errors.Error as error:
+            problem = error
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._begin_held, startup, problem)
+
     def _open(self) -> None:
         try:
             session = Session(self._house.node, self._login.user, self._login.database)
@@ -353,6 +372,7 @@ class Client(asyncio.Protocol):
         self._connection = Connection(session, self._inbox, self._outbox, self._house.limits.statements_max)
         try:
             session.check_login()
+            self._login.check_current()
             self._connection.begin(self._login.settings, m.backend_key(self._number, self._secret))
         except errors.Error as error:
             self._part(error)

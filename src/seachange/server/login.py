@@ -20,13 +20,14 @@ _ABOUT = frozenset({"user", "database", "options", "replication"})
 @dataclass(frozen=True, slots=True)
 class Doors:
     """Who may come in: users with their passwords, the roles of the catalog (`others`), or everybody where `trust`
-    says so."""
+    says so. `follow` reads the catalog up to its head, which may take a while."""
 
     verifiers: Mapping[str, Verifier]
     trust: bool = False
     # Makes the salts of users that there are not.
     secret: bytes = b""
     others: Callable[[str], Verifier | None] | None = None
+    follow: Callable[[], object] | None = None
 
     def find(self, user: str) -> Verifier | None:
         found = self.verifiers.get(user)
@@ -41,6 +42,7 @@ class Login:
     database: str = ""
     settings: dict[str, str] = field(default_factory=dict)
     is_done: bool = False
+    _verifier: Verifier | None = None
     _scram: Scram | None = None
     _is_begun: bool = False
 
@@ -62,9 +64,10 @@ class Login:
         if self.doors.trust:
             self.is_done = True
             return answer + m.AUTHENTICATED
-        verifier = self.doors.find(self.user)
-        is_real = verifier is not None
-        self._scram = Scram(self.user, verifier or mock_verifier(self.user, self.doors.secret), is_real, self.entropy)
+        self._verifier = self.doors.find(self.user)
+        is_real = self._verifier is not None
+        verifier = self._verifier or mock_verifier(self.user, self.doors.secret)
+        self._scram = Scram(self.user, verifier, is_real, self.entropy)
         return answer + m.sasl_start([MECHANISM])
 
     def answer(self, frame: m.Frame) -> bytes:
@@ -79,6 +82,11 @@ class Login:
         last = m.sasl_final(self._scram.finish(frame.body))
         self.is_done = True
         return last + m.AUTHENTICATED
+
+    def check_current(self) -> None:
+        """InvalidPassword if the password has been changed while the client proved that it knows it."""
+        if not self.doors.trust and self.doors.find(self.user) != self._verifier:
+            raise errors.InvalidPassword(user=self.user)
 
 
 def read_options(text: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model import elements
 from seachange.model.access import DEFAULT_ROLE, PRIVILEGES, PUBLIC_ROLE, Access, RolePrivileges
-from seachange.model.actor import Actor, find_roles, role_exists
+from seachange.model.actor import find_roles, role_exists
 from seachange.model.descriptor import Table
 from seachange.model.elements import Element, descriptor_of
 from seachange.model.ids import DescriptorId
@@ -24,13 +24,13 @@ from seachange.model.object_statements import (
     TruncateTables,
 )
 from seachange.model.objects import Database, Descriptor, EnumType, Role, Schema, Sequence, View
+from seachange.model.rights import OWNER, Attribute, MemberOf, OnObject, OnUnsaid, Right
 from seachange.model.statements import AlterTable, CreateIndex, DdlStatement, DropTable
 from seachange.model.temporary import is_temporary
 from seachange.planner.plan import Plan
 from seachange.sql.port import TransactionPort
 
 _KINDS: dict[type[Descriptor], ObjectKind] = {
-    Table: ObjectKind.TABLE,
     View: ObjectKind.VIEW,
     Sequence: ObjectKind.SEQUENCE,
     EnumType: ObjectKind.TYPE,
@@ -42,15 +42,11 @@ _GRANTED_AS = {ObjectKind.VIEW: ObjectKind.TABLE}
 
 
 def describe(descriptor: Descriptor) -> str:
-    return f"{_KINDS[type(descriptor)].value if not isinstance(descriptor, Role) else 'role'} {descriptor.name}"
+    return f"{'role' if isinstance(descriptor, Role) else kind_of(descriptor).value} {descriptor.name}"
 
 
 def kind_of(descriptor: Descriptor) -> ObjectKind:
-    return _KINDS[type(descriptor)]
-
-
-def denied(descriptor: Descriptor) -> errors.Error:
-    return errors.InsufficientPrivilege(detail=f"permission denied for {describe(descriptor)}")
+    return ObjectKind.TABLE if isinstance(descriptor, Table) else _KINDS[type(descriptor)]
 
 
 def check_roles(names: Iterable[str], port: TransactionPort) -> None:
@@ -75,8 +71,6 @@ def check_named_roles(statement: DdlStatement, port: TransactionPort) -> None:
 
 def check_owner(statement: DdlStatement, port: TransactionPort) -> None:
     """Whoever may not change a table learns nothing of what stands against the change."""
-    if port.actor.superuser:
-        return
     match statement:
         case AlterTable(table=table) | CreateIndex(table=table):
             names = [table]
@@ -89,19 +83,21 @@ def check_owner(statement: DdlStatement, port: TransactionPort) -> None:
             found = port.relation(name.schema, name.name)
         except errors.UndefinedTable:
             continue
-        if not port.actor.owns(found.access):
-            raise errors.InsufficientPrivilege(detail=f"must be owner of {describe(found)}")
+        _require(found, OWNER, port)
+
+
+def _require(descriptor: Descriptor, privilege: str, port: TransactionPort, grantable: bool = False) -> None:
+    what = describe(descriptor)
+    denial = f"must be owner of {what}" if privilege == OWNER else f"permission denied for {what}"
+    port.require(OnObject(descriptor.id, (privilege,), grantable), denial)
 
 
 def check_plan(
     statement: DdlStatement, plan: Plan, known: Mapping[DescriptorId, Descriptor], port: TransactionPort
 ) -> None:
     """Whether the role may have all of it done."""
-    actor = port.actor
-    if actor.superuser:
-        return
-    if isinstance(statement, CreateDatabase) and not actor.create_database:
-        raise errors.InsufficientPrivilege(detail="permission denied to create database")
+    if isinstance(statement, CreateDatabase):
+        port.require(Attribute("create_database"), "permission denied to create database")
     touched: dict[DescriptorId, list[Element]] = {}
     for target in plan.change.targets:
         # Whoever refers to a table may stop to, whatever has been revoked since.
@@ -111,62 +107,54 @@ def check_plan(
     for id_, parts in touched.items():
         before = known.get(id_)
         if before is None:
-            _check_creation(parts, statement, known, actor)
+            _check_creation(parts, statement, known, port)
         else:
-            _check_touched(before, parts, statement, actor)
-    if isinstance(statement, ChangeOwner) and statement.role not in actor.roles:
-        raise errors.InsufficientPrivilege(detail=f'must be able to SET ROLE "{statement.role}"')
+            _check_touched(before, parts, statement, port)
+    if isinstance(statement, ChangeOwner):
+        port.require(MemberOf(statement.role), f'must be able to SET ROLE "{statement.role}"')
 
 
-def _check_touched(before: Descriptor, parts: list[Element], statement: DdlStatement, actor: Actor) -> None:
+def _check_touched(before: Descriptor, parts: list[Element], statement: DdlStatement, port: TransactionPort) -> None:
     if isinstance(statement, TruncateTables) and isinstance(before, Table):
-        if not actor.holds(before.access, "TRUNCATE"):
-            raise denied(before)
+        _require(before, "TRUNCATE", port)
     elif isinstance(statement, Grant):
         kind = kind_of(before)
         wanted = PRIVILEGES[_GRANTED_AS.get(kind, kind)] if statement.privileges == ("ALL",) else statement.privileges
-        if not all(actor.may_grant(before.access, privilege) for privilege in wanted):
-            raise denied(before)
+        for privilege in wanted:
+            _require(before, privilege, port, grantable=True)
     elif all(isinstance(part, elements.ForeignKeyParent) for part in parts):
-        if not actor.holds(before.access, "REFERENCES"):
-            raise denied(before)
-    elif not actor.owns(before.access):
-        raise errors.InsufficientPrivilege(detail=f"must be owner of {describe(before)}")
+        _require(before, "REFERENCES", port)
+    else:
+        _require(before, OWNER, port)
 
 
 def _check_creation(
-    parts: list[Element], statement: DdlStatement, known: Mapping[DescriptorId, Descriptor], actor: Actor
+    parts: list[Element], statement: DdlStatement, known: Mapping[DescriptorId, Descriptor], port: TransactionPort
 ) -> None:
     entry = next((part for part in parts if isinstance(part, elements.Namespace)), None)
     if entry is None or entry.kind is ObjectKind.DATABASE:
         return
     if entry.kind is ObjectKind.SCHEMA:
         # The one that is always there gets a descriptor when there is something to say of it.
-        database = next((d for d in known.values() if isinstance(d, Database) and d.name == entry.database), None)
-        is_creation = isinstance(statement, CreateSchema)
-        if not is_creation or database is None or not actor.holds(database.access, "CREATE"):
-            what = f"database {entry.database}" if is_creation else f"schema {entry.name}"
-            raise errors.InsufficientPrivilege(detail=f"permission denied for {what}")
+        if isinstance(statement, CreateSchema):
+            denial = f"permission denied for database {entry.database}"
+            port.require(_database_right(entry.database, "CREATE", known), denial)
+        else:
+            port.require(Attribute("superuser"), f"permission denied for schema {entry.name}")
         return
     if is_temporary(entry.schema):
-        database = next((d for d in known.values() if isinstance(d, Database) and d.name == entry.database), None)
-        if database is not None and not actor.holds(database.access, "TEMPORARY"):
-            detail = f'permission denied to create temporary tables in database "{entry.database}"'
-            raise errors.InsufficientPrivilege(detail=detail)
+        denial = f'permission denied to create temporary tables in database "{entry.database}"'
+        port.require(_database_right(entry.database, "TEMPORARY", known), denial)
         return
-    schema = find_schema(entry.schema, known.values())
-    if schema is None or not actor.holds(schema.access, "CREATE"):
-        raise errors.InsufficientPrivilege(detail=f"permission denied for schema {entry.schema}")
+    denial = f"permission denied for schema {entry.schema}"
+    port.require(port.schema_right(entry.schema, "CREATE") or Attribute("superuser"), denial)
 
 
-def find_schema(name: str, objects: Iterable[Descriptor]) -> Schema | None:
-    return next((found for found in objects if isinstance(found, Schema) and found.name == name), None)
-
-
-def may_use_schema(name: str, objects: Iterable[Descriptor], actor: Actor) -> bool:
-    """One without a descriptor is always there, and everybody may use it."""
-    schema = find_schema(name, objects)
-    return schema is None or actor.holds(schema.access, "USAGE")
+def _database_right(name: str, privilege: str, known: Mapping[DescriptorId, Descriptor]) -> Right:
+    database = next((d for d in known.values() if isinstance(d, Database) and d.name == name), None)
+    if database is None:
+        return OnUnsaid(ObjectKind.DATABASE, name, name, privilege)
+    return OnObject(database.id, (privilege,))
 
 
 def without_lost_roles(kept: Table, port: TransactionPort) -> Table:

@@ -6,22 +6,24 @@ included), already converted to the columns' types.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from seachange.model.access import Access
 from seachange.model.actor import Actor
 from seachange.model.condition import Condition
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, TableId
 from seachange.model.jobs import JobId, JobRecord, JobRequest
 from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
-from seachange.model.objects import Database, Descriptor, View
+from seachange.model.objects import Database, Descriptor, Role, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.references import Reference
 from seachange.model.relation import RelationName
+from seachange.model.rights import Right
 from seachange.model.scan import Scan, ScanFacts
 from seachange.model.sequences import SequenceState
 from seachange.model.statements import OnCommit
@@ -127,6 +129,21 @@ class TransactionPort(Protocol):
 
     def check_access(self, descriptor: Table | View | SequenceObject, *privileges: str) -> None:
         """42501 unless the role has one of the privileges on the object, and may use its schema."""
+
+    @property
+    def roles(self) -> Mapping[str, Role]:
+        """By name, as of the catalog's head, like all that decides about privileges."""
+
+    def access_of(self, descriptor: Descriptor) -> Access:
+        """Its owner and privileges, as of the catalog's head."""
+
+    def allows(self, right: Right) -> bool: ...
+
+    def require(self, right: Right, denial: str) -> None:
+        """42501 with the given message unless the role has the right, now and when the transaction commits."""
+
+    def schema_right(self, name: str, privilege: str) -> Right | None:
+        """A privilege on a schema of the database; None if everybody has it."""
 
     def salt(self, count: int) -> bytes:
         """Random bytes."""

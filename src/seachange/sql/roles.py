@@ -36,6 +36,7 @@ from seachange.model.object_statements import (
 )
 from seachange.model.objects import DEFAULT_DATABASE, Database, DefaultPrivileges, Descriptor, Role, Schema
 from seachange.model.relation import RelationName
+from seachange.model.rights import AdminOf, Attribute, MemberOf
 from seachange.model.scram import SALT_BYTES, is_verifier, make_verifier
 from seachange.model.statements import DdlStatement, DropTable
 from seachange.model.types import Kind, SqlType
@@ -101,10 +102,9 @@ def _publish(before: Role, port: TransactionPort, **changes: Any) -> None:
 
 
 def _check_may_change(port: TransactionPort, superuser: bool = False) -> None:
-    actor = port.actor
-    if not actor.superuser and (superuser or not actor.create_role):
-        needed = "SUPERUSER" if superuser else "CREATEROLE"
-        raise errors.InsufficientPrivilege(detail=f"permission denied: only roles with {needed} may do that")
+    needed = "SUPERUSER" if superuser else "CREATEROLE"
+    right = Attribute("superuser" if superuser else "create_role")
+    port.require(right, f"permission denied: only roles with {needed} may do that")
 
 
 def _create(statement: CreateRole, port: TransactionPort) -> None:
@@ -213,20 +213,9 @@ def _uses(name: str, port: TransactionPort) -> list[str]:
 def _change_members(statement: GrantRoles, port: TransactionPort) -> None:
     check_roles((*statement.roles, *statement.members), port)
     for granted in statement.roles:
-        _check_may_grant(granted, port)
+        port.require(AdminOf(granted), f'permission denied to grant role "{granted}"')
         for member in statement.members:
             _change_member(granted, member, statement, port)
-
-
-def _check_may_grant(granted: str, port: TransactionPort) -> None:
-    actor = port.actor
-    roles = find_roles(port.objects())
-    is_superuser = granted == DEFAULT_ROLE or (granted in roles and roles[granted].superuser)
-    own = roles.get(actor.user)
-    if actor.superuser or (own is not None and granted in own.admin_of):
-        return
-    if is_superuser or not actor.create_role:
-        raise errors.InsufficientPrivilege(detail=f'permission denied to grant role "{granted}"')
 
 
 def _change_member(granted: str, member: str, statement: GrantRoles, port: TransactionPort) -> None:
@@ -300,8 +289,7 @@ def _database(name: str, port: TransactionPort, run: Run) -> Database:
 def _check_member(names: Iterable[str], port: TransactionPort) -> None:
     check_roles(names, port)
     for name in names:
-        if not port.actor.superuser and name not in port.actor.roles:
-            raise errors.InsufficientPrivilege(detail=f'permission denied: not a member of role "{name}"')
+        port.require(MemberOf(name), f'permission denied: not a member of role "{name}"')
 
 
 def _owned(owners: Iterable[str], port: TransactionPort) -> list[Descriptor]:

@@ -370,8 +370,13 @@ def is_of_node(name: str) -> bool:
     return name not in FIXED and find_setting(name).of_node
 
 
+def is_free(name: str) -> bool:
+    """Whether any role may set it."""
+    return name in FIXED or not find_setting(name).for_superusers
+
+
 def check_privilege(name: str, superuser: bool) -> None:
-    if not superuser and name not in FIXED and find_setting(name).for_superusers:
+    if not superuser and not is_free(name):
         raise errors.InsufficientPrivilege(detail=f'permission denied to set parameter "{name}"')
 
 

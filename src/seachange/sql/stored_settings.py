@@ -11,9 +11,10 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model.object_statements import ChangeSettings, ObjectKind
 from seachange.model.objects import Database, Descriptor, Role, RoleSetting
+from seachange.model.rights import OWNER, Attribute, OnObject
 from seachange.sql.port import TransactionPort
 from seachange.sql.session_settings import SessionSettings
-from seachange.sql.settings import check_privilege, is_of_node
+from seachange.sql.settings import is_free, is_of_node
 
 # What a session is, and what belongs to one transaction alone.
 _NOT_KEPT = frozenset({"role", "session_authorization", "transaction_isolation"})
@@ -35,7 +36,8 @@ def with_setting(statement: ChangeSettings, held: dict[str, str], port: Transact
         return {}
     if name in _NOT_KEPT or is_of_node(name):
         raise errors.SettingFixed(name=name, value=port.session.setting(name))
-    check_privilege(name, port.actor.superuser)
+    if not is_free(name):
+        port.require(Attribute("superuser"), f'permission denied to set parameter "{name}"')
     value = port.session.setting(name) if statement.current else statement.value
     rest = {other: kept for other, kept in held.items() if other != name}
     if value is None:
@@ -46,8 +48,7 @@ def with_setting(statement: ChangeSettings, held: dict[str, str], port: Transact
 
 
 def change_database_settings(statement: ChangeSettings, database: Database, port: TransactionPort) -> None:
-    if not port.actor.owns(database.access):
-        raise errors.InsufficientPrivilege(detail=f"must be owner of {ObjectKind.DATABASE} {database.name}")
+    port.require(OnObject(database.id, (OWNER,)), f"must be owner of {ObjectKind.DATABASE} {database.name}")
     settings = tuple(with_setting(statement, dict(database.settings), port).items())
     if settings != database.settings:
         port.publish(database, replace(database, version=database.version + 1, settings=settings))

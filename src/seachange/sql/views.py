@@ -46,7 +46,7 @@ def _select_values(tree: exp.Values) -> exp.Select:
 def bind_view(view: View, port: TransactionPort) -> DuckQuery:
     """The rows of a view, under the names of its columns. What it reads, its owner reads."""
     port.check_access(view, "SELECT")
-    with port.acting_as(view.access.owner):
+    with port.acting_as(port.access_of(view).owner):
         query = _bind(view, port)
     if not view.columns:
         return query

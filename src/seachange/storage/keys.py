@@ -186,6 +186,18 @@ def name_hash(database: str, schema: str, name: str) -> KeyHash:
     return _hash(b"n", 0, "\0".join((database, schema, name)).encode())
 
 
+def unsaid_hash(kind: str, database: str, name: str) -> KeyHash:
+    """What the first descriptor of a schema or database writes that was there without one, and a commit shares that
+    relied on its privileges before."""
+    return _hash(b"s", 0, "\0".join((kind, database, name)).encode())
+
+
+def role_hash(name: str) -> KeyHash:
+    """What a statement writes that takes a role's name away, and a commit shares that makes the role an owner, gives it
+    privileges or members: of the two at most one is committed."""
+    return _hash(b"r", 0, name.encode())
+
+
 def entry_hashes(index_id: IndexId, encoded: Iterable[bytes]) -> Hashes:
     return _hashes(b"e", index_id, encoded)
 
