@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from seachange.engine.node import Node
@@ -14,6 +15,7 @@ from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.auth import new_verifier
 from seachange.server.http import Monitor
 from seachange.server.login import Doors
+from seachange.server.roles import find_verifier
 from seachange.server.server import Options, Server
 from tests.support.patience import PATIENCE_S
 
@@ -46,11 +48,11 @@ def serving(
     grace: float = 5.0,
 ) -> Iterator[Served]:
     """Everybody is trusted unless there are passwords."""
+    node = open_node(data)
     doors = Doors({}, trust=True)
     if passwords is not None:
         verifiers = {user: new_verifier(password, SYSTEM_ENTROPY) for user, password in passwords.items()}
-        doors = Doors(verifiers, secret=b"secret")
-    node = open_node(data)
+        doors = Doors(verifiers, secret=b"secret", others=partial(find_verifier, node), follow=node.read_head)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="server-loop")
     thread.start()

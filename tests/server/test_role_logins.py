@@ -1,0 +1,68 @@
+"""What is said of a role on one node holds for the next login on every other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from seachange import errors
+from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.server.auth import new_verifier
+from seachange.server.login import Doors, Login
+from seachange.server.messages import Startup
+from tests.support.serving import HOST, Served, serving
+
+PASSWORDS = {"seachange": "right"}
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Served]]:
+    """The second learns nothing of the first's commits unless it asks."""
+    data: Path = tmp_path_factory.mktemp("servers")
+    with serving(data, PASSWORDS) as here, serving(data, PASSWORDS) as there:
+        there.node._follower.stop()
+        yield here, there
+
+
+def login(served: Served, user: str, password: str) -> str | None:
+    """Why it was refused."""
+    try:
+        psycopg.connect(host=HOST, port=served.port, user=user, password=password, dbname="seachange").close()
+    except psycopg.OperationalError as problem:
+        return str(problem)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("alter role ann password 'new'", "password authentication failed"),
+        ("alter role ann password null", "password authentication failed"),
+        ("alter role ann valid until '2020-01-01'", "password authentication failed"),
+        ("alter role ann nologin", "may not log in"),
+        ("drop role ann", "password authentication failed"),
+    ],
+)
+def test_an_old_login_is_refused_by_every_node_at_once(servers, change, reason):
+    here, there = servers
+    with psycopg.connect(
+        host=HOST, port=here.port, user="seachange", password="right", dbname="seachange", autocommit=True
+    ) as root:
+        root.execute("create role ann login password 'old'")
+        assert login(there, "ann", "old") is None
+        root.execute(change.encode())
+        assert reason in (login(there, "ann", "old") or "")
+        if "'new'" in change:
+            assert login(there, "ann", "new") is None
+        root.execute("drop role if exists ann")
+
+
+def test_a_password_that_changes_during_the_exchange_opens_nothing():
+    verifiers = {"ann": new_verifier("old", SYSTEM_ENTROPY)}
+    login = Login(Doors({}, others=verifiers.get), SYSTEM_ENTROPY)
+    login.start(Startup(3, 0, {"user": "ann"}))
+    login.check_current()
+    verifiers["ann"] = new_verifier("new", SYSTEM_ENTROPY)
+    with pytest.raises(errors.InvalidPassword):
+        login.check_current()
