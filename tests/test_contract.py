@@ -17,7 +17,7 @@ OPTIONS = {
     "serve": "--data --catalog --listen --http --node",
     "worker": "--data --catalog",
     "sql": "--data --catalog -c -f --format --user --database",
-    "check": "--data --catalog",
+    "check": "--data --catalog --full",
     "verify": "--protocol --break --list",
 }
 CONNECTION = "cursor commit rollback close autocommit notices copy_from copy_to spark_table insert_dataframe"

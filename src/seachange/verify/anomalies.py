@@ -26,6 +26,7 @@ class Kind(Enum):
     FILE_DAMAGED = (Item.COMPLETE_INDEX, "a file of {at} is damaged: {detail}")
     FILE_DIFFERS = (Item.BELONGS_TO_INDEX, "a file of {at} is not what the catalog recorded: {detail}")
     FILE_COLUMNS = (Item.BELONGS_TO_COLUMN, "a file of {at} does not have the columns of its layout: {detail}")
+    FILE_UNREFERENCED = (Item.BELONGS_TO_INDEX, "the file {detail} is one that no commit, live writer or job refers to")
     ROWS_DAMAGED = (Item.COMPLETE_INDEX, "rows of {at} in the catalog are damaged: {detail}")
     UNKNOWN_LAYOUT = (Item.BELONGS_TO_COLUMN, "{at} holds rows in a layout that the table does not have: {detail}")
     UNSORTED = (Item.BELONGS_TO_INDEX, "a file of {at} is not in key order: {detail}")

@@ -3,20 +3,20 @@
 Every secondary index is compared with the rows of its table by two independent methods: as sets, by the read plan that
 statements use; and key by key, by look-ups, over rows that a reference reader derives from the segments alone. The
 reference also proves the read plan itself. Constraints of every kind are verified by the same two methods.
-The first method covers everything in bounded memory; the second reads whole indexes up to `rows_max` stored rows, and
-above that samples, and says which share.
+Both work in bounded memory. The first covers everything; the second reads whole indexes up to `KEYWISE_ROWS_MAX` stored
+rows, above that a sample, and says which share; in a full check it reads all, a range of keys after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from seachange import errors
 from seachange.model.constraint import ForeignKey
 from seachange.model.descriptor import Index, Table
-from seachange.model.ids import IndexId
 from seachange.model.isolation import Isolation
 from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
 from seachange.model.segments import IndexContents
@@ -28,22 +28,35 @@ from seachange.verify.port import Database, Snapshot
 from seachange.verify.reference import Reference, ReferenceReader
 from seachange.verify.rule_keys import RuleKeys
 from seachange.verify.rule_sets import RuleSets
-from seachange.verify.sampling import choose_ranges, stored_rows
-from seachange.verify.sets import SetComparison
+from seachange.verify.sampling import choose_ranges, split_ranges, stored_rows
+from seachange.verify.sets import ANOMALIES_MAX, SetComparison
+from seachange.verify.strays import check_folder
 from seachange.verify.subject import Subject
 
 # A row takes a third of a millisecond for each index. What all rows are is compared as sets; this is about the ways to
 # them, which are the same for thousands of rows as for millions.
 KEYWISE_ROWS_MAX = 2_000
 
-# Of each index what the reference reader found, and whether that is the whole index.
-References = dict[IndexId, tuple[Reference, bool]]
+# How many stored rows of an index a full check holds at a time.
+RANGE_ROWS_MAX = 50_000
 
 
 @dataclass(slots=True)
 class Report:
+    """`remarks` are what is worth knowing and not wrong."""
+
     anomalies: list[Anomaly] = field(default_factory=list)
     coverage: list[Coverage] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    _counts: Counter[tuple[Kind, str, str]] = field(default_factory=Counter)
+
+    def add(self, found: Iterable[Anomaly]) -> None:
+        """More of one kind on one index, found range by range, say nothing new."""
+        for anomaly in found:
+            key = anomaly.kind, anomaly.table, anomaly.index
+            self._counts[key] += 1
+            if self._counts[key] <= 2 * ANOMALIES_MAX:
+                self.anomalies.append(anomaly)
 
 
 def check(database: Database, tables: Sequence[str] = ()) -> list[Anomaly]:
@@ -51,13 +64,20 @@ def check(database: Database, tables: Sequence[str] = ()) -> list[Anomaly]:
     return inspect(database, tables).anomalies
 
 
-def inspect(database: Database, tables: Sequence[str] = (), rows_max: int = KEYWISE_ROWS_MAX) -> Report:
-    """The anomalies, and how much was compared key by key."""
+def inspect(
+    database: Database, tables: Sequence[str] = (), rows_max: int = KEYWISE_ROWS_MAX, full: bool = False
+) -> Report:
+    """The anomalies, and how much was compared key by key: all rows in a full check, at most `rows_max` at a time, else
+    a sample of about that many. Without tables the folder is compared with the catalog too."""
     snapshot = database.begin(Isolation.REPEATABLE_READ)
     try:
         report = Report()
         for table in _chosen(snapshot, tables):
-            TableCheck(snapshot, table, rows_max, report).run()
+            TableCheck(snapshot, table, rows_max, full, report).run()
+        if not tables:
+            strays, remarks = check_folder(snapshot.parts.catalog, snapshot.parts.warehouse.files)
+            report.add(strays)
+            report.remarks += remarks
         return report
     finally:
         snapshot.rollback()
@@ -81,9 +101,10 @@ def _find(snapshot: Snapshot, name: str) -> Table:
 class TableCheck:
     """One table at one snapshot. Findings are added to the report."""
 
-    def __init__(self, snapshot: Snapshot, table: Table, rows_max: int, report: Report) -> None:
+    def __init__(self, snapshot: Snapshot, table: Table, rows_max: int, full: bool, report: Report) -> None:
         self._snapshot = snapshot
         self._rows_max = rows_max
+        self._full = full
         self._report = report
         self._primary = Subject(table, table.primary)
         self._secondary = [Subject(table, i, self._is_complete(i)) for i in table.maintained[1:]]
@@ -94,16 +115,27 @@ class TableCheck:
         readable = True
         for subject in self._subjects:
             problems = check_files(subject, contents[subject.index.id], self._files)
-            self._report.anomalies += problems
+            self._report.add(problems)
             readable = readable and not any(problem.kind in FATAL for problem in problems)
         # A table with a damaged file has no rows to compare: the damage is the finding.
         if not readable:
             return
-        with self._reporting(self._primary):
-            references = {s.index.id: self._reference(s, contents[s.index.id]) for s in self._subjects}
-            with self._reporting(self._primary), self._connection() as sets:
-                self._compare_sets(sets, references)
-            self._compare_keys(references)
+        self._note_unsealed(contents.values())
+        with self._reporting(self._primary), self._connection() as sets:
+            self._compare_sets(sets)
+        for subject in self._subjects:
+            with self._reporting(subject), self._connection() as sets:
+                self._compare_keys(sets, subject, contents[subject.index.id])
+
+    def _note_unsealed(self, contents: Iterable[IndexContents]) -> None:
+        batches = [batch for each in contents for delta in each.deltas for batch in delta.batches]
+        unsealed = sum(batch.checksum is None for batch in batches)
+        if unsealed:
+            name = self._primary.table_name
+            self._report.remarks.append(
+                f'Table "{name}": {unsealed} of {len(batches)} batches of rows in the catalog have no checksum, '
+                "as release 0.1.0 wrote them; VACUUM brings them into files, which have one."
+            )
 
     def _is_complete(self, index: Index) -> bool:
         """An index that is being built has nothing to be compared with before it has its generation."""
@@ -127,44 +159,53 @@ class TableCheck:
         catalog, epoch = self._snapshot.parts.catalog, self._snapshot.epoch.epoch
         return catalog.index_contents(epoch, index.id, self._snapshot.snapshot)
 
-    def _reference(self, subject: Subject, contents: IndexContents) -> tuple[Reference, bool]:
-        """What the key rule says, and whether it says so of the whole index."""
-        ranges = choose_ranges(subject, contents, self._files, self._rows_max)
-        reference = ReferenceReader(subject, self._files, ranges).read(contents)
-        self._report.anomalies += reference.anomalies
-        coverage = Coverage(subject.table_name, subject.index.name, reference.rows_read, stored_rows(contents))
-        self._report.coverage.append(coverage)
-        return reference, ranges is None
-
-    def _compare_sets(self, sets: SetComparison, references: References) -> None:
-        found = self._report.anomalies
-        found += sets.nulls(self._primary)
+    def _compare_sets(self, sets: SetComparison) -> None:
+        """All rows, by the read plan alone."""
+        add = self._report.add
+        add(sets.nulls(self._primary))
         rules = RuleSets(sets)
-        found += rules.broken_checks(self._primary)
-        found += rules.wrong_values(self._primary)
+        add(rules.broken_checks(self._primary))
+        add(rules.wrong_values(self._primary))
         for key, parent in self._references:
-            found += rules.orphans(self._primary, key, parent)
+            add(rules.orphans(self._primary, key, parent))
         for subject in self._subjects:
-            found += sets.duplicates(self._primary, subject)
-            found += sets.compare_with_reference(subject, *references[subject.index.id])
+            add(sets.duplicates(self._primary, subject))
         for subject in self._secondary:
-            found += sets.compare_with_rows(self._primary, subject)
+            add(sets.compare_with_rows(self._primary, subject))
 
-    def _compare_keys(self, references: References) -> None:
-        keys = KeywiseComparison(self._snapshot)
-        rows, _ = references[self._primary.index.id]
-        found = self._report.anomalies
-        rules = RuleKeys(self._snapshot, self._primary, rows)
-        found += rules.nulls()
-        found += rules.broken_checks()
-        found += rules.wrong_values()
+    def _compare_keys(self, sets: SetComparison, subject: Subject, contents: IndexContents) -> None:
+        """What the key rule says of an index, against scans and look-ups: of a sample, or of all ranges of keys."""
+        if self._full:
+            parts = split_ranges(contents, self._files, self._rows_max)
+        else:
+            parts = [choose_ranges(subject, contents, self._files, self._rows_max)]
+        read = live = 0
+        for ranges in parts:
+            reference = ReferenceReader(subject, self._files, ranges).read(contents)
+            read, live = read + reference.rows_read, live + len(reference.live)
+            self._report.add(reference.anomalies)
+            self._report.add(sets.compare_with_reference(subject, reference, whole=ranges is None))
+            self._compare_range(subject, reference)
+        if self._full and (shown := sets.count(subject)) != live:
+            kind = Kind.SCAN_INVENTS if shown > live else Kind.SCAN_MISSES
+            self._report.add([subject.anomaly(kind, detail=f"{shown} entries instead of {live}")])
+        coverage = Coverage(subject.table_name, subject.index.name, read, stored_rows(contents))
+        self._report.coverage.append(coverage)
+
+    def _compare_range(self, subject: Subject, reference: Reference) -> None:
+        keys, add = KeywiseComparison(self._snapshot), self._report.add
+        add(keys.compare_look_ups(subject, reference))
+        if not subject.is_primary:
+            add(keys.compare_entries_with_rows(subject, reference, self._primary))
+            return
+        rules = RuleKeys(self._snapshot, subject, reference)
+        add(rules.nulls())
+        add(rules.broken_checks())
+        add(rules.wrong_values())
         for key, parent in self._references:
-            found += rules.orphans(key, parent)
-        for subject in self._subjects:
-            found += keys.compare_look_ups(subject, references[subject.index.id][0])
-        for subject in self._secondary:
-            found += keys.compare_rows_with_entries(self._primary, rows, subject)
-            found += keys.compare_entries_with_rows(subject, references[subject.index.id][0], self._primary)
+            add(rules.orphans(key, parent))
+        for other in self._secondary:
+            add(keys.compare_rows_with_entries(subject, reference, other))
 
     @contextmanager
     def _connection(self) -> Iterator[SetComparison]:
@@ -178,4 +219,4 @@ class TableCheck:
         try:
             yield
         except (errors.SegmentDamaged, errors.InlineRowsDamaged) as problem:
-            self._report.anomalies.append(subject.anomaly(Kind.UNREADABLE, detail=problem))
+            self._report.add([subject.anomaly(Kind.UNREADABLE, detail=problem)])

@@ -32,19 +32,24 @@ Record = dict[str, Any]
 
 @dataclass(slots=True)
 class KeyRanges:
-    """Disjoint half-open ranges of encoded keys, in order; `lows` and `highs` are parallel."""
+    """Disjoint half-open ranges of encoded keys, in order; `lows` and `highs` are parallel. The last high may be None:
+    then nothing is beyond."""
 
     lows: list[bytes]
-    highs: list[bytes]
+    highs: list[bytes | None]
 
     def __contains__(self, encoded: bytes) -> bool:
         at = bisect_right(self.lows, encoded) - 1
-        return at >= 0 and encoded < self.highs[at]
+        return at >= 0 and self._is_below(encoded, at)
 
     def meets(self, first: bytes, after: bytes) -> bool:
         """Whether a range has a key in [first, after]."""
         at = bisect_right(self.lows, after) - 1
-        return at >= 0 and self.highs[at] > first
+        return at >= 0 and self._is_below(first, at)
+
+    def _is_below(self, encoded: bytes, at: int) -> bool:
+        high = self.highs[at]
+        return high is None or encoded < high
 
 
 @dataclass(slots=True)

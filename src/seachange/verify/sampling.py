@@ -1,7 +1,7 @@
 """Which key ranges of a large index are compared key by key.
 
-Ranges start at row groups that are spread evenly over the index's files, so that a sample reads little and no part of
-the key space is always left out.
+Those of a sample start at row groups that are spread evenly over the index's files, so that it reads little and no part
+of the key space is always left out. For a full comparison the whole key space is split where row groups start.
 """
 
 from __future__ import annotations
@@ -24,12 +24,25 @@ def stored_rows(contents: IndexContents) -> int:
     return inline + sum(segment.rows for segment in segments_of(contents))
 
 
+def split_ranges(contents: IndexContents, files: FileSystem, rows_max: int) -> list[KeyRanges | None]:
+    """Ranges of about so many stored rows, which have every key exactly once; None: the index is read whole."""
+    groups = [pair for segment in _data_segments(contents) for pair in _group_firsts(segment, files)]
+    if stored_rows(contents) <= rows_max or not groups:
+        return [None]
+    lows, held = [b""], 0
+    for first, rows in sorted(groups):
+        if held and held + rows > rows_max and first > lows[-1]:
+            lows.append(first)
+            held = 0
+        held += rows
+    return [KeyRanges([low], [high]) for low, high in zip(lows, [*lows[1:], None], strict=True)]
+
+
 def choose_ranges(subject: Subject, contents: IndexContents, files: FileSystem, rows_max: int) -> KeyRanges | None:
     """None: the index is small enough to be read whole, or all of it is inline."""
     groups = [
         (segment, group, rows)
-        for segment in segments_of(contents)
-        if segment.kind is SegmentKind.DATA
+        for segment in _data_segments(contents)
         for group, rows in enumerate(_group_rows(segment, files))
     ]
     if stored_rows(contents) <= rows_max or not groups:
@@ -38,6 +51,17 @@ def choose_ranges(subject: Subject, contents: IndexContents, files: FileSystem, 
     chosen = [groups[number * len(groups) // spans] for number in range(spans)]
     ends = sorted(_span(subject, segment, group, max(rows_max // spans, 1), files) for segment, group, _ in chosen)
     return _disjoint(ends)
+
+
+def _data_segments(contents: IndexContents) -> list[Segment]:
+    return [segment for segment in segments_of(contents) if segment.kind is SegmentKind.DATA]
+
+
+def _group_firsts(segment: Segment, files: FileSystem) -> list[tuple[bytes, int]]:
+    """The first key of each row group, and how many rows it has."""
+    with files.open_input(segment_name(segment.id)) as source:
+        firsts = row_group_firsts(pq.ParquetFile(source))
+    return list(zip(firsts, _group_rows(segment, files), strict=True))
 
 
 def _group_rows(segment: Segment, files: FileSystem) -> list[int]:
@@ -59,11 +83,12 @@ def _span(subject: Subject, segment: Segment, group: int, rows: int, files: File
 
 
 def _disjoint(spans: list[tuple[bytes, bytes]]) -> KeyRanges:
-    ranges = KeyRanges([], [])
+    lows: list[bytes] = []
+    highs: list[bytes] = []
     for low, high in spans:
-        if ranges.highs and low < ranges.highs[-1]:
-            ranges.highs[-1] = max(ranges.highs[-1], high)
+        if highs and low < highs[-1]:
+            highs[-1] = max(highs[-1], high)
         else:
-            ranges.lows.append(low)
-            ranges.highs.append(high)
-    return ranges
+            lows.append(low)
+            highs.append(high)
+    return KeyRanges(lows, list(highs))

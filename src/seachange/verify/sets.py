@@ -61,6 +61,12 @@ class SetComparison:
             found.append(subject.anomaly(kind, key, "compared with the newest version of each key"))
         return found
 
+    def count(self, subject: Subject) -> int:
+        """How many entries a scan shows."""
+        rows = self.scan(subject, subject.key)
+        ((count,),) = self.run(f"SELECT count(*) FROM ({rows.sql})", rows)  # noqa: S608 - names made of ids
+        return int(count)
+
     def duplicates(self, primary: Subject, subject: Subject) -> list[Anomaly]:
         """Values of a unique key that several rows of the table have."""
         if not subject.unique:
