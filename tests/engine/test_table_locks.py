@@ -1,5 +1,6 @@
 """LOCK TABLE: who waits for whom, inside a node and between nodes, and what the holder sees."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
+from seachange.engine.lockdetails import name_party
+from seachange.engine.lockgraph import Party
 from seachange.engine.node import Node
 from seachange.engine.session import Session
 from seachange.model.locking import CONFLICTS, TableLock
@@ -345,3 +348,85 @@ def _note_call(asked: list[str], method: str) -> None:
     # The node itself looks now and then, in a thread of its own.
     if threading.current_thread() is threading.main_thread():
         asked.append(method)
+
+
+def test_pg_locks_shows_them(sessions: tuple[Session, Session], pool: ThreadPoolExecutor):
+    holder, other = sessions
+    shown = """select c.relname, l.mode, l.granted, l.fastpath, l.virtualtransaction from pg_locks l
+        join pg_class c on c.oid = l.relation where c.relname = 't' order by l.granted desc, l.mode"""
+    holder.execute("begin; lock table t in share row exclusive mode")
+    writing = start(pool, other, WRITE)
+    names = [f"{s.node.epoch.epoch}/{s.client.actor}" for s in sessions]
+    assert holder.execute(shown).rows == [
+        ("t", "ShareRowExclusiveLock", True, False, names[0]),
+        ("t", "RowExclusiveLock", False, False, names[1]),
+    ]
+    holder.execute("commit")
+    writing.result(PATIENCE_S)
+    # It has heard that there is no strong lock any more.
+    holder.node.epoch.tables.look()
+    holder.execute("begin; insert into t values (50, 50)")
+    assert holder.execute(shown).rows == [("t", "RowExclusiveLock", True, True, names[0])]
+    holder.execute("rollback")
+
+
+def test_errors_name_the_holders(sessions: tuple[Session, Session], pool: ThreadPoolExecutor):
+    holder, other = sessions
+    party = Party(holder.node.epoch.epoch, holder.client.actor)
+    here, there = (name_party(party, session.node.epoch.epoch) for session in sessions)
+    assert here == str(holder.client.actor)
+    holder.execute("begin; lock table t; select * from t where id = 1 for update")
+    with pytest.raises(errors.LockRefused) as refused:
+        other.execute("begin; lock table t in share mode nowait")
+    assert str(refused.value) == 'could not obtain lock on relation "t"'
+    assert refused.value.detail == f"Process holding the lock: {there}."
+    other.execute("rollback; set lock_timeout = '1ms'")
+    with pytest.raises(errors.LockTimeout) as late:
+        other.execute("select * from t")
+    assert str(late.value) == "canceling statement due to lock timeout"
+    assert late.value.detail == f"Process holding the lock: {there}."
+    holder.execute("rollback; begin; select * from t where id = 1 for update")
+    with pytest.raises(errors.LockRefused) as row:
+        other.execute("select * from t where id = 1 for update nowait")
+    assert str(row.value) == 'could not obtain lock on row in relation "t"'
+    assert row.value.detail == f"Process holding the lock: {there}."
+    with pytest.raises(errors.LockTimeout) as late:
+        other.execute("select * from t where id = 1 for update")
+    assert late.value.detail == f"Process holding the lock: {there}."
+
+
+def test_a_deadlock_says_who_waits_for_whom(sessions: tuple[Session, Session], pool: ThreadPoolExecutor):
+    first, second = sessions
+    first.execute("create table u (id int primary key)")
+    first.execute("begin; lock table t")
+    second.execute("begin; lock table u")
+    waiting = start(pool, first, "lock table u in share mode")
+    with pytest.raises(errors.DeadlockDetected) as caught:
+        second.execute("insert into t values (1, 1)")
+    epoch = second.node.epoch.epoch
+    one, two = (name_party(Party(s.node.epoch.epoch, s.client.actor), epoch) for s in sessions)
+    assert str(caught.value) == "deadlock detected"
+    assert caught.value.detail == (
+        f'Process {two} waits for RowExclusiveLock on relation "t"; blocked by process {one}.\n'
+        f'Process {one} waits for ShareLock on relation "u"; blocked by process {two}.'
+    )
+    second.execute("rollback")
+    waiting.result(PATIENCE_S)
+
+
+def test_a_deadlock_of_rows_says_who_waits_for_whom(node: Node, pool: ThreadPoolExecutor):
+    first, second = Session(node), Session(node)
+    first.execute("create table t (id int primary key, n int); insert into t values (1, 1), (2, 2)")
+    first.execute("begin; update t set n = 0 where id = 1")
+    second.execute("begin; update t set n = 0 where id = 2")
+    waiting: Future[object] = pool.submit(first.execute, "update t set n = 0 where id = 2")
+    until(lambda: node.epoch.locks.waiting > 0, waiting)
+    with pytest.raises(errors.DeadlockDetected) as caught:
+        second.execute("update t set n = 0 where id = 1")
+    one, two = first.client.actor, second.client.actor
+    assert re.sub("[0-9a-f]{16}", "K", caught.value.detail or "") == (
+        f"Process {two} waits for ExclusiveLock on key K; blocked by process {one}.\n"
+        f"Process {one} waits for ExclusiveLock on key K; blocked by process {two}."
+    )
+    second.execute("rollback")
+    waiting.result(PATIENCE_S)

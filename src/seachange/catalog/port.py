@@ -16,7 +16,7 @@ from typing import Protocol
 
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
+from seachange.model.locking import LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
@@ -127,6 +127,8 @@ class Catalog(Protocol):
         """Gives up all locks of an actor that end with one of the scopes, and its place in a queue."""
 
     def lock_queues(self) -> LockQueues: ...
+
+    def lock_holders(self, key: KeyHash) -> tuple[LockHeld, ...]: ...
 
     # Strong table locks. Nodes do not write down the table locks that ordinary statements take; a request makes each
     # live node name those of its open transactions that conflict with it, and is granted when all have answered.

@@ -196,7 +196,7 @@ class Claims:
         self._mark_shared()
         look = self.epoch.tables.look
         taken = self.epoch.shared.take_strong(owner, wish, policy, self._interrupts, self.timeout_ms, look)
-        self._require(taken, policy)
+        self._require(owner, [wish], taken, policy)
 
     # Keys.
 
@@ -268,16 +268,16 @@ class Claims:
     ) -> Sequence[bool]:
         self._mark_shared()
         taken = self.epoch.shared.take(owner, wishes, policy, self._interrupts, self.timeout_ms, most)
-        self._require(taken, policy)
+        self._require(owner, wishes, taken, policy)
         return taken.granted
 
     def _mark_shared(self) -> None:
         """There is something to give up in the catalog."""
         self.scopes[-1].is_used = self.scopes[-1].is_shared = True
 
-    def _require(self, taken: LocksTaken, policy: LockPolicy) -> None:
+    def _require(self, owner: LockOwner, wishes: Sequence[LockWish], taken: LocksTaken, policy: LockPolicy) -> None:
         if policy is LockPolicy.NOWAIT and not all(taken.granted):
-            raise errors.LockNotAvailable(detail="a transaction of another node holds it")
+            raise self.epoch.shared.refused(wishes[len(taken.granted) - 1], owner)
         # Keys are locked before they are checked: whatever was committed before the grant has to be known by then.
         if taken.head > self.epoch.applied:
             self.epoch.catch_up()

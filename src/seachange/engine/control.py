@@ -79,6 +79,7 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
             _set_constraints(session, names, deferred)
             return Result("SET CONSTRAINTS")
         case LockTables():
+            _check_block(session, "LOCK TABLE")
             session.lock_tables(statement)
             return Result("LOCK TABLE")
         case SetSetting():

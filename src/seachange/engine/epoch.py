@@ -18,13 +18,14 @@ from seachange.catalog.port import Catalog
 from seachange.engine.committer import GroupCommitter, Submission
 from seachange.engine.conflicts import ConflictMap
 from seachange.engine.images import Images
+from seachange.engine.lockdetails import describe_key
 from seachange.engine.locks import LockTable
 from seachange.engine.registry import Registry
 from seachange.engine.schemas import Schema, SchemaHistory, schema_of
 from seachange.engine.sharedlocks import SharedLocks
 from seachange.engine.tablelocks import TableLocks
 from seachange.model.descriptor import Index, Table
-from seachange.model.ids import DescriptorId, Epoch, Seq
+from seachange.model.ids import DescriptorId, Epoch, KeyHash, Seq
 from seachange.model.log import CommitRequest, Committed, LogEntry
 from seachange.model.object_json import decode_descriptor
 from seachange.model.objects import PublishedDescriptor
@@ -32,6 +33,7 @@ from seachange.planner.rules.release import CURRENT
 from seachange.runtime.clock import Clock
 from seachange.runtime.haste import Holding, may_wait
 from seachange.storage.image import IndexImage
+from seachange.storage.keys import change_hash, table_hash
 from seachange.storage.warehouse import Warehouse
 
 
@@ -61,8 +63,8 @@ class EpochState:
         self.conflicts = ConflictMap()
         self.images = Images(catalog, self.epoch, warehouse)
         self.registry = Registry(self.applied, tell)
-        self.locks = LockTable(self.epoch)
-        self.shared = SharedLocks(catalog, self.epoch, self.locks, clock)
+        self.locks = LockTable(self.epoch, self._describe_key)
+        self.shared = SharedLocks(catalog, self.epoch, self.locks, clock, self._describe_key)
         self.tables = TableLocks(catalog, self.epoch, self.shared)
         self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
         # Before the first transaction: a lock may have been asked for before this node was there.
@@ -75,6 +77,15 @@ class EpochState:
             # Nodes of an older release may have gone since.
             self._agreed = self.catalog.agree_release(self._release)
         return self._agreed
+
+    def _describe_key(self, key: KeyHash) -> str:
+        """What a lock is on, as far as the key tells."""
+        for table in self.schemas.newest.by_id.values():
+            if key == table_hash(table.id):
+                return f'relation "{table.name}"'
+            if key == change_hash(table.id):
+                return f'the definition of relation "{table.name}"'
+        return describe_key(key)
 
     @contextmanager
     def noticing_end(self) -> Iterator[None]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from seachange import errors
 from seachange.engine.interrupts import Interrupts
+from seachange.engine.lockdetails import DescribedWait, DescribeKey, describe_cycle, describe_holders, describe_key
 from seachange.model.ids import Epoch, KeyHash
 from seachange.model.locking import CONFLICTS, LockMode, LockOwner, LockPolicy
 
@@ -44,8 +45,10 @@ class _Lock:
 class LockTable:
     """The locks of one epoch. An actor never waits for itself, whatever its locks end with."""
 
-    def __init__(self, epoch: Epoch) -> None:
+    def __init__(self, epoch: Epoch, describe: DescribeKey = describe_key) -> None:
+        """`describe` says what a key is of."""
         self._epoch = epoch
+        self._describe = describe
         self._mutex = threading.Lock()
         self._locks: dict[KeyHash, _Lock] = {}
         self._held: dict[LockOwner, set[KeyHash]] = {}
@@ -76,7 +79,7 @@ class LockTable:
             if policy is LockPolicy.SKIP:
                 return False
             if policy is LockPolicy.NOWAIT:
-                raise errors.LockNotAvailable(detail="another transaction holds it")
+                raise errors.LockRefused(self._describe(key), self._holders_of(lock, waiter))
             self._enqueue(lock, waiter)
             # Whoever interrupted before has found nobody waiting.
             if interrupts is not None and interrupts.is_set:
@@ -115,6 +118,12 @@ class LockTable:
         """Which actors wait for which."""
         with self._mutex:
             return {actor: set(self._waited_for(actor)) for actor in self._waiting}
+
+    def wait_of(self, actor: int) -> tuple[LockMode, KeyHash] | None:
+        """What an actor waits for."""
+        with self._mutex:
+            waiter = self._waiting.get(actor)
+            return None if waiter is None else (waiter.strength, waiter.key)
 
     def end(self) -> None:
         """The epoch has ended, and with it every lock."""
@@ -157,23 +166,40 @@ class LockTable:
         else:
             lock.queue.append(waiter)
         self._waiting[waiter.owner.actor] = waiter
-        if self._closes_cycle(waiter.owner.actor):
+        cycle = self._find_cycle(waiter.owner.actor)
+        if cycle:
+            problem = errors.DeadlockDetected(self._describe_cycle(cycle))
             self._forget(waiter)
-            raise errors.DeadlockDetected()
+            raise problem
         self.waits += 1
 
-    def _closes_cycle(self, start: int) -> bool:
-        """Every cycle is closed by the last of its waits, so it is enough to look from there."""
-        seen: set[int] = set()
-        stack = list(self._waited_for(start))
+    def _find_cycle(self, start: int) -> list[int]:
+        """The actors of a cycle, from there on. Every one is closed by the last of its waits, so it is enough to look
+        from there."""
+        came_from: dict[int, int] = {}
+        stack = [(start, other) for other in self._waited_for(start)]
         while stack:
-            actor = stack.pop()
+            before, actor = stack.pop()
             if actor == start:
-                return True
-            if actor not in seen:
-                seen.add(actor)
-                stack += self._waited_for(actor)
-        return False
+                path = [before]
+                while path[-1] != start:
+                    path.append(came_from[path[-1]])
+                return path[::-1]
+            if actor not in came_from:
+                came_from[actor] = before
+                stack += [(actor, other) for other in self._waited_for(actor)]
+        return []
+
+    def _describe_cycle(self, cycle: Sequence[int]) -> str:
+        following = (*cycle[1:], cycle[0])
+        waits = [(self._waiting[actor], blocker) for actor, blocker in zip(cycle, following, strict=True)]
+        described = [DescribedWait(str(w.owner.actor), w.strength, w.key, str(blocker)) for w, blocker in waits]
+        return describe_cycle(described, self._describe)
+
+    def _holders_of(self, lock: _Lock, waiter: _Waiter) -> str:
+        conflicting, mine = CONFLICTS[waiter.strength], waiter.owner.actor
+        held = [str(o.actor) for o, strength in lock.holders.items() if o.actor != mine and strength in conflicting]
+        return describe_holders(held, [str(waits.owner.actor) for waits in lock.queue if waits.owner.actor != mine])
 
     def _waited_for(self, actor: int) -> Iterable[int]:
         waiter = self._waiting.get(actor)
@@ -218,11 +244,12 @@ class LockTable:
             waiter.signal.wait(timeout_ms / 1_000 if timeout_ms else None)
         finally:
             with self._mutex:
+                holders = self._holders_of(self._locks[waiter.key], waiter) if waiter.wake is None else None
                 # Nothing happens to one that was woken just now.
                 self._wake(waiter, _Wake.OUT_OF_TIME)
         match waiter.wake:
             case _Wake.OUT_OF_TIME:
-                raise errors.LockNotAvailable(detail="lock_timeout has passed")
+                raise errors.LockTimeout(holders)
             case _Wake.CANCELED:
                 raise errors.QueryCanceled(reason="user request")
             case _Wake.ENDED:

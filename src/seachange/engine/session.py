@@ -191,10 +191,8 @@ class Session:
 
         def write(transaction: Transaction) -> int:
             self._tell(transaction)
-            return run_current(transaction, partial(copy, transaction))
-
-        def copy(transaction: Transaction) -> int:
-            return copy_out(statement, self.port(transaction), self._duck, (), file, format_)
+            port = self.port(transaction)
+            return run_current(transaction, lambda: copy_out(statement, port, self._duck, (), file, format_))
 
         return self.in_transaction(write)
 
@@ -292,7 +290,6 @@ class Session:
         prepared = call.prepared
         if prepared.writes and (self._is_read_only or transaction.read_only):
             raise errors.ReadOnlyTransaction(command=prepared.command)
-        transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
         self._tell(transaction)
 
         def run() -> Result:
@@ -320,6 +317,7 @@ class Session:
         transaction.search_path = self._path()
         transaction.rights.identity = self._admission.identity
         transaction.session = self._facts
+        transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
         self._duck.ask(transaction.known)
 
     def _path(self) -> tuple[str, ...]:
@@ -464,12 +462,8 @@ class Session:
         self.in_transaction(lambda transaction: transaction.set_constraints(names, deferred))
 
     def lock_tables(self, statement: LockTables) -> None:
-        if self.status is Status.IDLE:
-            raise errors.NoActiveTransaction(command="LOCK TABLE")
-
         def lock(transaction: Transaction) -> None:
             self._tell(transaction)
-            transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
             lock_tables(transaction, statement)
 
         self.in_transaction(lock)

@@ -15,10 +15,27 @@ from contextlib import suppress
 from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.engine.interrupts import Interrupts
+from seachange.engine.lockdetails import (
+    DescribedWait,
+    DescribeKey,
+    describe_cycle,
+    describe_holders,
+    describe_key,
+    name_party,
+)
 from seachange.engine.lockgraph import Party, blockers, find_cycle, find_victim, find_wait
 from seachange.engine.locks import LockTable
 from seachange.model.ids import Epoch, KeyHash, Seq
-from seachange.model.locking import LockOwner, LockPolicy, LocksTaken, LockWish
+from seachange.model.locking import (
+    CONFLICTS,
+    LockMode,
+    LockOwner,
+    LockPolicy,
+    LockQueues,
+    LocksTaken,
+    LockWait,
+    LockWish,
+)
 from seachange.runtime.clock import Clock
 
 # So many locks are taken at once: the sequencer waits for all of them.
@@ -33,7 +50,11 @@ _MS = 1_000
 
 
 class SharedLocks:
-    def __init__(self, catalog: Catalog, epoch: Epoch, local: LockTable, clock: Clock) -> None:
+    def __init__(
+        self, catalog: Catalog, epoch: Epoch, local: LockTable, clock: Clock, describe: DescribeKey = describe_key
+    ) -> None:
+        """`describe` says what a key is of."""
+        self._describe = describe
         self._catalog = catalog
         self._epoch = epoch
         self._local = local
@@ -101,7 +122,8 @@ class SharedLocks:
             pause_s = min(2 * pause_s, PAUSE_S_MAX)
             now_us = self._clock.steady_us()
             if timeout_ms and now_us - begun_us >= patience_us:
-                raise errors.LockNotAvailable(detail="lock_timeout has passed")
+                silent = [str(n.epoch) for n in self._catalog.nodes() if n.live and n.answered < number]
+                raise errors.LockTimeout(f"No answer from node {', '.join(silent)}.")
             if now_us - looked_us >= EXPIRY_LOOK_US:
                 looked_us = now_us
                 self._catalog.expire_nodes()
@@ -138,6 +160,37 @@ class SharedLocks:
                 self._catalog.release_locks(self._epoch, owner, ())
             raise
 
+    def refused(self, wish: LockWish, owner: LockOwner) -> errors.LockRefused:
+        """A wish that would have to wait, as an error."""
+        conflicting, me = CONFLICTS[wish.strength], Party(self._epoch, owner.actor)
+        held = [lock for lock in self._catalog.lock_holders(wish.key) if lock.strength in conflicting]
+        others = [party for lock in held if (party := Party(lock.epoch, lock.actor)) != me]
+        holders = describe_holders(name_party(party, self._epoch) for party in others) if others else None
+        return errors.LockRefused(self._describe(wish.key), holders)
+
+    def _describe_blockers(self, queues: LockQueues, wait: LockWait) -> str:
+        ahead = blockers(queues, wait)
+        held = {Party(lock.epoch, lock.actor) for lock in queues.held if lock.key == wait.key} & ahead
+        others = [Party(w.epoch, w.actor) for w in queues.waits if w.key == wait.key and w.turn != wait.turn]
+        return describe_holders(
+            (name_party(party, self._epoch) for party in held), [name_party(party, self._epoch) for party in others]
+        )
+
+    def _describe_cycle(self, queues: LockQueues, cycle: Sequence[Party]) -> str:
+        described = []
+        for party, blocker in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
+            wait = find_wait(queues, party)
+            waits_for: tuple[LockMode, KeyHash] | None = None
+            if wait is not None and blocker in blockers(queues, wait):
+                waits_for = wait.strength, wait.key
+            elif party.epoch == self._epoch:
+                waits_for = self._local.wait_of(party.actor)
+            # What waits inside of a node may have gone on since.
+            if waits_for is not None:
+                names = name_party(party, self._epoch), name_party(blocker, self._epoch)
+                described.append(DescribedWait(names[0], *waits_for, names[1]))
+        return describe_cycle(described, self._describe)
+
     def _look_until_free(self, me: Party, interrupts: Interrupts, timeout_ms: int) -> None:
         begun_us = looked_us = self._clock.steady_us()
         pause_s = PAUSE_S_MIN
@@ -153,11 +206,11 @@ class SharedLocks:
             # The node's own waits are not of the same moment: a cycle counts when it is seen twice.
             cycle = find_cycle(queues, self._local.waits_for(), me)
             if cycle is not None and cycle == suspected and find_victim(queues, cycle, me) == me:
-                raise errors.DeadlockDetected()
+                raise errors.DeadlockDetected(self._describe_cycle(queues, cycle))
             suspected = cycle
             now_us = self._clock.steady_us()
             if timeout_ms and now_us - begun_us >= timeout_ms * _MS:
-                raise errors.LockNotAvailable(detail="lock_timeout has passed")
+                raise errors.LockTimeout(self._describe_blockers(queues, wait))
             if now_us - looked_us >= EXPIRY_LOOK_US:
                 looked_us = now_us
                 self._catalog.expire_nodes()

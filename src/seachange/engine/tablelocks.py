@@ -12,13 +12,13 @@ contended before it looks at the records. So a request finds each open transacti
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from seachange.catalog.port import Catalog
 from seachange.engine.sharedlocks import SharedLocks
-from seachange.model.ids import DescriptorId, Epoch, KeyHash
+from seachange.model.ids import DescriptorId, Epoch, KeyHash, TableId
 from seachange.model.locking import (
     CONFLICTS,
     NO_GUARD,
@@ -26,6 +26,7 @@ from seachange.model.locking import (
     LockOwner,
     LockWait,
     LockWish,
+    ShownLock,
     TableLock,
 )
 from seachange.storage.keys import table_hash
@@ -80,6 +81,25 @@ class TableLocks:
             self.contended = frozenset(held.union(request.key for request in requests))
             if requests and known.requests > self._answered:
                 self._answer(known.requests, requests)
+
+    def shown(self, table_ids: Iterable[TableId]) -> list[ShownLock]:
+        """Those on some tables: what is in the catalog, and the weak ones of this node."""
+        ids = {table_hash(table_id): table_id for table_id in table_ids}
+        known = self._catalog.table_locks()
+        found = [
+            ShownLock(ids[each.key], each.epoch, each.actor, each.strength, granted)
+            for listed, granted in ((known.held, True), (known.waits, False))
+            for each in listed
+            if each.key in ids and isinstance(each.strength, TableLock)
+        ]
+        listed_before = set(found)
+        for transaction in self._open.copy().values():
+            for scope in tuple(transaction.scopes):
+                for table_id, mode in scope.modes.copy().items():
+                    lock = ShownLock(TableId(table_id), self._epoch, scope.owner.actor, mode, True)
+                    if table_hash(table_id) in ids and lock not in listed_before:
+                        found.append(replace(lock, fastpath=True))
+        return found
 
     def _answer(self, upto: int, requests: Sequence[LockWait]) -> None:
         found = list(self._held_against(requests))

@@ -19,6 +19,7 @@ from seachange.engine.system_views import Row, system_rows
 from seachange.engine.transaction_writes import TransactionWrites
 from seachange.model.ids import Seq
 from seachange.model.jobs import JobId, JobRequest
+from seachange.model.locking import ShownLock
 from seachange.model.relation import RelationName
 from seachange.sql.system import without_private
 
@@ -33,6 +34,9 @@ class Transaction(TransactionWrites):
     def system_rows(self, view: str) -> list[Row]:
         rows = system_rows(view, self.parts, self.epoch, self.session.database, self.actor)
         return rows if self.actor.superuser else without_private(view, rows)
+
+    def shown_locks(self) -> list[ShownLock]:
+        return self.epoch.tables.shown(table.id for table in self.tables())
 
     def request_job(self, job_id: JobId, request: JobRequest) -> None:
         if not self.actor.superuser:

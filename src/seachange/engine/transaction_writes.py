@@ -222,7 +222,8 @@ class TransactionWrites(TransactionReads):
         if self.pending.is_new(table):
             return [n < most if most is not None else True for n in range(len(keys))]
         claims = [[claim_key(plan, key, strength)] for key in keys]
-        taken = self.claims.lock([claim for (claim,) in claims], policy, most)
+        with _naming_row(table):
+            taken = self.claims.lock([claim for (claim,) in claims], policy, most)
         if table.next_primary is not None:
             self._lock_coming(table, table.next_primary, keys, claims, taken, policy)
         own = self.buffer.indexes.get(plan.index.id)
@@ -391,6 +392,15 @@ class TransactionWrites(TransactionReads):
 
     def _abandon(self, segments: Iterable[Segment]) -> None:
         abandon(self, [segment.id for segment in segments])
+
+
+@contextmanager
+def _naming_row(table: Table) -> Iterator[None]:
+    """Locks know keys; the client knows the table."""
+    try:
+        yield
+    except errors.LockRefused as problem:
+        raise errors.LockRefused(f'row in relation "{table.name}"', problem.detail) from problem
 
 
 def _names(descriptor: Descriptor | None) -> set[tuple[str, str, str]]:

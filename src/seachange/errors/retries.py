@@ -28,8 +28,13 @@ class RowChanged(SerializationFailure):
 
 class DeadlockDetected(OperationalError):
     sqlstate = "40P01"
-    message = "deadlock detected: the transactions wait for each other's keys"
+    message = "deadlock detected"
     hint_text = "Run the transaction again."
+
+    def __init__(self, waits: str | None = None) -> None:
+        """`waits` says who waits for whom."""
+        super().__init__()
+        self.detail = waits
 
 
 class SnapshotTooOld(OperationalError):

@@ -15,6 +15,24 @@ class LockNotAvailable(OperationalError):
     message = "could not obtain a lock: {detail}"
 
 
+class LockRefused(LockNotAvailable):
+    """With NOWAIT. `holders` says whose lock it is."""
+
+    message = "could not obtain lock on {what}"
+
+    def __init__(self, what: str, holders: str | None = None) -> None:
+        super().__init__(what=what)
+        self.detail = holders
+
+
+class LockTimeout(LockNotAvailable):
+    message = "canceling statement due to lock timeout"
+
+    def __init__(self, holders: str | None = None) -> None:
+        super().__init__()
+        self.detail = holders
+
+
 class AdvisoryLocksLost(OperationalError):
     sqlstate = "55000"
     message = "the session's advisory locks are lost: its node did not send a heartbeat within its expiry"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
-from seachange.model.ids import Epoch, KeyHash, Seq
+from seachange.model.ids import Epoch, KeyHash, Seq, TableId
 
 
 class LockStrength(IntEnum):
@@ -178,6 +178,18 @@ class TableLocks:
     requests: int
     held: tuple[LockHeld, ...]
     waits: tuple[LockWait, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLock:
+    """A table lock as pg_locks has it. `fastpath`: known to its node alone."""
+
+    table_id: TableId
+    epoch: Epoch
+    actor: int
+    mode: TableLock
+    granted: bool
+    fastpath: bool = False
 
 
 class AdvisoryVerb(Enum):

@@ -18,7 +18,7 @@ from seachange.model.condition import Condition
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, TableId
 from seachange.model.jobs import JobId, JobRecord, JobRequest
-from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength
+from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength, ShownLock
 from seachange.model.objects import Database, Descriptor, Role, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.references import Reference
@@ -224,6 +224,9 @@ class TransactionPort(Protocol):
     ) -> Sequence[bool]:
         """Locks rows read in this statement, by their primary keys, until the transaction ends; says which of them
         (with SKIP others' rows are left out, and at most `most` are locked). LockNotAvailable with NOWAIT."""
+
+    def shown_locks(self) -> Sequence[ShownLock]:
+        """The locks on tables of the session's database."""
 
     def advise(self, call: AdvisoryCall, key: KeyHash | None) -> bool:
         """Takes or gives up an advisory lock; whether it did."""

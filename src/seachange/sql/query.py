@@ -22,7 +22,15 @@ from seachange.sql.output import apply_names
 from seachange.sql.output_types import TableColumn, find_origin, output_columns, output_types
 from seachange.sql.padded import without_padding
 from seachange.sql.pgcatalog.context import catalog_of
-from seachange.sql.pgcatalog.scan import SETTINGS, STATEMENTS, find_relation, scan_settings, scan_statements
+from seachange.sql.pgcatalog.scan import (
+    LOCKS,
+    SETTINGS,
+    STATEMENTS,
+    find_relation,
+    scan_locks,
+    scan_settings,
+    scan_statements,
+)
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, ResultColumn, RowSink, duck_column, row_shower
 from seachange.sql.returned import read_given
@@ -135,6 +143,8 @@ def _scan_catalog(name: tuple[str, str], port: TransactionPort, number: int) -> 
         return scan_settings(port.session.settings(), number)
     if name == STATEMENTS:
         return scan_statements(port.session.prepared(), number)
+    if name == LOCKS:
+        return scan_locks(port.shown_locks(), catalog_of(port).facts, number)
     return catalog_of(port).scan(name, number)
 
 

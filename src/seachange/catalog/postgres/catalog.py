@@ -26,6 +26,7 @@ from seachange.catalog.postgres.copy import copy_catalog, fill_catalog
 from seachange.catalog.postgres.locks import (
     answer_requests,
     forget_dead,
+    read_holders,
     read_queues,
     read_table_locks,
     release_locks,
@@ -48,7 +49,7 @@ from seachange.catalog.postgres.watch import DescriptorWatch
 from seachange.catalog.rows import BURNED_KEPT_US, check_request, node_from
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
+from seachange.model.locking import LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
@@ -262,6 +263,9 @@ class PostgresCatalog:
 
     def lock_queues(self) -> LockQueues:
         return self._pool.run(read_queues)
+
+    def lock_holders(self, key: KeyHash) -> tuple[LockHeld, ...]:
+        return self._pool.run(lambda db: read_holders(db, key))
 
     def request_lock(self, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:
         return self._pool.run(lambda db: request_lock(db, epoch, owner, wish))

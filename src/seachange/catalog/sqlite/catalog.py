@@ -32,7 +32,7 @@ from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, rea
 from seachange.catalog.sqlite.watch import FileWatch
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
+from seachange.model.locking import LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
@@ -231,6 +231,10 @@ class SqliteCatalog:
     def lock_queues(self) -> LockQueues:
         with Read(self._readers) as db:
             return locks.read_queues(db)
+
+    def lock_holders(self, key: KeyHash) -> tuple[LockHeld, ...]:
+        with Read(self._readers) as db:
+            return locks.read_holders(db, key)
 
     def request_lock(self, epoch: Epoch, owner: LockOwner, wish: LockWish) -> int:
         with self._locks as db:

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from seachange.model.locking import ShownLock
 from seachange.model.scan import Scan
 from seachange.sql.pgcatalog import information, relations
-from seachange.sql.pgcatalog.builtin import INFORMATION_SCHEMA, PG_CATALOG
+from seachange.sql.pgcatalog.builtin import FIRST_USER_OID, INFORMATION_SCHEMA, PG_CATALOG
 from seachange.sql.pgcatalog.facts import Facts
 
 Name = tuple[str, str]
@@ -45,6 +46,7 @@ _TEXT: Final = (pa.string(), None)
 _TEXTS: Final = (pa.list_(pa.string()), None)
 _KEPT_MAX: Final = 8
 SETTINGS: Final[Name] = (PG_CATALOG, "pg_settings")
+LOCKS: Final[Name] = (PG_CATALOG, "pg_locks")
 STATEMENTS: Final[Name] = (PG_CATALOG, "pg_prepared_statements")
 
 
@@ -102,6 +104,26 @@ def scan_statements(statements: Sequence[tuple[str, str, Sequence[str], bool]], 
         for name, text, types, from_sql in statements
     ]
     return _scan_own(STATEMENTS, rows, number)
+
+
+def scan_locks(locks: Sequence[ShownLock], facts: Facts, number: int) -> Scan:
+    """Of a session of another node, `virtualtransaction` begins with the number of that node."""
+    oids = {name: oid for oid, name, _ in facts.databases}
+    rows = [
+        {
+            **dict.fromkeys(columns()[LOCKS]),
+            "locktype": "relation",
+            "database": oids.get(facts.database),
+            "relation": lock.table_id + FIRST_USER_OID,
+            "virtualtransaction": f"{lock.epoch}/{lock.actor}",
+            "pid": lock.actor,
+            "mode": lock.mode.shown_name,
+            "granted": lock.granted,
+            "fastpath": lock.fastpath,
+        }
+        for lock in locks
+    ]
+    return _scan_own(LOCKS, rows, number)
 
 
 def _scan_own(name: Name, rows: list[dict[str, Any]], number: int) -> Scan:
