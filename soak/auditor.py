@@ -74,7 +74,10 @@ class Auditor:
         self.ended.set()
         if not self._insist(self._audit):
             self._add([Violation("no answer", "the database cannot be read at the end of the run")])
-        self._check_rounds(self.pace.round + 1)
+        rounds = self.pace.round + 1
+        self._check_rounds(rounds)
+        if self._next < rounds:
+            self._add([Violation("no answer", f"round {self._next} and those after it cannot be checked")])
 
     @property
     def unexpected(self) -> list[Found]:

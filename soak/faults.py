@@ -41,14 +41,15 @@ class Server(Protocol):
 class SmallDisk:
     """A file system of limited size in memory, which a filler makes really full."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, size_bytes: int = DISK_BYTES) -> None:
         self.folder = folder
+        self._size_bytes = size_bytes
         self._filler = folder / "filler"
 
     def mount(self) -> str | None:
         """Why it cannot be had, if so."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(self.folder)]
+        command = ["mount", "-t", "tmpfs", "-o", f"size={self._size_bytes}", "tmpfs", str(self.folder)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         except FileNotFoundError:

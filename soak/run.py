@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -36,6 +38,7 @@ END_SECONDS = 120
 # A start that falls into a fault may fail for so long after it.
 EXCUSED_US = 20 * SECOND
 JOBS = "select id, status, statement, error from seachange.jobs where status not in ('succeeded', 'failed', 'canceled')"
+DEFECTS = "select id, statement, error from seachange.jobs where sqlstate like 'XX%'"
 SETTINGS = """\
 [seachange]
 node_expiry = "3s"
@@ -67,13 +70,15 @@ def run_soak(options: Options) -> Report:
     print(f"soak: seed {options.seed}, {options.catalog}, {options.seconds:.0f} s begin", flush=True)
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix=f"soak-{options.catalog}-{options.seed}-", dir=_memory()))
-        if not options.keep:
+        if options.keep:
+            print(f"histories and logs are kept in {folder}", flush=True)
+        else:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
         disk, skipped = stack.enter_context(_disk(folder, options))
         data = (disk.folder if disk is not None else folder) / "data"
         data.mkdir(parents=True)
         (data / "seachange.toml").write_text(SETTINGS)
-        server = stack.enter_context(LocalPostgres()) if options.catalog == "postgresql" else None
+        server = stack.enter_context(LocalPostgres(fsync=False)) if options.catalog == "postgresql" else None
         if server is None and POSTGRES in options.faults:
             skipped |= {POSTGRES: "the catalog is not on PostgreSQL"}
         catalog = server.create_database() if server is not None else None
@@ -202,18 +207,44 @@ class _Run:
             place.signal(signal.SIGTERM)
         self._resume_jobs(lambda: all(place.poll() is not None for place in crews), deadline)
         for place in crews:
-            if place.poll() is None:
-                place.signal(signal.SIGABRT)
-                self._add("no end", f"{place.name} did not end within {END_SECONDS} s: {_end_of(place.log)}")
-            place.kill()
+            self._end_clients(place)
             self._auditor.dead.put(place.clients[-1])
         if not self._resume_jobs(self._has_no_jobs, time.monotonic() + END_SECONDS):
             self._add("no end", f"jobs did not end within {END_SECONDS} s: {self._jobs()}")
         self._auditor.finish()
+        self._look_for_defects()
         for place in self._processes.nodes:
             place.signal(signal.SIGTERM)
         for place in self._processes.nodes:
             self._wait_end(place)
+        self._check_files()
+
+    def _end_clients(self, place: Place) -> None:
+        """Their threads say where they are if they hang."""
+        if place.poll() is None:
+            place.signal(signal.SIGABRT)
+            assert place.process is not None
+            place.process.join(10)
+            self._add("no end", f"{place.name} did not end within {END_SECONDS} s: {_end_of(place.log)}")
+        elif place.poll() != 0:
+            self._add("process ended", f"{place.name} ended with {place.poll()}:\n{_end_of(place.log)}")
+        place.kill()
+
+    def _look_for_defects(self) -> None:
+        """Errors of ours that no client saw: in the records of jobs, and in events."""
+        for id_, statement, error in self._ask(DEFECTS):
+            self._add("defect", f"job {id_}: {statement}: {error}")
+        for (event,) in self._ask("select event from seachange.events where event like '%XX000%'"):
+            self._add("defect", event)
+
+    def _check_files(self) -> None:
+        """The engine's own check of files and indexes, which knows more of them than the checker does."""
+        setting = self._setting
+        catalog = [] if setting.catalog is None else ["--catalog", setting.catalog]
+        command = [sys.executable, "-m", "seachange.cli.main", "check", "--data", str(setting.data), *catalog]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            self._add("seachange check", f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
 
     def _wait_end(self, place: Place) -> None:
         deadline = time.monotonic() + END_SECONDS
