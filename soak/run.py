@@ -33,8 +33,8 @@ from tests.support.postgres import LocalPostgres, find_free_port
 
 SECOND = 1_000_000
 ROUND_US = 8 * SECOND
-READY_SECONDS = 120
-END_SECONDS = 120
+READY_SECONDS = 300
+END_SECONDS = 300
 # A start that falls into a fault may fail for so long after it.
 EXCUSED_US = 20 * SECOND
 JOBS = "select id, status, statement, error from seachange.jobs where status not in ('succeeded', 'failed', 'canceled')"

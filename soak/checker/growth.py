@@ -37,7 +37,7 @@ BOUNDS = {
     "open files": Bound(1.5, 60),
     "files": Bound(2.0, 400),
     "bytes": Bound(2.0, 100 * MEGABYTE),
-    "latency": Bound(4.0, 0.5),
+    "latency": Bound(4.0, 2.0),
 }
 
 

@@ -78,4 +78,4 @@ def test_growth_without_bound_is_found():
     assert [v.anomaly for v in check_growth(series("memory", leaking))] == ["growth"]
     assert not list(check_growth(series("memory", leaking[:5])))
     assert list(check_growth(series("threads", [20.0 + n for n in range(100)])))
-    assert list(check_growth(series("latency", [0.01 + 0.1 * n for n in range(40)])))
+    assert list(check_growth(series("latency", [0.01 * 1.2**n for n in range(40)])))

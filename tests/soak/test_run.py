@@ -23,7 +23,7 @@ def soak(*arguments: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("catalog", ["sqlite", "postgresql"])
 def test_short_soak_finds_no_violation(catalog: str):
     done = soak("--seconds", str(SECONDS), "--catalog", catalog, "--expect", KNOWN)
@@ -31,7 +31,7 @@ def test_short_soak_finds_no_violation(catalog: str):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("catalog", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("plant", ["fence-off", "frozen-snapshot", "no-conflicts"])
 def test_planted_defect_is_found_within_a_minute(catalog: str, plant: str):
