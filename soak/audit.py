@@ -12,7 +12,17 @@ from soak.connections import Connection
 from soak.schema import keys_of
 
 ITEMS = ("id", "round", "code", "qty", "slot", "kind", "note")
-PROBES = 10
+PROBES = 8
+# All rows, by each column that may have an index.
+WHOLE: tuple[tuple[str, Any], ...] = (
+    ("code >= %s", ""),
+    ("lower(code) >= %s", ""),
+    ("qty >= %s", 0),
+    ("slot >= %s", 0),
+    ("kind >= %s", 0),
+)
+POINTS = sorted(PREDICATES.keys() - dict(WHOLE).keys())
+BALANCE_MIN = -1_000_000_000
 BEGIN = "begin isolation level repeatable read, read only"
 CONSTRAINTS = (
     "select conname, pg_get_constraintdef(c.oid) from pg_constraint c join pg_class t on t.oid = c.conrelid "
@@ -45,21 +55,33 @@ def _read(connection: Connection, chance: random.Random) -> Audit:
         not_null=frozenset(name for (name,) in connection.execute(NOT_NULL)[0]),
         probes=list(_probe(connection, items, chance)),
         count=connection.execute("select count(*) from items")[0][0][0],
+        accounts_by_balance=[
+            (id_, int(balance))
+            for id_, balance in connection.execute("select id, balance from accounts where balance > %s", BALANCE_MIN)[
+                0
+            ]
+        ],
     )
 
 
 def _probe(connection: Connection, items: list[dict[str, Any]], chance: random.Random) -> Iterator[Probe]:
+    for predicate, low in WHOLE:
+        yield _ask(connection, predicate, (low,))
     if not items:
         return
     # Mostly rows that are new: older ones were asked for already.
     recent = items[-200:]
     for _ in range(PROBES):
         row = chance.choice(recent)
-        predicate = chance.choice(list(PREDICATES))
+        predicate = chance.choice(POINTS)
         values = _values(predicate, row)
         if None not in values:
-            ids, _ = connection.execute(f"select id from items where {predicate}", *values)
-            yield Probe(predicate, values, tuple(id_ for (id_,) in ids))
+            yield _ask(connection, predicate, values)
+
+
+def _ask(connection: Connection, predicate: str, values: tuple[Any, ...]) -> Probe:
+    ids, _ = connection.execute(f"select id from items where {predicate}", *values)
+    return Probe(predicate, values, tuple(id_ for (id_,) in ids))
 
 
 def _values(predicate: str, row: dict[str, Any]) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ RETRY_SECONDS = 0.3
 SETTINGS = (
     "set lock_timeout = '2s'",
     "set statement_timeout = '30s'",
-    "set seachange.drain_timeout = '300ms'",
+    "set seachange.drain_timeout = '150ms'",
     "set seachange.concurrently = 'async'",
 )
 
@@ -61,11 +61,11 @@ CHANGES = (
     Change("create index {how}sure_items_i{n} on items ({item_key})", 6),
     Change("create unique index {how}sure_items_k{n} on items ({sure_key})", 6),
     Change("create unique index {how}may_items_i on items (slot)", 3, CLEAN_SLOTS),
-    Change("create index {how}sure_accounts_i on accounts (balance)", 2),
+    Change("create index {how}sure_accounts_i on accounts (balance)", 3),
     Change("create index {how}sure_lists_i on lists (tag)"),
     Change("create index {how}sure_lists_p on lists (v) where (id > 0)"),
-    Change("drop index if exists sure_items_i{n}", 4),
-    Change("drop index if exists sure_items_k{n}", 4),
+    Change("drop index if exists sure_items_i{n}", 2),
+    Change("drop index if exists sure_items_k{n}", 2),
     Change("drop index if exists may_items_i", 3),
     Change("drop index if exists sure_accounts_i", 2),
     Change("drop index if exists sure_lists_i"),

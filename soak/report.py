@@ -7,11 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
-from soak.auditor import Found
+from soak.auditor import SHOWN_MAX, Found
 from soak.checker.growth import SAMPLES_MIN, Sample, group_samples
-
-# Of each kind.
-SHOWN_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)

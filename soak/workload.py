@@ -121,7 +121,7 @@ class Client:
     def _run_block(self, level: Level) -> Outcome:
         chance = self._chance
         # A client that thinks for longer than a schema change waits for it.
-        thinks = chance.random() < 0.1
+        thinks = chance.random() < 0.3
         self._execute(f"begin isolation level {level}")
         for _ in range(chance.randint(1, 4)):
             self._step() if chance.random() < 0.9 else self._step_with_savepoint()

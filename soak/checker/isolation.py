@@ -22,7 +22,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from soak.checker.graph import Graph, find_components, find_cycle
 from soak.checker.model import Append, Level, Outcome, Read, Statement, Transaction, Violation
@@ -128,15 +128,17 @@ def _check_lost(happened: Sequence[Transaction], orders: Mapping[int, tuple[int,
                 missing[append.key].append((transaction, append.value))
     if not missing:
         return
-    for reader in happened:
-        for statement in reader.statements:
+    reads: dict[int, list[tuple[Transaction, Read]]] = defaultdict(list)
+    for reader in sorted(happened, key=lambda reader: reader.began):
+        for read in reader.reads:
+            reads[read.key].append((reader, read))
+    for key, lost in missing.items():
+        for writer, value in lost:
             # At READ COMMITTED a later statement sees more, but a transaction that began later sees all.
-            for read in (o for o in statement.operations if isinstance(o, Read)):
-                for writer, value in missing.get(read.key, ()):
-                    if writer.ended is not None and writer.ended < reader.began:
-                        detail = f"{writer.name} appended {value} to key {read.key} and committed; {reader.name}, which"
-                        detail = f"{detail} began later, read {list(read.values)}"
-                        yield Violation("lost append", detail, (writer.name, reader.name))
+            later = ((t, r) for t, r in reads[key] if writer.ended is not None and writer.ended < t.began)
+            for reader, read in islice(later, 1):
+                detail = f"{writer.name} appended {value} to key {key} and committed; {reader.name}, which began later,"
+                yield Violation("lost append", f"{detail} read {list(read.values)}", (writer.name, reader.name))
 
 
 # The order of events.

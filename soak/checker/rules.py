@@ -38,6 +38,8 @@ class Audit:
     probes: Sequence[Probe]
     # count(*) by its own query.
     count: int
+    # What an index on the balance has: account and balance.
+    accounts_by_balance: Sequence[tuple[int, int]]
 
 
 def check_audit(audit: Audit) -> list[Violation]:
@@ -120,6 +122,12 @@ PREDICATES: Mapping[str, Callable[..., bool]] = {
     "qty = %s": lambda row, qty: row["qty"] == qty,
     "qty >= %s and qty < %s": lambda row, low, high: low <= row["qty"] < high,
     "kind = %s and qty = %s": lambda row, kind, qty: row["kind"] == kind and row["qty"] == qty,
+    # All rows, by an index on the column if there is one.
+    "code >= %s": lambda row, low: row["code"] >= low,
+    "lower(code) >= %s": lambda row, low: row["code"].lower() >= low,
+    "qty >= %s": lambda row, low: row["qty"] >= low,
+    "slot >= %s": lambda row, low: row["slot"] is not None and row["slot"] >= low,
+    "kind >= %s": lambda row, low: row["kind"] is not None and row["kind"] >= low,
     "note = %s and qty > 50": lambda row, note, *_: row["note"] == note and row["qty"] > 50,
 }
 
@@ -127,6 +135,11 @@ PREDICATES: Mapping[str, Callable[..., bool]] = {
 def _check_probes(audit: Audit) -> Iterator[Violation]:
     if audit.count != len(audit.items):
         yield Violation("index against scan", f"count(*) is {audit.count}, and a scan has {len(audit.items)} items")
+    if sorted(audit.accounts_by_balance) != sorted(audit.accounts.items()):
+        detail = (
+            f"accounts by balance: {sorted(audit.accounts_by_balance)}, by a scan: {sorted(audit.accounts.items())}"
+        )
+        yield Violation("index against scan", detail)
     for probe in audit.probes:
         holds = PREDICATES[probe.predicate]
         expected = sorted(row["id"] for row in audit.items if holds(row, *probe.values))

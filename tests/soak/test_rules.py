@@ -27,6 +27,7 @@ GOOD = Audit(
     not_null=frozenset({"id", "note"}),
     probes=[Probe("code = %s", ("A",), (1,)), Probe("qty >= %s and qty < %s", (5, 15), (3, 1, 2))],
     count=3,
+    accounts_by_balance=[(2, 110), (1, 90)],
 )
 
 
@@ -50,8 +51,11 @@ def test_good_snapshot_passes():
         (with_item(slot=2_000_000_000), {"broken check"}),
         (with_item(kind=9), {"broken foreign key"}),
         (with_item(note=None), {"broken not-null"}),
-        (replace(GOOD, accounts={1: 90, 2: 109}), {"wrong balance"}),
+        (replace(GOOD, accounts={1: 90, 2: 109}, accounts_by_balance=[(1, 90), (2, 109)]), {"wrong balance"}),
         (replace(GOOD, transfers=[]), {"wrong balance"}),
+        (replace(GOOD, accounts_by_balance=[(1, 90)]), {"index against scan"}),
+        (replace(GOOD, accounts_by_balance=[(1, 90), (2, 110), (2, 120)]), {"index against scan"}),
+        (replace(GOOD, probes=[Probe("qty >= %s", (0,), (1, 3))]), {"index against scan"}),
         (replace(GOOD, count=4), {"index against scan"}),
         (replace(GOOD, probes=[Probe("code = %s", ("A",), ())]), {"index against scan"}),
         (replace(GOOD, probes=[Probe("slot = %s", (1,), (1, 2))]), {"index against scan"}),
