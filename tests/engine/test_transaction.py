@@ -6,6 +6,7 @@ import pytest
 
 from seachange import errors
 from seachange.engine.node import Node
+from seachange.engine.shaped import shaped
 from seachange.model.descriptor import Column, Table
 from seachange.model.ids import ColumnId
 from seachange.model.isolation import Isolation
@@ -199,7 +200,7 @@ def test_a_transaction_plans_with_the_schema_of_its_snapshot(node: Node, other: 
     assert rows(node) == rows(other) == [(1, "a", 1, 7), (2, "b", 2, 7)]
 
 
-def test_read_committed_does_not_mix_two_versions_of_a_table(node: Node, other: Node):
+def test_read_committed_shows_the_newest_version_of_a_table_in_the_shape_of_its_first_use(node: Node, other: Node):
     create(node)
     insert(node, (1, "a", 1))
     reader = node.begin(Isolation.READ_COMMITTED)
@@ -208,8 +209,10 @@ def test_read_committed_does_not_mix_two_versions_of_a_table(node: Node, other: 
     before = txn.table(None, "t")
     txn.publish(before, add_column(before, "extra"))
     txn.commit()
+    insert(node, (2, "b", 2, 3))
     reader.start_statement()
-    assert scan(node, reader, reader.table(None, "t")) == [(1, "a", 1)]
+    assert scan(node, reader, reader.table(None, "t")) == [(1, "a", 1, None), (2, "b", 2, 3)]
+    assert [column.name for column in shaped(reader).table(None, "t").visible_columns] == ["id", "v", "n"]
 
 
 def test_own_rows_take_the_shape_that_the_transaction_gives_the_table(node: Node, other: Node):

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from seachange.engine.writeplan import EntryPlan, WritePlan
-from seachange.model.ids import IndexId, Seq
+from seachange.model.descriptor import Table
+from seachange.model.ids import DescriptorId, IndexId, Seq
 from seachange.model.segments import Op, Segment, SegmentKind
 from seachange.storage.arrow import schema_of
 from seachange.storage.few import array_of
@@ -63,6 +64,21 @@ class Shape:
     """The buffers of a table's indexes before it changed shape; None where there was none."""
 
     buffers: dict[IndexId, tuple[IndexBuffer, EntryPlan, dict[bytes, Entry]] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The version of a table that its buffered rows fit, and a sequence as of which they do."""
+
+    table: Table
+    seq: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Refitted:
+    """The rows of a table fitted this before."""
+
+    fit: Fit
 
 
 @dataclass(slots=True)
@@ -135,17 +151,24 @@ def _arrow(rows: list[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays([array_of(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema)
 
 
+_Step = tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | Staging | Shape | Refitted
+
+
 class WriteBuffer:
     """The buffers of all indexes that a transaction wrote, with an undo journal for statements and savepoints."""
 
     def __init__(self) -> None:
         self.indexes: dict[IndexId, IndexBuffer] = {}
-        self._journal: list[tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | Staging | Shape] = []
+        self.fits: dict[DescriptorId, Fit] = {}
+        self._journal: list[_Step] = []
 
     def of(self, plan: EntryPlan) -> IndexBuffer:
         buffer = self.indexes.get(plan.index.id)
         if buffer is None:
             buffer = self.indexes[plan.index.id] = IndexBuffer(plan)
+        elif buffer.plan is not plan and buffer.is_empty:
+            # What was undone may have been of another version.
+            buffer.plan = plan
         return buffer
 
     def put(self, buffer: IndexBuffer, encoded: bytes, entry: Entry) -> None:
@@ -159,6 +182,27 @@ class WriteBuffer:
         kind = file.segment.kind
         buffer.files_of(kind).append(file)
         self._journal.append(Staging(buffer.files_of(kind)))
+
+    # Versions.
+
+    def writes_to(self, table_id: DescriptorId) -> bool:
+        return any(b.plan.table_id == table_id and not b.is_empty for b in self.indexes.values())
+
+    def begin(self, table: Table, snapshot: Seq) -> None:
+        """Rows are about to be written with a version, which those that are there fit already."""
+        fit = self.fits.get(table.id)
+        if fit is None or (fit.table is not table and not self.writes_to(table.id)):
+            self.fits[table.id] = Fit(table, snapshot)
+
+    def relabel(self, table: Table, seq: Seq) -> None:
+        """The rows fit another version as they are."""
+        self.fits[table.id] = Fit(table, seq)
+
+    def rebase(self, before: WritePlan, after: WritePlan, seq: Seq) -> None:
+        """The rows take the layout of another version."""
+        self._journal.append(Refitted(self.fits[before.table.id]))
+        self.convert(before, after)
+        self.fits[after.table.id] = Fit(after.table, seq)
 
     def mark(self) -> int:
         return len(self._journal)
@@ -176,6 +220,8 @@ class WriteBuffer:
                     unwanted.append(files.pop().segment)
                 case Shape() as shape:
                     self._reshape(shape)
+                case Refitted(fit):
+                    self.fits[fit.table.id] = fit
         return unwanted
 
     def convert(self, before: WritePlan, after: WritePlan) -> None:
@@ -214,4 +260,15 @@ class WriteBuffer:
         return all(buffer.is_empty for buffer in self.indexes.values())
 
     def staged_segments(self) -> list[Segment]:
+        """All that were written and not undone, also those of buffers that have gone with a shape."""
+        return [*self._attached(), *self.useless_segments()]
+
+    def _attached(self) -> list[Segment]:
         return [file.segment for b in self.indexes.values() for file in (*b.staged, *b.removed)]
+
+    def useless_segments(self) -> list[Segment]:
+        """Those of buffers that another shape of their table has no place for."""
+        held = [held[0] for step in self._journal if isinstance(step, Shape) for held in step.buffers.values() if held]
+        attached = {segment.id for segment in self._attached()}
+        found = {file.segment.id: file.segment for b in held for file in (*b.staged, *b.removed)}
+        return [segment for id_, segment in found.items() if id_ not in attached]

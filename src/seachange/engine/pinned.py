@@ -9,12 +9,11 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import pyarrow as pa
 
 from seachange import errors
-from seachange.engine.labels import labelled
 from seachange.engine.node import Node
 from seachange.engine.schemas import Schema
 from seachange.engine.transaction import Transaction
@@ -70,9 +69,8 @@ class Pins:
         self._settings = settings
         self._pin: Pin | None = None
 
-    def over(self, transaction: Transaction) -> TransactionPort:
-        """The transaction as queries and changes of rows see it."""
-        port = labelled(transaction)
+    def over(self, transaction: Transaction, port: TransactionPort) -> TransactionPort:
+        """What queries and changes of rows see of the transaction, which they would see as `port`."""
         text = self._settings.get(SETTING)
         if not text:
             return port
@@ -99,8 +97,16 @@ class Pins:
         return moment
 
 
+class Pinned(Protocol):
+    """What tables are shown as."""
+
+    def show(self, now: Table) -> Table: ...
+
+    def find(self, database: str, schema: str, name: str) -> TableId | None: ...
+
+
 class PinnedPort:
-    def __init__(self, port: TransactionPort, pin: Pin) -> None:
+    def __init__(self, port: TransactionPort, pin: Pinned) -> None:
         self._port = port
         self._pin = pin
 

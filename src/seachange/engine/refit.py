@@ -1,4 +1,5 @@
-"""A commit that was planned with an older version than its tables allow, made to fit the newest one.
+"""What a transaction has buffered, rebased on a newer version of its tables: while it is open, or when it commits and
+the version that it was planned with is older than its tables allow.
 
 The buffered rows stay as they are: a newer version reads the layout that they are in. What the newer version asks for
 besides, entries of indexes that have come since, the primary one among them, and constraints that are enforced now, is
@@ -13,11 +14,12 @@ written since the statements read them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from seachange import errors
+from seachange.engine.buffer import Fit
 from seachange.engine.derive import Failures
 from seachange.engine.fill import record_failures
 from seachange.engine.foreign_key import ForeignKeys, WritingTransaction
@@ -25,11 +27,13 @@ from seachange.engine.refit_rows import ACTION, GONE, OWN_CHANGE, FittedRows, fi
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.engine.writes import RowWriter
 from seachange.model.descriptor import Table
-from seachange.model.ids import DescriptorId, IndexId, Seq
+from seachange.model.ids import ConstraintId, DescriptorId, IndexId, Seq
 from seachange.model.objects import EnumType
-from seachange.model.references import Reference
+from seachange.model.shape import has_same_plan
+from seachange.model.states import State
 
 Row = tuple[Any, ...]
+_Reference = tuple[DescriptorId, ConstraintId, State]
 
 
 class Refit:
@@ -37,8 +41,6 @@ class Refit:
         self._txn = txn
         self._used = used
         self._foreign_keys = foreign_keys
-        # What the buffer has been made to fit already: it may be fenced again.
-        self._fits: dict[DescriptorId, Table] = {}
 
     def _check_objects(self, newest: Container[DescriptorId]) -> None:
         """What the tables of this transaction draw from or are made of may have been dropped."""
@@ -54,7 +56,8 @@ class Refit:
         newest = epoch.schema(at).by_id
         self._check_objects({*newest, *epoch.schema(at).objects})
         before = {id_: self._plan_of(id_) for id_ in self._used}
-        outdated = [id_ for id_, version in self._used.items() if id_ not in newest or newest[id_].version != version]
+        planned = {id_: self._version_of(id_) for id_ in self._used}
+        outdated = [id_ for id_, version in planned.items() if id_ not in newest or newest[id_].version != version]
         for id_ in outdated:
             if id_ in newest:
                 self._follow(newest[id_], at)
@@ -65,30 +68,54 @@ class Refit:
             for id_ in outdated
             if id_ in newest and (plan := before[id_]) is not None and not self._fits_as_it_is(newest[id_], at)
         ]
+        known = {rows.table.id: self._known_references(rows.table) for rows, _ in written}
         for rows, old in written:
             after = self._txn.parts.write_plan(rows.table)
             came, went = self._write(rows, old, after, at)
             added += came
             removed += [*went, *self._forget(old, after)]
-            self._fits[rows.table.id] = rows.table
         for id_ in outdated:
             if id_ in newest:
                 self._used[id_] = newest[id_].version
+                # It may be fenced again.
+                self._txn.buffer.relabel(newest[id_], at)
             else:
                 # It was only read, as of the snapshot.
                 del self._used[id_]
-        self._check_references([(rows, old.table) for rows, old in written], at)
+        self._check_references([rows for rows, _ in written], known, at)
+        self._settle_deferred(at)
         return added, removed
 
     def _fits_as_it_is(self, now: Table, at: Seq) -> bool:
-        """Whether the versions differ by owner, privileges and comments alone, and no other foreign key refers to the
-        table."""
+        """Whether rows that were written with the version before are as they would be with this one, and no other
+        foreign key refers to the table."""
+        fit = self._txn.buffer.fits.get(now.id) or self._at_snapshot(now.id)
+        return (
+            fit is not None
+            and has_same_plan(fit.table, now)
+            and self._references(fit.seq, now) == self._references(at, now)
+        )
+
+    def _at_snapshot(self, table_id: DescriptorId) -> Fit | None:
         snapshot = self._txn.snapshot
-        before = self._fits.get(now.id) or self._txn.epoch.schema(snapshot).by_id.get(now.id)
-        if before is None or replace(now, version=before.version, access=before.access) != before:
-            return False
-        known, found = self._references_at(snapshot, now), self._references_at(at, now)
-        return [(t.id, k.id, k.state) for t, k in known] == [(t.id, k.id, k.state) for t, k in found]
+        before = self._txn.epoch.schema(snapshot).by_id.get(table_id)
+        return None if before is None else Fit(before, snapshot)
+
+    def move(self, tables: Sequence[Table], at: Seq) -> None:
+        """The same for a transaction that goes on: these versions, as of `at`, are what it plans with from now on."""
+        for table in tables:
+            self._follow(table, at)
+        written = [self._fitted(plan, now, at) for now in tables if (plan := self._plan_of(now.id)) is not None]
+        known = {rows.table.id: self._known_references(rows.table) for rows, _ in written}
+        for rows, old in written:
+            after = self._txn.parts.write_plan(rows.table)
+            self._txn.buffer.rebase(old, after, at)
+            self._write(rows, old, after, at)
+        self._check_references([rows for rows, _ in written], known, at)
+
+    def _version_of(self, table_id: DescriptorId) -> int:
+        fit = self._txn.buffer.fits.get(table_id)
+        return self._used[table_id] if fit is None or self._plan_of(table_id) is None else fit.table.version
 
     def _plan_of(self, table_id: DescriptorId) -> EntryPlan | None:
         """The plan that the rows of a table were written with; None if none were."""
@@ -102,7 +129,7 @@ class Refit:
         indexes = self._txn.buffer.indexes
         gone = [index_id for index_id, b in indexes.items() if b.plan.table_id == table_id and not b.is_empty]
         if gone and table_id in self._txn.addressed:
-            raise refused(self._txn.epoch.schema(self._txn.snapshot).by_id[table_id].name, GONE)
+            raise refused(self._txn.buffer.fits[table_id].table.name, GONE)
         for index_id in gone:
             del indexes[index_id]
         return gone
@@ -110,19 +137,20 @@ class Refit:
     def _fitted(self, plan: EntryPlan, now: Table, at: Seq) -> tuple[FittedRows, WritePlan]:
         if self._txn.pending.changes(now):
             raise refused(now.name, OWN_CHANGE)
-        old = self._fits.get(now.id) or self._txn.epoch.schema(self._txn.snapshot).by_id[now.id]
-        buffer = self._txn.buffer.indexes[plan.index.id]
-        return fit_rows(self._txn, buffer, old, now, at), self._txn.parts.write_plan(old)
+        fit, buffer = self._txn.buffer.fits[now.id], self._txn.buffer.indexes[plan.index.id]
+        return fit_rows(self._txn, buffer, fit, now, at), self._txn.parts.write_plan(fit.table)
 
     # Rows that were locked.
 
     def _follow(self, now: Table, at: Seq) -> None:
         """What holds the rows now may be another index than the one by which they are known to have been locked."""
-        txn = self._txn
-        before = txn.epoch.schema(txn.snapshot).by_id[now.id]
-        versions = [t for t in txn.epoch.schemas.versions(now.id, before.version) if t.version <= now.version]
-        if any(table.primary.id != before.primary.id for table in versions):
-            keep_locks(txn, [row for row in txn.locked if row.table.id == now.id], now, at)
+        for table in {row.table.version: row.table for row in self._txn.locked if row.table.id == now.id}.values():
+            later = self._txn.epoch.schemas.versions(now.id, table.version)
+            if any(t.primary.id != table.primary.id for t in later if t.version <= now.version):
+                rows = [
+                    row for row in self._txn.locked if row.table.id == now.id and row.table.version == table.version
+                ]
+                keep_locks(self._txn, rows, now, at)
 
     # Entries.
 
@@ -184,23 +212,36 @@ class Refit:
 
     # References.
 
-    def _check_references(self, written: Sequence[tuple[FittedRows, Table]], at: Seq) -> None:
-        """At what is committed now, under the transaction's own rows."""
+    def _check_references(
+        self, written: Sequence[FittedRows], known: Mapping[DescriptorId, Collection[_Reference]], at: Seq
+    ) -> None:
+        """At what is committed then, under the transaction's own rows."""
         txn = self._txn
         snapshot, txn.snapshot = txn.snapshot, at
         try:
-            for rows, _ in written:
+            for rows in written:
                 self._foreign_keys.inserted(rows.table, rows.new)
-            for rows, before in written:
+            for rows in written:
                 pairs = [(pair.old, pair.new) for pair in rows.pairs]
-                known = {(child.id, key.id, key.state) for child, key in self._references_at(snapshot, before)}
                 for child, key in txn.references_to(rows.table):
-                    is_new = (child.id, key.id, key.state) not in known
+                    is_new = (child.id, key.id, key.state) not in known[rows.table.id]
                     if is_new and self._foreign_keys.needs_action(rows.table, child, key, pairs):
                         raise refused(child.name, ACTION)
+        finally:
+            txn.snapshot = snapshot
+
+    def _settle_deferred(self, at: Seq) -> None:
+        txn = self._txn
+        snapshot, txn.snapshot = txn.snapshot, at
+        try:
             self._foreign_keys.settle_deferred()
         finally:
             txn.snapshot = snapshot
 
-    def _references_at(self, snapshot: Seq, table: Table) -> Sequence[Reference]:
-        return self._txn.epoch.schema(snapshot).references.get(table.id, ())
+    def _known_references(self, table: Table) -> set[_Reference]:
+        """The foreign keys that the statements knew of which wrote the rows."""
+        return self._references(self._txn.buffer.fits[table.id].seq, table)
+
+    def _references(self, at: Seq, table: Table) -> set[_Reference]:
+        references = self._txn.epoch.schema(at).references.get(table.id, ())
+        return {(child.id, key.id, key.state) for child, key in references}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from seachange import errors
-from seachange.engine.buffer import IndexBuffer, StagedFile
+from seachange.engine.buffer import Fit, IndexBuffer, StagedFile
 from seachange.engine.claims import LockedRow, claim_key
 from seachange.engine.derive import Failures, compile_derivation
 from seachange.engine.foreign_key import WritingTransaction
@@ -86,10 +86,11 @@ class FittedRows:
         return not self.lacking or not (plan.holds_rows or self.lacking & stored)
 
 
-def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, old: Table, now: Table, at: Seq) -> FittedRows:
-    """`old` is the version that the buffer fits; `at` is what the node has applied."""
+def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, fit: Fit, now: Table, at: Seq) -> FittedRows:
+    """As `now` is at `at`, which the node has applied."""
+    old = fit.table
     versions = _versions(txn, old, now)
-    pairs = _bring(txn, list(_pairs(txn, old, buffer)), old, versions, at, ROW_GONE)
+    pairs = _bring(txn, list(_pairs(txn, fit, buffer)), old, versions, at, ROW_GONE)
     computed = _computed(old, versions)
     lacking = [column for column in now.columns if column.id not in computed and _is_lacking(column, old)]
     if lacking:
@@ -184,25 +185,28 @@ def keep_locks(txn: WritingTransaction, locked: Sequence[LockedRow], now: Table,
 # Rows of the buffer.
 
 
-def _pairs(txn: WritingTransaction, table: Table, buffer: IndexBuffer) -> Iterator[Pair]:
-    """As the version sees them that the buffer fits."""
-    each = txn.client.interrupts.each
+def _pairs(txn: WritingTransaction, fit: Fit, buffer: IndexBuffer) -> Iterator[Pair]:
+    """As the version sees them that the buffer fits. The index may be younger than the statement that read a row: what
+    was changed in between is a conflict."""
+    each, table = txn.client.interrupts.each, fit.table
     for _, _, entry in each(list(buffer.final())):
-        old = _committed(txn, table, buffer.plan, entry.key, entry.base) if entry.existed else None
+        seen = max(entry.base, fit.seq)
+        old = _committed(txn, table, buffer.plan, entry.key, seen) if entry.existed else None
         yield Pair(entry.base, old, entry.row and _project(table, buffer.plan.layout_id, entry.row))
     files = [*buffer.staged, *buffer.removed]
     if sum(file.segment.rows for file in files) > STAGED_ROWS_MAX:
         raise refused(table.name, MANY_ROWS)
     for file in files:
-        yield from each(_staged(txn, table, buffer.plan, file))
+        yield from each(_staged(txn, fit, buffer.plan, file))
 
 
-def _staged(txn: WritingTransaction, table: Table, plan: EntryPlan, file: StagedFile) -> Iterator[Pair]:
+def _staged(txn: WritingTransaction, fit: Fit, plan: EntryPlan, file: StagedFile) -> Iterator[Pair]:
+    table, seen = fit.table, max(file.base, fit.seq)
     reader = txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
     for position, key in enumerate(reader.keys()):
         if position in file.deleted:
             continue
-        old = None if file.segment.fresh else _committed(txn, table, plan, key, file.base)
+        old = None if file.segment.fresh else _committed(txn, table, plan, key, seen)
         is_gone = file.segment.kind is SegmentKind.TOMBSTONES
         yield Pair(file.base, old, None if is_gone else _project(table, file.segment.layout_id, reader.row(position)))
 

@@ -127,6 +127,20 @@ class SchemaHistory:
         found = [schema.by_id[table_id] for schema in self._history if table_id in schema.by_id]
         return list({table.version: table for table in found if table.version > after}.values())
 
+    def later(self, table_id: DescriptorId, version: int) -> list[tuple[Seq, Table | None]]:
+        """The changes of a table behind a version that some snapshot knows, oldest first; None where it is gone."""
+        found: list[tuple[Seq, Table | None]] = []
+        is_there = False
+        for schema in self._history:
+            table = schema.by_id.get(table_id)
+            if table is None and is_there:
+                found.append((schema.seq, None))
+            elif table is not None and table.version > version:
+                found.append((schema.seq, table))
+                version = table.version
+            is_there = table is not None
+        return found
+
     def primaries(self, table_id: DescriptorId, after: Seq, upto: Seq) -> list[tuple[Seq, IndexId | None]]:
         """The primary indexes of a table in (after, upto], each with the sequence from which on it is that; None where
         the table is gone."""

@@ -27,10 +27,11 @@ from seachange.engine.locktable import lock_tables
 from seachange.engine.node import Node
 from seachange.engine.nodeparts import TEMPORARY
 from seachange.engine.pinned import Pins
-from seachange.engine.rerun import run_current
+from seachange.engine.rerun import run_current, run_held
 from seachange.engine.savepoints import Point, Savepoints
 from seachange.engine.sessionfacts import SessionFacts
 from seachange.engine.sessionstate import Status
+from seachange.engine.shaped import shaped
 from seachange.engine.standing import ALONE
 from seachange.engine.statements import Call, NamedStatements, prepare_one
 from seachange.engine.together import Way, find_way, run_in_block, settings_kept
@@ -53,6 +54,7 @@ from seachange.sql.databases import check_database
 from seachange.sql.describe import Description, describe, plain_columns
 from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
+from seachange.sql.mentions import EVERYTHING
 from seachange.sql.parse import Parsed, TreeStatement
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, ResultColumn, RowSink, show_in_zone
@@ -237,6 +239,7 @@ class Session:
         self, prepared: Prepared, transaction: Transaction, types: Sequence[SqlType | None], rows: bool
     ) -> Description:
         self._tell(transaction)
+        transaction.shapes.statement = prepared.mentions
         port = self._port_for(prepared, transaction)
         self._duck.serve(port)
         try:
@@ -293,12 +296,13 @@ class Session:
         self._tell(transaction)
 
         def run() -> Result:
+            transaction.shapes.statement = prepared.mentions
             port = self._port_for(prepared, transaction)
             return run_statement(prepared, port, self._duck, call.values, self.notices, call.sink)
 
         while True:
             try:
-                result = run_current(transaction, run)
+                result = run_current(transaction, run, call.sink)
                 return show_in_zone(result, session_zone())
             except Busy as busy:
                 if transaction.stands_alone:
@@ -307,7 +311,7 @@ class Session:
 
     def port(self, transaction: Transaction) -> TransactionPort:
         """The transaction as queries, and changes of rows, see it."""
-        return self._pins.over(transaction)
+        return self._pins.over(transaction, shaped(transaction))
 
     def _port_for(self, prepared: Prepared, transaction: Transaction) -> TransactionPort:
         # What defines tables is about tables as they are.
@@ -344,7 +348,8 @@ class Session:
             else:
                 self._transaction.start_statement()
                 self._transaction.rights.identity = self._admission.identity
-            return work(self._transaction)
+            self._transaction.shapes.statement = EVERYTHING
+            return run_held(self._transaction, partial(work, self._transaction))
         except BaseException:
             self._fail()
             raise

@@ -83,7 +83,9 @@ def commit_transaction(txn: TransactionState, refit: Refit) -> Seq | None:
         draft.watched += txn.reads.indexes
         _add_declared(txn, draft)
         with txn.parts.meters.commit():
-            return _submit(txn, draft, refit)
+            committed = _submit(txn, draft, refit)
+        _abandon(txn, txn.buffer.useless_segments())
+        return committed
     except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
         # Nobody knows whether the files are referred to: they stay intents of this epoch.
         raise

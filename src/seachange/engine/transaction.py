@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seachange import errors
+from seachange.engine.advance import advance, is_current
 from seachange.engine.deferral import find_deferrable
 from seachange.engine.job_requests import ask_job
 from seachange.engine.refit import Refit
 from seachange.engine.submit import commit_transaction
 from seachange.engine.system_views import Row, system_rows
-from seachange.engine.transaction_writes import TransactionWrites
+from seachange.engine.transaction_writes import SavepointMark, TransactionWrites
+from seachange.model.descriptor import Table
 from seachange.model.ids import Seq
+from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId, JobRequest
 from seachange.model.locking import ShownLock
 from seachange.model.relation import RelationName
@@ -25,6 +28,61 @@ from seachange.sql.system import without_private
 
 
 class Transaction(TransactionWrites):
+    # Statements.
+
+    def start_statement(self) -> None:
+        """READ COMMITTED: the next statement sees what is committed now. At every level, it may do what roles and
+        access lists say now."""
+        self._statement_us = self.parts.clock.wall_us()
+        head = self.epoch.catch_up()
+        self.rights.renew()
+        if self.read_only or self.isolation is not Isolation.READ_COMMITTED:
+            return
+        if not is_current(self, head):
+            advance(self, head)
+        self.snapshot, self.is_held = head, False
+        if self.buffer.is_empty and not self.pending and not self.locked:
+            limits = [limit.seq for limit in self.shapes.limits.values()]
+            self.epoch.registry.move(self._ticket, min([head, *limits]))
+
+    def renew_snapshot(self, seq: int) -> bool:
+        """Whether a statement that met a row of commit `seq` can be run again on it: READ COMMITTED only, and only if
+        it can be shown what is committed now."""
+        if self.isolation is not Isolation.READ_COMMITTED or self.is_held:
+            return False
+        self.start_statement()
+        return self.snapshot >= seq
+
+    def see_locked(self) -> None:
+        """After LOCK TABLE: at READ COMMITTED, and in a transaction that has read nothing yet, what was committed
+        before the lock was granted is there."""
+        if self.isolation is Isolation.READ_COMMITTED:
+            self.start_statement()
+        elif not self.read_only and not self.used and self.buffer.is_empty and not self.pending:
+            self.snapshot = self._look()
+
+    def go_back(self, seq: int) -> None:
+        """The statement under way is run again as of a limit."""
+        if seq >= self.snapshot:
+            raise errors.Bug(detail=f"a statement as of {self.snapshot} was sent back to {seq}")
+        self.snapshot, self.is_held = Seq(seq), True
+
+    def rebase(self, tables: Sequence[Table], at: Seq) -> None:
+        mark = self.mark()
+        try:
+            Refit(self, self.used, self._foreign_keys).move(tables, at)
+        except BaseException:
+            self.reset(mark)
+            raise
+
+    def back_to(self, mark: SavepointMark) -> None:
+        super().back_to(mark)
+        # What stood against the head may have gone with what was done since.
+        self.shapes.limits.clear()
+        # So has what was declared of rows that were locked before, if their table has moved since.
+        for row in self.locked:
+            self.used[row.table.id] = min(row.table.version, self.used.get(row.table.id, row.table.version))
+
     def set_constraints(self, names: Sequence[RelationName] | None, deferred: bool) -> None:
         """Constraints that become immediate are checked at once; if that fails, they stay as they were."""
         tables = self.tables()
@@ -60,15 +118,23 @@ class Transaction(TransactionWrites):
             self._close()
 
     def _submit(self) -> Seq | None:
+        # What is left to do is about the newest versions.
+        self.shapes.limits.clear()
         return commit_transaction(self, Refit(self, self.used, self._foreign_keys).run)
 
     def _settle_deferred(self) -> None:
         self.start_statement()
-        try:
-            self._foreign_keys.settle_deferred()
-        except errors.Error:
-            self._abandon(self.buffer.staged_segments())
-            raise
+        deferred = self._foreign_keys.deferred
+        while True:
+            try:
+                self._foreign_keys.settle_deferred()
+                return
+            except errors.StatementHeld as held:
+                self._foreign_keys.deferred = deferred
+                self.go_back(held.seq)
+            except errors.Error:
+                self._abandon(self.buffer.staged_segments())
+                raise
 
     def rollback(self) -> None:
         if self._open:

@@ -1,6 +1,7 @@
 """A transaction's state, its snapshot, and the tables as they are there, with its own changes of them.
 
-**Invariant:** every statement plans with the schema of its snapshot, overlaid with the transaction's own changes.
+**Invariant:** every statement plans with the schema of its snapshot, overlaid with the transaction's own changes. At
+READ COMMITTED a table that the transaction has used before is shown in the shape of then (`shapes.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from seachange import errors
-from seachange.engine.buffer import WriteBuffer
+from seachange.engine.buffer import Fit, WriteBuffer
 from seachange.engine.claims import Claims, LockedRow
 from seachange.engine.client import Client, driven_by_hand
 from seachange.engine.epoch import EpochState
@@ -24,6 +25,7 @@ from seachange.engine.registry import Holds, Writer
 from seachange.engine.rights import Rights
 from seachange.engine.schemas import Contents, Relation, Schema
 from seachange.engine.sessionfacts import SessionFacts
+from seachange.engine.shapes import Shapes
 from seachange.engine.standing import BLOCK
 from seachange.model.access import Access
 from seachange.model.actor import Actor
@@ -37,6 +39,7 @@ from seachange.model.objects import DEFAULT_SCHEMA, Descriptor, EnumType, Role, 
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to
 from seachange.model.rights import OnObject, OnUnsaid, Right
+from seachange.model.shape import has_same_plan
 from seachange.model.statements import OnCommit
 from seachange.model.temporary import OWN_SCHEMA, is_temporary, schema_of_session
 from seachange.sql.access import describe
@@ -77,6 +80,8 @@ class TransactionSchema:
         self.search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
         # Tables used, with the version that they were planned with; indexes that some statement relied on to be empty.
         self.used: dict[DescriptorId, int] = {}
+        # What these look like to its statements.
+        self.shapes = Shapes()
         # Objects that what it publishes refers to: they must not be gone by then.
         self.relied: dict[DescriptorId, int] = {}
         self.relied_empty: dict[IndexId, tuple[Table, Seq]] = {}
@@ -108,6 +113,8 @@ class TransactionSchema:
         self.claims = Claims(epoch, self._ticket, self.client, self.shares)
         epoch.tables.enter(self._ticket, self.claims)
         self._open = True
+        # Whether the statement under way reads as of a limit.
+        self.is_held = False
 
     def _enter(self, client: Client | None) -> int:
         if not self._may_write:
@@ -135,28 +142,6 @@ class TransactionSchema:
         return as_of
 
     # Statements.
-
-    def start_statement(self) -> None:
-        """READ COMMITTED: the next statement sees what is committed now, unless a table that this transaction has
-        used has a newer version there: a transaction never mixes two versions of a table. At every level, it may do
-        what roles and access lists say now."""
-        self._statement_us = self.parts.clock.wall_us()
-        head = self.epoch.catch_up()
-        self.rights.renew()
-        if self.read_only or self.isolation is not Isolation.READ_COMMITTED:
-            return
-        newer = self.epoch.schema(head).by_id
-        if all(id_ in newer and newer[id_].version == version for id_, version in self.used.items()):
-            self.snapshot = head
-            if self.buffer.is_empty and not self.pending:
-                self.epoch.registry.move(self._ticket, head)
-
-    def renew_snapshot(self, seq: int) -> bool:
-        """Whether a statement that met a row of commit `seq` can be run again on it: READ COMMITTED only, and only if
-        its snapshot may advance that far."""
-        if self.isolation is Isolation.READ_COMMITTED:
-            self.start_statement()
-        return self.isolation is Isolation.READ_COMMITTED and self.snapshot >= seq
 
     def known(self) -> dict[str, Any]:
         """What functions tell of the transaction in this statement."""
@@ -262,6 +247,8 @@ class TransactionSchema:
             if isinstance(found, View):
                 self._note_view(found)
             if found is not None:
+                if isinstance(found, Table) and not self.pending.changes(found):
+                    self.shapes.name(found, self.snapshot)
                 return found
         raise errors.UndefinedTable(name=f"{schema}.{name}" if schema else name)
 
@@ -352,13 +339,19 @@ class TransactionSchema:
             return
         if self.claims.table_modes.get(table.id, 0) < mode:
             self._hold_table(table, mode)
+        self.shapes.use(table, self.snapshot)
+        fit = self.buffer.fits.get(table.id)
+        if fit is not None and fit.table.version != table.version:
+            self._check_fit(fit, table)
         self.used[table.id] = table.version
 
     def _hold_table(self, table: Table, mode: TableLock) -> None:
         """What a statement has read of a table for which it then waited is read again: it is to see what the other
         transaction has done. Rows that it only brings depend on nothing."""
         has_read = mode is not TableLock.ROW_EXCLUSIVE or table.id in self.claims.table_modes
-        if self.claims.hold_table(table.id, mode) and has_read and self.isolation is Isolation.READ_COMMITTED:
+        # As of a limit it would see the same again.
+        moves = self.isolation is Isolation.READ_COMMITTED and not self.is_held
+        if self.claims.hold_table(table.id, mode) and has_read and moves:
             changed = self._changed_since(table)
             if changed > self.snapshot:
                 raise errors.RowChanged(seq=changed)
@@ -379,17 +372,20 @@ class TransactionSchema:
         elif self.claims.table_modes.get(table.id, 0) < mode:
             self.claims.hold_table(table.id, mode, policy)
 
-    def see_locked(self) -> None:
-        """After LOCK TABLE: at READ COMMITTED, and in a transaction that has read nothing yet, what was committed
-        before the lock was granted is there."""
-        if self.isolation is Isolation.READ_COMMITTED:
-            self.start_statement()
-        elif not self.read_only and not self.used and self.buffer.is_empty and not self.pending:
-            self.snapshot = self._look()
+    def _check_fit(self, fit: Fit, table: Table) -> None:
+        """A statement that went back to a limit never meets rows that have gone on to a later version."""
+        if self.buffer.writes_to(table.id) and not has_same_plan(fit.table, table):
+            raise errors.SerializationFailure(detail=f"{table.name} has changed since the transaction wrote to it")
+
+    def planned_versions(self) -> dict[DescriptorId, int]:
+        """Of the tables that were used: the version that its rows fit, else the one that it was last read in."""
+        fits = self.buffer.fits
+        written = {id_: fits[id_].table.version for id_ in self.used if id_ in fits and self.buffer.writes_to(id_)}
+        return {**self.used, **written}
 
     def written_versions(self) -> dict[DescriptorId, int]:
         """The version vector of the commit: what its plans depended on."""
-        known = {**self.rights.versions(), **self.relied, **self.used}
+        known = {**self.rights.versions(), **self.relied, **self.planned_versions()}
         return {id_: version for id_, version in known.items() if id_ not in self.pending.versions()}
 
     def _check_writable(self) -> None:

@@ -40,6 +40,7 @@ from seachange.model.locking import AdvisoryCall, LockPolicy, LockStrength, Tabl
 from seachange.model.objects import Database, Descriptor, EnumType, Role, View, is_relabelled
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.segments import Segment
+from seachange.model.shape import has_same_plan
 from seachange.planner.plan import Plan
 from seachange.planner.stages import Phase, Progress
 from seachange.storage.keys import change_hash, name_hash, role_hash
@@ -383,8 +384,32 @@ class TransactionWrites(TransactionReads):
 
     def _write_plan(self, table: Table, mode: TableLock = TableLock.ROW_EXCLUSIVE) -> WritePlan:
         self._check_writable()
+        if not self.pending.changes(table):
+            self._begin_writing(table)
         self._use(table, mode)
         return self.parts.write_plan(table)
+
+    def _begin_writing(self, table: Table) -> None:
+        """A statement that has to go back to a limit must find the rows fit for the version of then."""
+        limits = self.shapes.limits
+        if limits and not self.buffer.writes_to(table.id):
+            self._check_limits(table)
+        self.buffer.begin(table, self.snapshot)
+
+    def _check_limits(self, table: Table) -> None:
+        own = self.shapes.limits.get(table.id)
+        if own is not None and self.snapshot > own.seq:
+            if own.columns is None or self.shapes.used_of(table.id, own.columns):
+                raise errors.StatementHeld(seq=own.seq)
+            self.shapes.forget_lost(table)
+        bound = self.shapes.bound(without=table.id)
+        if bound is None or bound >= self.snapshot:
+            return
+        then = self.epoch.schema(bound).by_id.get(table.id)
+        if then is not None and not has_same_plan(then, table):
+            later = self.epoch.schemas.later(table.id, then.version)
+            changed = next(seq for seq, t in later if t is None or not has_same_plan(then, t))
+            raise errors.StatementHeld(seq=changed - 1)
 
     def _writer(self, plan: WritePlan) -> RowWriter:
         is_new = self.pending.is_new(plan.table)

@@ -26,6 +26,16 @@ class RowChanged(SerializationFailure):
         self.seq = seq
 
 
+class StatementHeld(SerializationFailure):
+    """The head cannot be shown to a statement: it is run again at the last sequence that can."""
+
+    message = "could not serialize access due to a concurrent change of a table (after commit {seq})"
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(seq=seq)
+        self.seq = seq
+
+
 class DeadlockDetected(OperationalError):
     sqlstate = "40P01"
     message = "deadlock detected"

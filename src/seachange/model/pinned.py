@@ -8,6 +8,7 @@ constraints are the same. A column that it does not know is WRITE_ONLY to it: ke
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from seachange.model.descriptor import Column, Table
 from seachange.model.states import State
@@ -29,8 +30,13 @@ def pin_table(now: Table, then: Table) -> Table:
     columns = tuple(_pin_column(column, now, then) for column in now.columns)
     if columns == now.columns and then.name == now.name:
         return now
+    return pinned_with(now, columns=columns, name=then.name)
+
+
+def pinned_with(now: Table, **changes: Any) -> Table:
+    """The table as it is, with these differences."""
     kept = {field.name: getattr(now, field.name) for field in fields(Table)}
-    return PinnedTable(**{**kept, "columns": columns, "name": then.name}, now=now)
+    return PinnedTable(**{**kept, **changes}, now=now)
 
 
 def table_now(table: Table) -> Table:
@@ -43,10 +49,10 @@ def _pin_column(column: Column, now: Table, then: Table) -> Column:
     known = then.column_by_id.get(column.id)
     if known is not None and known in then.visible_columns:
         return replace(column, name=known.name, type=_shown_type(known.type, column.type))
-    return column if _has_taken_place(column, now, then) else replace(column, state=State.WRITE_ONLY)
+    return column if has_taken_place(column, now, then) else replace(column, state=State.WRITE_ONLY)
 
 
-def _has_taken_place(column: Column, now: Table, then: Table) -> bool:
+def has_taken_place(column: Column, now: Table, then: Table) -> bool:
     """Of one that is gone, whose values were converted: it has its name."""
     replaced = then.column_by_name.get(column.name)
     return replaced is not None and replaced.id not in {each.id for each in now.visible_columns}

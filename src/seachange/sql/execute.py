@@ -25,6 +25,7 @@ from seachange.sql.dml import Select, compile_plan
 from seachange.sql.duck import DuckSession
 from seachange.sql.explain import run_explain
 from seachange.sql.like import expand_likes
+from seachange.sql.mentions import NOTHING, Mentions, mentions_of
 from seachange.sql.parse import Parsed, TreeStatement, parse_script, parse_texts
 from seachange.sql.plan import Plan
 from seachange.sql.port import TransactionPort
@@ -45,7 +46,7 @@ class Prepared:
     result of a query that always has the same, once it was run. `is_definition`: it is about objects, or explains what
     is; else it is about rows."""
 
-    __slots__ = ("command", "constant", "is_constant", "is_definition", "parsed", "plan", "text", "writes")
+    __slots__ = ("_mentions", "command", "constant", "is_constant", "is_definition", "parsed", "plan", "text", "writes")
 
     def __init__(self, parsed: Parsed, text: str = "") -> None:
         self.parsed = parsed
@@ -57,6 +58,14 @@ class Prepared:
         self.is_definition = _is_definition(parsed)
         self.command = _command(parsed)
         self.writes = _is_writing(parsed) or (bool(self.command) and self.command != "SELECT")
+        self._mentions: Mentions | None = None
+
+    @property
+    def mentions(self) -> Mentions:
+        """What it needs of the tables that it is about rows of."""
+        if self._mentions is None:
+            self._mentions = NOTHING if self.is_definition else mentions_of(self.parsed)
+        return self._mentions
 
     @property
     def is_brief(self) -> bool:
