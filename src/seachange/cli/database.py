@@ -10,7 +10,8 @@ from pathlib import Path
 
 from seachange.engine.node import Node
 from seachange.engine.opening import acquire_node, release_node
-from seachange.errors import Error
+from seachange.errors import DataFolderOpen, DataFolderProblem, Error
+from seachange.runtime.permissions import create_data_folder, is_open_to_others, restrict_process
 
 
 def add_database_options(parser: argparse.ArgumentParser, creates: bool = True) -> None:
@@ -22,6 +23,24 @@ def add_database_options(parser: argparse.ArgumentParser, creates: bool = True) 
         metavar="URL",
         help="sqlite:///PATH (default: inside DIR) or postgresql://...",
     )
+
+
+def restrict_access(data: Path, group_access: bool = False) -> None:
+    """For a process that serves a folder and does nothing else: makes the folder if there is none, refuses one that
+    is open to others, and limits the permissions of whatever the process creates."""
+    try:
+        create_data_folder(data, group_access)
+    except OSError as problem:
+        raise DataFolderProblem(path=data, detail=problem.strerror or str(problem)) from problem
+    if is_open_to_others(data):
+        raise DataFolderOpen(path=data)
+    restrict_process(data)
+
+
+def warn_of_open_folder(data: Path) -> None:
+    if is_open_to_others(data):
+        problem = DataFolderOpen(path=data)
+        print(f"WARNING:  {problem}\nDETAIL:  {problem.detail}\nHINT:  {problem.hint}", file=sys.stderr)
 
 
 @contextmanager

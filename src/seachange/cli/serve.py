@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from seachange.cli.database import add_database_options, report_error
+from seachange.cli.database import add_database_options, report_error, restrict_access
 from seachange.engine.node import Node
 from seachange.engine.opening import open_node
 from seachange.errors import Error
@@ -34,6 +34,7 @@ _HTTP = "127.0.0.1:8433"
 Address = tuple[str, int]
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _PASSWORD_FILE = "password"
+_PASSWORD_VARIABLE = "SEACHANGE_PASSWORD"
 _PASSWORD_BYTES = 18
 EXAMPLES = """examples:
   SEACHANGE_PASSWORD=secret seachange serve --data shop
@@ -57,6 +58,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust", action="store_true", help="ask for no password; only on a loopback address")
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="the certificate, in PEM, for encryption")
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its key, if that is another file")
+    parser.add_argument("--require-tls", action="store_true", help="refuse connections that are not encrypted")
+    parser.add_argument(
+        "--group-access", action="store_true", help="let the group read the folder, if it is created (0750, files 0640)"
+    )
     parser.add_argument("--connections", type=_positive, metavar="N", help="at most (default: max_connections, 200)")
     parser.add_argument(
         "--grace", type=float, default=5.0, metavar="SECONDS", help="for transactions to finish at the end (default: 5)"
@@ -68,12 +73,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trust and host not in _LOOPBACK:
         print("seachange serve: --trust is for a loopback address only, such as 127.0.0.1")
         return 2
+    if arguments.require_tls and arguments.tls_cert is None:
+        print("seachange serve: --require-tls needs a certificate, --tls-cert FILE")
+        return 2
     try:
         tls = load_context(arguments.tls_cert, arguments.tls_key) if arguments.tls_cert is not None else None
+        restrict_access(arguments.data, arguments.group_access)
         node = open_node(arguments.data, arguments.catalog, arguments.node)
         try:
             doors = Doors({}, trust=True) if arguments.trust else _guarded(node, arguments.data, host, port)
-            options = Options(host, port, doors, tls, arguments.connections, arguments.grace)
+            options = Options(host, port, doors, tls, arguments.connections, arguments.grace, arguments.require_tls)
             asyncio.run(_serve(node, options, arguments.http))
         finally:
             node.close()
@@ -124,9 +133,12 @@ def _in_url(host: str) -> str:
 
 
 def _guarded(node: Node, data: Path, host: str, port: int) -> Doors:
-    password = os.environ.get("SEACHANGE_PASSWORD") or _kept_password(data, host, port)
-    own = {DEFAULT_ROLE: new_verifier(password, SYSTEM_ENTROPY)}
-    return Doors(own, secret=new_secret(), others=partial(find_verifier, node), follow=node.read_head)
+    password = os.environ.get(_PASSWORD_VARIABLE)
+    own = {DEFAULT_ROLE: new_verifier(password or _kept_password(data, host, port), SYSTEM_ENTROPY)}
+    if password:
+        node.parts.fixed_passwords = frozenset(own)
+        return Doors(own, secret=new_secret(), others=partial(find_verifier, node), follow=node.read_head)
+    return Doors({}, secret=new_secret(), others=partial(find_verifier, node, defaults=own), follow=node.read_head)
 
 
 def _kept_password(data: Path, host: str, port: int) -> str:
@@ -135,6 +147,7 @@ def _kept_password(data: Path, host: str, port: int) -> str:
     if path.exists():
         return path.read_text(encoding="utf-8").strip()
     password = SYSTEM_ENTROPY.token(_PASSWORD_BYTES).hex()
+    # Its owner's alone, also where the group may read the folder.
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(password + "\n")
     print(f"postgresql://{DEFAULT_ROLE}:{quote(password)}@{_in_url(host)}:{port}/{DEFAULT_DATABASE}", flush=True)

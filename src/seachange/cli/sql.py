@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from seachange.cli.database import add_database_options, open_database, report_error
+from seachange.cli.database import add_database_options, open_database, report_error, warn_of_open_folder
 from seachange.cli.formats import FORMATS
 from seachange.cli.prompt import converse
 from seachange.engine.session import Session
@@ -54,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     try:
         with open_database(arguments) as node:
+            warn_of_open_folder(arguments.data)
             session = Session(node, arguments.user, arguments.database)
             try:
                 session.check_login()

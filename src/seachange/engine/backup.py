@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -29,6 +28,7 @@ from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.filesystem import IDENTITY_NAME, TEMPORARY_PREFIX, named_errors, sync
 from seachange.runtime.identity import propose_identity, settle_identity
+from seachange.runtime.permissions import copy_file, create_data_folder, create_file, create_folder
 
 # That of release 0.1.0, the first that makes back-ups.
 OLDEST_FORMAT = 7
@@ -72,9 +72,10 @@ def back_up(data: Path, catalog_url: str | None, target: Path) -> Manifest:
     manifest = Manifest(FORMAT, catalog_kind(catalog_url), head, files, identity)
     with named_errors("write", str(target)):
         if (data / SETTINGS_FILE).exists():
-            shutil.copyfile(data / SETTINGS_FILE, target / SETTINGS_FILE)
+            copy_file(data / SETTINGS_FILE, target / SETTINGS_FILE)
         for path in (*target.rglob("*"), target):
             sync(path)
+        create_file(target / MANIFEST)
         (target / MANIFEST).write_text(json.dumps(asdict(manifest), indent=1), encoding="utf-8")
         sync(target / MANIFEST)
         sync(target)
@@ -97,7 +98,7 @@ def restore(source: Path, data: Path, catalog_url: str | None) -> Manifest:
         )
     with named_errors("write", str(data)):
         if (source / SETTINGS_FILE).exists():
-            shutil.copyfile(source / SETTINGS_FILE, data / SETTINGS_FILE)
+            copy_file(source / SETTINGS_FILE, data / SETTINGS_FILE)
     with named_errors("write", str(data)):
         for path in (*data.rglob("*"), data):
             sync(path)
@@ -153,14 +154,14 @@ def _beat(catalog: Catalog, epoch: Epoch, stopped: threading.Event) -> None:
 def _copy_files(source: Path, target: Path) -> dict[str, int]:
     """Files never change, and so may be copied at any time; those that are being written belong to nobody yet."""
     with named_errors("copy", str(source)):
-        target.mkdir(parents=True, exist_ok=True)
+        create_folder(target)
         # Nor is the id copied: a copy is another database.
         names = [n for n in sorted(os.listdir(source)) if not n.startswith((TEMPORARY_PREFIX, IDENTITY_NAME))]
-        return {name: os.stat(shutil.copyfile(source / name, target / name)).st_size for name in names}
+        return {name: copy_file(source / name, target / name) for name in names}
 
 
 def _make_empty(folder: Path) -> None:
     with named_errors("create", str(folder)):
-        folder.mkdir(parents=True, exist_ok=True)
+        create_data_folder(folder)
         if any(folder.iterdir()):
             raise errors.DataFolderProblem(path=folder, detail="it is not empty")

@@ -28,6 +28,7 @@ from seachange.runtime.identity import (
     settle_identity,
     withdraw_identity,
 )
+from seachange.runtime.permissions import create_data_folder
 from seachange.storage.segment_footer import checksum_of, segment_name
 
 # Where the files of segments are, inside a data folder.
@@ -44,7 +45,7 @@ def open_database(url: str | None, data: Path, creates: bool = True) -> tuple[Ca
         raise errors.DataFolderProblem(path=data, detail="it is a back-up; make a database of it by seachange restore")
     is_new = read_identity(folder) is None and not segment_files(folder)
     if is_new and creates and url is None:
-        data.mkdir(parents=True, exist_ok=True)
+        create_data_folder(data)
     catalog = open_catalog(url, data, SYSTEM_CLOCK, SYSTEM_ENTROPY, creates=is_new and creates)
     try:
         return catalog, Pairing(catalog, catalog_name(url, data), folder).run()

@@ -53,6 +53,8 @@ class NodeParts:
     release: int = CURRENT.number
     # What the database's own file sets for every session and job.
     settings: dict[str, str] = field(default_factory=dict)
+    # Roles whose passwords the environment of this process sets.
+    fixed_passwords: frozenset[str] = frozenset()
     _plans: dict[tuple[DescriptorId, int], tuple[Table, WritePlan]] = field(default_factory=dict)
     _reads: dict[tuple[DescriptorId, int, LayoutId], tuple[Table, Any]] = field(default_factory=dict)
 

@@ -209,6 +209,9 @@ class TransactionSchema:
     def salt(self, count: int) -> bytes:
         return self.parts.entropy.token(count)
 
+    def has_fixed_password(self, role: str) -> bool:
+        return role in self.parts.fixed_passwords
+
     # Tables.
 
     @property

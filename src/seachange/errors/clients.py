@@ -24,6 +24,18 @@ class InvalidPassword(OperationalError):
     message = 'password authentication failed for user "{user}"'
 
 
+class EncryptionRequired(OperationalError):
+    sqlstate = "28000"
+    message = "connection is not encrypted, and the server requires encryption"
+    hint_text = "Connect with sslmode=require or stricter."
+
+
+class FixedPassword(OperationalError):
+    sqlstate = "55006"
+    message = 'password of role "{role}" cannot be changed: the server takes it from the environment'
+    hint_text = "Change SEACHANGE_PASSWORD where the server is started, and restart it; or start it without."
+
+
 class TooManyFailures(OperationalError):
     sqlstate = "28000"
     message = "too many wrong passwords came from {address}"

@@ -53,6 +53,13 @@ class OutOfTemporarySpace(OperationalError):
     hint_text = "Ask for fewer rows at a time, or raise seachange.temp_space_limit."
 
 
+class DataFolderOpen(OperationalError):
+    sqlstate = "55000"
+    message = 'data folder "{path}" has invalid permissions'
+    detail_text = "Permissions should be u=rwx (0700) or u=rwx,g=rx (0750)."
+    hint_text = "chmod -R go-rwx {path}"
+
+
 class CatalogUnavailable(OperationalError):
     sqlstate = "08006"
     message = "the catalog {catalog} cannot be reached: {detail}"

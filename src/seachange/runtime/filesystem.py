@@ -24,6 +24,7 @@ import pyarrow.fs as pafs
 
 from seachange import errors
 from seachange.runtime.faults import reach
+from seachange.runtime.permissions import create_folder, file_mode
 from seachange.runtime.renaming import rename_new
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -90,7 +91,8 @@ class LocalFileSystem:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         with named_errors("create", str(folder)):
-            folder.mkdir(parents=True, exist_ok=True)
+            create_folder(folder)
+            self._file_mode = file_mode(folder)
         # Not memory-mapped: a file that is cut short under a mapping kills the process instead of raising an error.
         self._arrow = pafs.LocalFileSystem()
 
@@ -104,6 +106,7 @@ class LocalFileSystem:
         temporary, final = self.temporary_path(name), self.path(name)
         with named_errors("write", final):
             reach("segment.written")
+            os.chmod(temporary, self._file_mode)
             if not durable:
                 self._name(temporary, final)
                 return

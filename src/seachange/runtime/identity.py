@@ -20,6 +20,7 @@ from seachange import errors
 from seachange.runtime.entropy import Entropy
 from seachange.runtime.faults import reach
 from seachange.runtime.filesystem import IDENTITY_NAME, TEMPORARY_PREFIX, named_errors, sync
+from seachange.runtime.permissions import create_data_folder, create_file, create_folder
 from seachange.runtime.renaming import rename_new
 
 _ID_BYTES = 16
@@ -55,8 +56,10 @@ def propose_identity(folder: Path, entropy: Entropy) -> str:
     proposed = entropy.token(_ID_BYTES).hex()
     path = folder / f"{IDENTITY_NAME}.{proposed}"
     with named_errors("write", str(path)):
-        folder.mkdir(parents=True, exist_ok=True)
+        create_data_folder(folder.parent)
+        create_folder(folder)
         temporary = folder / f"{TEMPORARY_PREFIX}{path.name}"
+        create_file(temporary)
         temporary.write_text(f"{proposed}\n", encoding="ascii")
         sync(temporary)
         rename_new(str(temporary), str(path))

@@ -49,6 +49,7 @@ class House(Protocol):
     node: Node
     doors: Doors
     tls: ssl.SSLContext | None
+    requires_tls: bool
     limits: Limits
     throttle: Throttle
     is_stopping: bool
@@ -182,6 +183,8 @@ class Client(asyncio.Protocol):
                 self._frames.is_started = True
                 if self._house.is_stopping:
                     raise errors.ServerStops()
+                if self._house.requires_tls and not self._is_secure:
+                    raise errors.EncryptionRequired()
                 self._number = self._house.welcome(self)
                 self._admit(startup)
 

@@ -6,14 +6,18 @@ says: the node reads the catalog's head before it asks for the password, and aga
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from seachange.engine.node import Node
 from seachange.server.auth import Verifier, read_verifier
 
 
-def find_verifier(node: Node, user: str) -> Verifier | None:
-    """None for a role without a password, or with one that is good no longer: nobody logs in as it."""
+def find_verifier(node: Node, user: str, defaults: Mapping[str, Verifier] = MappingProxyType({})) -> Verifier | None:
+    """None if the role cannot log in: it has no password, here or in `defaults`, or its password has expired."""
     role = node.epoch.schemas.newest.roles.get(user)
-    if role is None or role.password is None:
+    if role is None:
+        return defaults.get(user)
+    if role.valid_until_us is not None and role.valid_until_us <= node.parts.clock.wall_us():
         return None
-    has_expired = role.valid_until_us is not None and role.valid_until_us <= node.parts.clock.wall_us()
-    return None if has_expired else read_verifier(role.password)
+    return defaults.get(user) if role.password is None else read_verifier(role.password)

@@ -32,6 +32,8 @@ class Options:
     connections_max: int | None = None
     # How long transactions may take to end when the server does.
     grace_seconds: float = 5.0
+    # Whether a connection that is not encrypted is refused.
+    requires_tls: bool = False
 
 
 class Server:
@@ -39,6 +41,7 @@ class Server:
         self.node = node
         self.doors = options.doors
         self.tls = options.tls
+        self.requires_tls = options.requires_tls
         self.is_stopping = False
         self.limits = read_limits(node.parts.settings, options.connections_max)
         self.throttle = Throttle()

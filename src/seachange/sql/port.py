@@ -148,6 +148,9 @@ class TransactionPort(Protocol):
     def salt(self, count: int) -> bytes:
         """Random bytes."""
 
+    def has_fixed_password(self, role: str) -> bool:
+        """Whether the environment of the server sets the role's password."""
+
     def tables(self) -> tuple[Table, ...]: ...
 
     @property

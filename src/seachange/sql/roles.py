@@ -151,6 +151,8 @@ def _alter(statement: AlterRole, port: TransactionPort) -> None:
         _check_may_change(port, role.superuser or options.superuser is not None)
     if statement.name == DEFAULT_ROLE and given.get("superuser") is False:
         raise errors.FeatureNotSupported(feature=f"role {DEFAULT_ROLE} that is no superuser", instead="Use another.")
+    if (options.no_password or options.password is not None) and port.has_fixed_password(role.name):
+        raise errors.FixedPassword(role=role.name)
     _publish(role, port, **given, password=_verifier(options, role.password, port))
 
 

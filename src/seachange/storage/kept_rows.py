@@ -16,6 +16,7 @@ from weakref import finalize
 
 from seachange import errors
 from seachange.runtime.filesystem import named_errors
+from seachange.runtime.permissions import create_folder
 
 Row = tuple[Any, ...]
 _WHAT = "the rows of a cursor"
@@ -43,7 +44,7 @@ class Spool:
             raise errors.OutOfTemporarySpace(detail=f"{_WHAT} take more than {self._bytes_max >> 20} MB")
         with named_errors("write", _WHAT):
             if self._file is None:
-                self._folder.mkdir(parents=True, exist_ok=True)
+                create_folder(self._folder)
                 self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed with the last who reads it
                 finalize(self, self._file.close)
             self._file.write(data)

@@ -19,6 +19,7 @@ import duckdb
 
 from seachange import errors
 from seachange.runtime.filesystem import named_errors
+from seachange.runtime.permissions import create_file, create_folder, folder_mode
 
 SORT_BYTES_MAX = 512 << 20
 # So many DuckDBs of a node wait for the next sort.
@@ -187,10 +188,11 @@ def sorting() -> Iterator[None]:
 def passing_folder(parent: Path) -> Iterator[Path]:
     """A folder for one sort, locked while it lives; folders that a dead process left behind go on the way."""
     with named_errors("spill to", str(parent)):
-        parent.mkdir(parents=True, exist_ok=True)
+        create_folder(parent)
         with _locked(parent / _LOCK_NAME):
             _remove_left_behind(parent)
             folder = Path(tempfile.mkdtemp(prefix="sort-", dir=parent))
+            folder.chmod(folder_mode(parent))
             lock = _open_lock(folder / _LOCK_NAME)
             fcntl.flock(lock, fcntl.LOCK_EX)
     try:
@@ -228,4 +230,5 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _open_lock(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    create_file(path)
+    return os.open(path, os.O_RDWR | os.O_CLOEXEC)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from seachange.model.ids import Epoch
 from seachange.runtime.filesystem import named_errors
+from seachange.runtime.permissions import create_folder
 
 _FOLDER = "spool"
 # Those that this process uses.
@@ -24,7 +25,7 @@ def spool_folder(data: Path, epoch: Epoch, token: bytes) -> Iterator[Path]:
     """A name for a folder that does not exist yet."""
     parent = data / _FOLDER
     with named_errors("create", str(parent)):
-        parent.mkdir(parents=True, exist_ok=True)
+        create_folder(parent)
     folder = parent / f"{epoch}-{token.hex()}"
     _used.add(folder)
     try:

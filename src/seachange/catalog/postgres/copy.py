@@ -16,6 +16,7 @@ from seachange.catalog.postgres.connections import Connection, describe, one_sna
 from seachange.catalog.postgres.read import query
 from seachange.model.ids import Seq
 from seachange.runtime.filesystem import named_errors
+from seachange.runtime.permissions import create_file, create_folder
 
 FOLDER_NAME = "catalog"
 # All that lasts. Locks, claims and partitions are made anew; inline batches come when their partitions are there.
@@ -49,7 +50,7 @@ def copy_catalog(db: Connection, folder: Path) -> Seq:
     """Gives the last sequence that the copy has."""
     place = folder / FOLDER_NAME
     with named_errors("create", str(place)):
-        place.mkdir(exist_ok=True)
+        create_folder(place)
     with one_snapshot(db):
         head = int(query(db, _HEAD)[0][0])
         for table in (*_TABLES, _BATCH):
@@ -82,6 +83,7 @@ def _name(table: str) -> sql.Identifier:
 
 
 def _write(db: Connection, table: str, path: Path) -> None:
+    create_file(path)
     with named_errors("write", str(path)), path.open("wb") as file, db.cursor().copy(_OUT.format(_name(table))) as data:
         for chunk in data:
             file.write(chunk)

@@ -14,6 +14,7 @@ from types import TracebackType
 from seachange import errors
 from seachange.catalog.sqlite.lock import FairLock
 from seachange.runtime.haste import may_wait
+from seachange.runtime.permissions import create_file
 
 # Others than ourselves (a back-up, a shell) may hold SQLite's own lock for a moment.
 BUSY_TIMEOUT_S = 20.0
@@ -35,6 +36,8 @@ _PRIMARY_CODE_MASK = 0xFF
 
 def connect(path: Path) -> sqlite3.Connection:
     try:
+        # SQLite gives the permissions of this file to those beside it.
+        create_file(path)
         db = sqlite3.connect(
             path,
             timeout=BUSY_TIMEOUT_S,
@@ -44,7 +47,7 @@ def connect(path: Path) -> sqlite3.Connection:
         )
         for setting in SETTINGS:
             db.execute(setting)
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, OSError) as problem:
         raise client_error(problem, path) from problem
     return db
 

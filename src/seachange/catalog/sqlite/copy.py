@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +12,7 @@ from seachange.catalog.sqlite.read import HEAD
 from seachange.catalog.sqlite.schema import format_of, migrate_once
 from seachange.model.ids import Seq
 from seachange.runtime.filesystem import TEMPORARY_PREFIX, named_errors, sync
+from seachange.runtime.permissions import copy_file, create_file
 from seachange.runtime.renaming import rename_new
 
 FILE_NAME = "catalog.sqlite"
@@ -31,7 +31,7 @@ def restore_copy(source: Path, path: Path, identity: str) -> None:
     has its own id: one with the id of the database that it was copied from could be opened with the folder of that."""
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}")
     with named_errors("write", str(path)):
-        shutil.copyfile(source / FILE_NAME, temporary)
+        copy_file(source / FILE_NAME, temporary)
     try:
         with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             copy.execute("BEGIN IMMEDIATE")
@@ -51,6 +51,7 @@ def copy_catalog(source: sqlite3.Connection, folder: Path) -> Seq:
     """Gives the last sequence that the copy has."""
     path = folder / FILE_NAME
     try:
+        create_file(path)
         with closing(sqlite3.connect(path, isolation_level=None)) as copy:
             source.backup(copy)
             # One file, without a log beside it.
@@ -58,5 +59,5 @@ def copy_catalog(source: sqlite3.Connection, folder: Path) -> Seq:
             for statement in _REST:
                 copy.execute(statement)
             return Seq(copy.execute(HEAD).fetchone()[0])
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, OSError) as problem:
         raise client_error(problem, path) from problem

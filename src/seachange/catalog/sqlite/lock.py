@@ -14,15 +14,20 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
+from seachange.runtime.permissions import create_file
+
 
 class FairLock:
     """Exclusive between threads and between processes. A thread must not take it twice."""
 
     def __init__(self, path: Path) -> None:
         self._thread_next, self._thread = threading.Lock(), threading.Lock()
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        self._file_next = os.open(path.with_name(f"{path.name}-next"), flags, 0o600)
-        self._file = os.open(path, flags, 0o600)
+        flags = os.O_RDWR | os.O_CLOEXEC
+        next_path = path.with_name(f"{path.name}-next")
+        create_file(next_path)
+        create_file(path)
+        self._file_next = os.open(next_path, flags)
+        self._file = os.open(path, flags)
 
     def acquire(self) -> None:
         with self._thread_next:

@@ -31,6 +31,7 @@ from seachange import errors
 from seachange.pipeline.spark.executor import Outcome, load_kernels, run_assignments
 from seachange.pipeline.spark.failures import cause, failure
 from seachange.pipeline.spark_options import SparkOptions, configuration
+from seachange.runtime.permissions import create_file, create_folder
 from seachange.runtime.process import give_way
 
 _JAVA = "Install Java 17 or newer and set JAVA_HOME, or leave seachange.local_rows unset to work in-process."
@@ -279,7 +280,8 @@ def start_application(options: SparkOptions) -> AnyApplication:
     check_java()
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(configuration(options).items()))
-    options.log.parent.mkdir(parents=True, exist_ok=True)
+    create_folder(options.log.parent)
+    create_file(options.log)
     try:
         with options.log.open("ab") as log:
             gateway = launch_gateway(conf, {"stdin": subprocess.PIPE, "stdout": log, "stderr": log})
