@@ -125,3 +125,30 @@ def test_who_a_session_is_and_becomes(tmp_path):
         with pytest.raises(errors.UndefinedTable):
             root.execute("select * from own")
         root.execute("unlisten *")
+
+
+def test_what_cannot_be_tried_in_a_block_asks_for_rights(tmp_path):
+    with closing(seachange.connect(tmp_path, autocommit=True)) as root:
+        for statement in (
+            "create table t (id int primary key)",
+            "create role crew",
+            "create role ann login",
+            "create database shop",
+        ):
+            root.execute(statement)
+        with closing(seachange.connect(tmp_path, user="ann", autocommit=True)) as ann:
+            for refused, granted in (
+                ("create database own", "alter role ann createdb"),
+                ("create database theirs owner crew", "grant crew to ann"),
+                ("alter database shop rename to store", "alter database shop owner to ann"),
+                ("vacuum t", "alter table t owner to ann"),
+                ("drop table t; undrop table t", "grant create on schema public to ann"),
+            ):
+                with pytest.raises(errors.InsufficientPrivilege):
+                    ann.execute(refused)
+                root.execute(granted)
+                ann.execute(refused)
+            root.execute("alter database store owner to ann")
+            root.execute("alter role ann nocreatedb")
+            with pytest.raises(errors.InsufficientPrivilege):
+                ann.execute("alter database store rename to shop")

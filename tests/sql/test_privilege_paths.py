@@ -93,8 +93,8 @@ WAYS = {
     "ON CONFLICT DO UPDATE": Way(
         "insert, select, update on t", "insert into t values (1, 1) on conflict (id) do update set v = excluded.v"
     ),
-    "UPDATE": Way("update on t", "update t set v = 5 where id = 1"),
-    "DELETE": Way("delete on t", "delete from t where id = 99"),
+    "UPDATE": Way("update, select on t", "update t set v = 5 where id = 1"),
+    "DELETE": Way("delete, select on t", "delete from t where id = 99"),
     "TRUNCATE in EXPLAIN (DDL)": Way("truncate on t", "explain (ddl) truncate t"),
     "CREATE TABLE AS": Way("select on t", "create table own.copied as select * from t"),
     "INSERT ... SELECT": Way("select on t", "insert into own.mine select id from t"),

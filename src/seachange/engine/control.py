@@ -97,6 +97,7 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
             session.vacuum(statement)
             return Result("VACUUM")
         case NeedlessStatement(tag):
+            session.check_needs(statement)
             return Result(tag)
         case Discard():
             return _discard(session, statement)

@@ -58,7 +58,7 @@ def _tables_of(transaction: Transaction, relation: Relation, mode: TableLock) ->
     if isinstance(relation, Table):
         yield relation
         return
-    with transaction.acting_as(relation.access.owner):
+    with transaction.acting_as(transaction.access_of(relation).owner):
         for id_ in relation.relation_ids:
             read = transaction.table_by_id(TableId(id_)) or transaction.object_by_id(id_)
             if isinstance(read, Table | View):

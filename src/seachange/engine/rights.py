@@ -129,6 +129,8 @@ class Rights:
             self.required.setdefault((self.identity, right), denial)
 
     def _meets(self, right: Right, actor: Actor) -> bool:
+        if isinstance(right, OnObject | OnUnsaid) and right.of is not None and not actor.superuser:
+            actor = actor_of(right.of, self.roles)
         match right:
             case OnObject():
                 return actor.superuser or grants(self.access_of(right.id), actor, right)
@@ -170,7 +172,10 @@ class Rights:
         """Of what decided it: with less than `min_version` the commit is sent back."""
         found = {}
         for identity, right in self.required:
-            deciding: list[Descriptor | None] = [*deciding_roles(identity, self._head.roles), self._decided_by(right)]
+            of = right.of if isinstance(right, OnObject | OnUnsaid) else None
+            identities = [identity] if of is None else [identity, Identity(of, of, of)]
+            roles = [role for each in identities for role in deciding_roles(each, self._head.roles)]
+            deciding: list[Descriptor | None] = [*roles, self._decided_by(right)]
             found.update({each.id: each.version for each in deciding if each is not None})
         return found
 

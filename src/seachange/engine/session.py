@@ -43,7 +43,14 @@ from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobId
 from seachange.model.relation import RelationName
 from seachange.model.search_path import parse_path
-from seachange.model.session_statements import CopyStream, ExecutePrepared, FetchCursor, LockTables, Vacuum
+from seachange.model.session_statements import (
+    CopyStream,
+    ExecutePrepared,
+    FetchCursor,
+    LockTables,
+    NeedlessStatement,
+    Vacuum,
+)
 from seachange.model.temporary import OWN_SCHEMA
 from seachange.model.timezone import session_zone
 from seachange.model.types import SqlType
@@ -55,6 +62,7 @@ from seachange.sql.describe import Description, describe, plain_columns
 from seachange.sql.duck import DuckSession
 from seachange.sql.execute import Prepared, prepare, run_statement
 from seachange.sql.mentions import EVERYTHING
+from seachange.sql.needs import check_needs
 from seachange.sql.parse import Parsed, TreeStatement
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result, ResultColumn, RowSink, show_in_zone
@@ -278,6 +286,10 @@ class Session:
     def begin_queued(self, job: Job) -> Collection[JobId]:
         """Begins the statement of a job, which was queued; gives those that it still has to wait for."""
         return self._turns.begin_queued(job)
+
+    def check_needs(self, statement: NeedlessStatement) -> None:
+        if statement.kind is not None or statement.read or statement.for_superusers:
+            self.in_transaction(partial(check_needs, statement))
 
     def vacuum(self, statement: Vacuum) -> None:
         if self.status is not Status.IDLE:

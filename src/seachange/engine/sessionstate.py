@@ -10,7 +10,7 @@ from seachange.engine.cursors import OpenCursors
 from seachange.engine.statements import NamedStatements
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
-from seachange.model.session_statements import LockTables, Vacuum
+from seachange.model.session_statements import LockTables, NeedlessStatement, Vacuum
 from seachange.sql.execute import Prepared
 from seachange.sql.result import Result
 from seachange.sql.session_settings import SessionSettings
@@ -54,6 +54,9 @@ class SessionState(Protocol):
 
     def check_setting(self, name: str, value: str | None) -> None:
         """Whether the client may set it so."""
+
+    def check_needs(self, statement: NeedlessStatement) -> None:
+        """42501 unless the role has what the statement requires."""
 
     def vacuum(self, statement: Vacuum) -> None: ...
 

@@ -22,6 +22,7 @@ from seachange.model.ids import DescriptorId
 from seachange.model.isolation import Isolation
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.relation import RelationName
+from seachange.model.rights import OnObject
 from seachange.model.scan import Scan, ScanFacts
 from seachange.model.sequences import SequenceState
 from seachange.planner.catalog import TableSize
@@ -178,7 +179,17 @@ class TransactionReads(TransactionSchema):
         if column.is_row_id:
             first = self.parts.rowids.take(self.epoch.epoch, count)
             return list(range(first, first + count))
+        if count and column.identity is None:
+            self._check_drawn(column)
         return DefaultValues(self.parts.duck, self.parts.entropy, self.moments, self._draw).of(column, count)
+
+    def _check_drawn(self, column: Column) -> None:
+        """A default draws on behalf of the role that inserts, unless it is an identity."""
+        for sequence_id in column.default_sequences:
+            if not self.rights.is_root and not self.allows(OnObject(sequence_id, ("USAGE", "UPDATE"))):
+                sequence = self.object_by_id(sequence_id)
+                name = sequence.name if sequence is not None else sequence_id
+                raise errors.InsufficientPrivilege(detail=f"permission denied for sequence {name}")
 
     def _draw(self, sequence_id: DescriptorId, count: int) -> list[int]:
         sequence = self.object_by_id(sequence_id)

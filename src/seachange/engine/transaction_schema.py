@@ -197,14 +197,16 @@ class TransactionSchema:
         if space is not None:
             self.require(space, f"permission denied for schema {descriptor.schema}")
 
-    def schema_right(self, name: str, privilege: str) -> Right | None:
+    def schema_right(self, name: str, privilege: str, of: str | None = None) -> Right | None:
         """A privilege on a schema of the database. None for one that has no privileges: it belongs to the system."""
         found = self._committed.schemas.get(name)
         if self.pending:
             found = next((o for o in self.objects() if isinstance(o, SchemaObject) and o.name == name), None)
         if found is not None:
-            return OnObject(found.id, (privilege,))
-        return OnUnsaid(ObjectKind.SCHEMA, self.session.database, name, privilege) if name == DEFAULT_SCHEMA else None
+            return OnObject(found.id, (privilege,), of=of)
+        if name != DEFAULT_SCHEMA:
+            return None
+        return OnUnsaid(ObjectKind.SCHEMA, self.session.database, name, privilege, of)
 
     def salt(self, count: int) -> bytes:
         return self.parts.entropy.token(count)

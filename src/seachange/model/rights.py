@@ -38,11 +38,13 @@ ROOT_IDENTITY = Identity()
 
 @dataclass(frozen=True, slots=True)
 class OnObject:
-    """One of the privileges on an object; `grantable`: with the right to pass it on."""
+    """One of the privileges on an object; `grantable`: with the right to pass it on. `of` is the role that must have
+    it, where that is another."""
 
     id: DescriptorId
     privileges: tuple[str, ...]
     grantable: bool = False
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class OnUnsaid:
     database: str
     name: str
     privilege: str
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

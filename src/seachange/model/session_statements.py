@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from seachange.model.isolation import Isolation
 from seachange.model.locking import TableLock
+from seachange.model.object_statements import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.types import SqlType
 
@@ -224,9 +225,14 @@ class AcceptExtension:
 
 @dataclass(frozen=True, slots=True)
 class NeedlessStatement:
-    """What PostgreSQL must be told and need not be here: nothing is to be done."""
+    """What PostgreSQL must be told and need not be here: nothing is to be done, by a role that may have it done to the
+    object, and use the schemas of what is `read`."""
 
     tag: str
+    kind: ObjectKind | None = None
+    name: RelationName | None = None
+    read: tuple[RelationName, ...] = ()
+    for_superusers: bool = False
 
 
 SavepointStatement = Savepoint | ReleaseSavepoint | RollbackToSavepoint

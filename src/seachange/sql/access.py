@@ -1,6 +1,7 @@
 """Who may change what: privileges and ownership of the objects that a planned change is about.
 
-What a statement reads and writes is checked where it does so (`TransactionPort.check_access`).
+What a statement names is checked before it is planned (`sql/needs.py`), what it reads and writes where it does so
+(`TransactionPort.check_access`).
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from seachange.model.object_statements import (
     ChangeOwner,
     CreateDatabase,
     CreateSchema,
+    DropObjects,
     Grant,
     ObjectKind,
     TruncateTables,
 )
 from seachange.model.objects import Database, Descriptor, EnumType, Role, Schema, Sequence, View
-from seachange.model.rights import OWNER, Attribute, MemberOf, OnObject, OnUnsaid, Right
-from seachange.model.statements import AlterTable, CreateIndex, DdlStatement, DropTable
+from seachange.model.rights import OWNER, Attribute, OnObject, OnUnsaid, Right
+from seachange.model.statements import DdlStatement, DropIndex, DropTable
 from seachange.model.temporary import is_temporary
 from seachange.planner.plan import Plan
 from seachange.sql.port import TransactionPort
@@ -37,6 +39,7 @@ _KINDS: dict[type[Descriptor], ObjectKind] = {
     Schema: ObjectKind.SCHEMA,
     Database: ObjectKind.DATABASE,
 }
+DROPS = (DropTable, DropIndex, DropObjects)
 # What a view is granted is called as with a table.
 _GRANTED_AS = {ObjectKind.VIEW: ObjectKind.TABLE}
 
@@ -69,23 +72,6 @@ def check_named_roles(statement: DdlStatement, port: TransactionPort) -> None:
             pass
 
 
-def check_owner(statement: DdlStatement, port: TransactionPort) -> None:
-    """Whoever may not change a table learns nothing of what stands against the change."""
-    match statement:
-        case AlterTable(table=table) | CreateIndex(table=table):
-            names = [table]
-        case DropTable(tables=tables):
-            names = list(tables)
-        case _:
-            return
-    for name in names:
-        try:
-            found = port.relation(name.schema, name.name)
-        except errors.UndefinedTable:
-            continue
-        _require(found, OWNER, port)
-
-
 def _require(descriptor: Descriptor, privilege: str, port: TransactionPort, grantable: bool = False) -> None:
     what = describe(descriptor)
     denial = f"must be owner of {what}" if privilege == OWNER else f"permission denied for {what}"
@@ -96,8 +82,6 @@ def check_plan(
     statement: DdlStatement, plan: Plan, known: Mapping[DescriptorId, Descriptor], port: TransactionPort
 ) -> None:
     """Whether the role may have all of it done."""
-    if isinstance(statement, CreateDatabase):
-        port.require(Attribute("create_database"), "permission denied to create database")
     touched: dict[DescriptorId, list[Element]] = {}
     for target in plan.change.targets:
         # Whoever refers to a table may stop to, whatever has been revoked since.
@@ -110,8 +94,6 @@ def check_plan(
             _check_creation(parts, statement, known, port)
         else:
             _check_touched(before, parts, statement, port)
-    if isinstance(statement, ChangeOwner):
-        port.require(MemberOf(statement.role), f'must be able to SET ROLE "{statement.role}"')
 
 
 def _check_touched(before: Descriptor, parts: list[Element], statement: DdlStatement, port: TransactionPort) -> None:
@@ -124,8 +106,19 @@ def _check_touched(before: Descriptor, parts: list[Element], statement: DdlState
             _require(before, privilege, port, grantable=True)
     elif all(isinstance(part, elements.ForeignKeyParent) for part in parts):
         _require(before, "REFERENCES", port)
+    elif isinstance(statement, DROPS):
+        port.require(drop_right(before, port), f"must be owner of {describe(before)}")
     else:
         _require(before, OWNER, port)
+
+
+def drop_right(found: Descriptor, port: TransactionPort) -> Right:
+    """The owner of a schema may drop what is in it."""
+    own = OnObject(found.id, (OWNER,))
+    if isinstance(found, Schema | Database | Role):
+        return own
+    schema = port.schema_right(found.schema, OWNER)
+    return schema if schema is not None and port.allows(schema) else own
 
 
 def _check_creation(

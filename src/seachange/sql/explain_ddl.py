@@ -24,13 +24,14 @@ from seachange.planner.explain.stages import summary
 from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.strategy import Cost, measure_whole
-from seachange.sql.access import check_owner, check_plan
+from seachange.sql.access import check_plan
 from seachange.sql.databases import check_named_databases, descriptors_of, tables_of
 from seachange.sql.ddl.check import verify_checks
 from seachange.sql.ddl.local_times import settle_local_times
 from seachange.sql.ddl.settled import settle_conversions
 from seachange.sql.duck import DuckSession
 from seachange.sql.like import expand_likes
+from seachange.sql.needs import check_needs
 from seachange.sql.parse import parse_script
 from seachange.sql.port import TransactionPort
 
@@ -47,7 +48,7 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
     ]
     for statement in statements:
         check_named_databases(statement, port)
-        check_owner(statement, port)
+        check_needs(statement, port)
     plan, catalog = _plan(statements, port)
     for statement in statements:
         check_plan(statement, plan, catalog.descriptors, port)

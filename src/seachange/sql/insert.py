@@ -151,8 +151,8 @@ class InsertEnding:
 
     def check_access(self, port: TransactionPort) -> None:
         port.check_access(self._table, "INSERT")
-        if self.upsert is not None and self.upsert.updates:
-            port.check_access(self._table, "UPDATE")
+        if self.upsert is not None:
+            self.upsert.check_access(port)
 
     def insert(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]) -> Result:
         if self._table.has_generated and (self.upsert is not None or self.returning is not None):

@@ -49,6 +49,7 @@ def expand_likes(statement: DdlStatement, port: TransactionPort) -> list[DdlStat
     # From the last on, so that the places of the others stay the same.
     for like in reversed(statement.likes):
         table = port.table(like.source.schema, like.source.name)
+        port.check_access(table, "SELECT")
         columns[like.position : like.position] = _columns(table, like, port)
         if "constraints" in like.including:
             expanded = replace(expanded, rules=(*_checks(table), *expanded.rules))

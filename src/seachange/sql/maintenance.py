@@ -6,30 +6,39 @@ Statistics come with the files, entries that are gone go with the next fold, a c
 
 from __future__ import annotations
 
+from seachange.model.object_statements import ObjectKind
+from seachange.model.relation import RelationName
 from seachange.model.session_statements import NeedlessStatement
 from seachange.sql.ddl.names import read_list, read_relation
 from seachange.sql.tokens import Reader
+
+_REINDEXED: dict[str, ObjectKind] = {
+    "index": ObjectKind.INDEX,
+    "table": ObjectKind.TABLE,
+    "schema": ObjectKind.SCHEMA,
+    "database": ObjectKind.DATABASE,
+    "system": ObjectKind.DATABASE,
+}
 
 
 def read_analyze(reader: Reader) -> NeedlessStatement:
     _skip_options(reader)
     reader.take("verbose")
-    _skip_tables(reader)
-    return NeedlessStatement("ANALYZE")
+    return NeedlessStatement("ANALYZE", read=() if reader.at_end else read_list(reader, _read_table))
 
 
 def read_reindex(reader: Reader) -> NeedlessStatement:
     _skip_options(reader)
-    if reader.take_any("index", "table", "schema", "database", "system") is None:
+    word = reader.take_any(*_REINDEXED)
+    if word is None:
         raise reader.problem()
     reader.take("concurrently")
-    if not reader.at_end:
-        read_relation(reader)
-    return NeedlessStatement("REINDEX")
+    name = None if reader.at_end else read_relation(reader)
+    return NeedlessStatement("REINDEX", _REINDEXED[word], name)
 
 
 def read_checkpoint(reader: Reader) -> NeedlessStatement:
-    return NeedlessStatement("CHECKPOINT")
+    return NeedlessStatement("CHECKPOINT", for_superusers=True)
 
 
 def read_unlisten(reader: Reader) -> NeedlessStatement:
@@ -43,12 +52,8 @@ def _skip_options(reader: Reader) -> None:
         reader.parenthesized()
 
 
-def _skip_tables(reader: Reader) -> None:
-    if not reader.at_end:
-        read_list(reader, _skip_table)
-
-
-def _skip_table(reader: Reader) -> None:
-    read_relation(reader)
+def _read_table(reader: Reader) -> RelationName:
+    name = read_relation(reader)
     if reader.at_symbol("("):
         reader.names()
+    return name

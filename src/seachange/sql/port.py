@@ -142,8 +142,8 @@ class TransactionPort(Protocol):
     def require(self, right: Right, denial: str) -> None:
         """42501 with the given message unless the role has the right, now and when the transaction commits."""
 
-    def schema_right(self, name: str, privilege: str) -> Right | None:
-        """A privilege on a schema of the database; None if everybody has it."""
+    def schema_right(self, name: str, privilege: str, of: str | None = None) -> Right | None:
+        """A privilege on a schema of the database, of the role or of another; None for a schema of the system."""
 
     def salt(self, count: int) -> bytes:
         """Random bytes."""

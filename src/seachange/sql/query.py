@@ -138,6 +138,13 @@ def scan_tables(
     return scans
 
 
+def check_readable(reference: TableReference, port: TransactionPort) -> None:
+    """42501 unless the role may read it, for what may be left unread."""
+    told = is_system(reference.schema, reference.name) or find_relation(reference.schema, reference.name) is not None
+    if not reference.given and not told:
+        port.check_access(port.relation(reference.schema, reference.name), "SELECT")
+
+
 def _scan_catalog(name: tuple[str, str], port: TransactionPort, number: int) -> Scan:
     if name == SETTINGS:
         return scan_settings(port.session.settings(), number)

@@ -71,8 +71,7 @@ def run_role(statement: RoleStatement, port: TransactionPort, run: Run, notices:
         case ChangeSettings():
             _change_settings(statement, port, run)
         case ReassignOwned(owners, new_owner):
-            _check_member(owners, port)
-            check_roles([new_owner], port)
+            _check_member((*owners, new_owner), port)
             for found in _owned(owners, port):
                 run(ChangeOwner(kind_of(found), _name(found), new_owner))
         case DropOwned():

@@ -28,7 +28,7 @@ from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.stages import Phase, progress_after
-from seachange.sql.access import check_named_roles, check_owner, check_plan, give_to_creator, without_lost_roles
+from seachange.sql.access import check_named_roles, check_plan, give_to_creator, without_lost_roles
 from seachange.sql.busy import check_change, check_named, check_relied
 from seachange.sql.databases import descriptors_of, hold_database, tables_of
 from seachange.sql.ddl.check import verify_checks
@@ -38,6 +38,7 @@ from seachange.sql.ddl.local_times import settle_local_times
 from seachange.sql.ddl.settled import settle_conversions
 from seachange.sql.ddl.tags import command_tag
 from seachange.sql.duck import DuckSession
+from seachange.sql.needs import check_needs
 from seachange.sql.port import TransactionPort
 from seachange.sql.result import Result
 from seachange.sql.views import check_grouping, settle_view
@@ -75,7 +76,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     kept = tuple(without_lost_roles(table, port) for table in dropped)
     catalog = Catalog(known, _Sizes(port, tables), kept, port.search_path, port.session.database)
     check_named_roles(statement, port)
-    check_owner(statement, port)
+    check_needs(statement, port)
     plan = _plan(statement, catalog, port)
     check_plan(statement, plan, known, port)
     if plan.then is not None:

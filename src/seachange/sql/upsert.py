@@ -21,7 +21,7 @@ from seachange.sql.duck import DuckSession
 from seachange.sql.keys import plain_column
 from seachange.sql.operands import argument_count, read_operand
 from seachange.sql.port import TransactionPort
-from seachange.sql.query import bind_query
+from seachange.sql.query import bind_query, check_readable
 from seachange.sql.result import Row
 from seachange.sql.returning import ORDINAL, given_table, rows_as_arrow
 from seachange.sql.setters import Setter, compile_computed, compile_setter, drawn_columns, read_assignments
@@ -49,6 +49,7 @@ class Upsert:
         self._table = table
         self.updates = does_update(node)
         self.arbiters = read_arbiters(node, table)
+        self._names_keys = bool(node.args.get("constraint") or node.args.get("conflict_keys"))
         plain = [arbiter for arbiter in self.arbiters if arbiter.is_plain]
         self._joins = {arbiter.index.id: _compile_join(arbiter, table, target) for arbiter in plain}
         self._setters: list[tuple[int, Setter]] = []
@@ -82,6 +83,15 @@ class Upsert:
         given = [o for _, value in assignments for p in value.find_all(exp.Parameter) if (o := read_operand(p))]
         in_template = max(self._template.parameters, default=0) if self._template is not None else 0
         self.parameters = (max(argument_count(given), in_template),)
+
+    def check_access(self, port: TransactionPort) -> None:
+        """Whether a row conflicts or not."""
+        if self._names_keys:
+            port.check_access(self._table, "SELECT")
+        if self.updates:
+            port.check_access(self._table, "UPDATE")
+        for reference in self._template.tables if self._template is not None else ():
+            check_readable(reference, port)
 
     def run(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]) -> Outcome:
         # As in PostgreSQL, of rows that are in the way of nothing and of those that are.

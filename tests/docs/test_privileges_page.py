@@ -1,0 +1,42 @@
+"""docs/privileges.md says what each statement requires; `make golden` brings it up to date."""
+
+import re
+
+import pytest
+
+from seachange.model.required import LABELS, rows
+from tests.differential.privilege_cases import CASES, DIFFERENCES
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "docs" / "privileges.md"
+MARK = "<!-- generated from src/seachange/model/required.py -->\n"
+
+
+def label(row: str) -> str:
+    return LABELS.get(row, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", row).upper())
+
+
+def page() -> str:
+    examples = {case.row: case.statement for case in reversed(CASES)}
+    lines = ["| statement | requires | example |", "| --- | --- | --- |"]
+    free = []
+    for row, needs in rows().items():
+        if needs and label(row):
+            example = f"`{examples[row]}`" if row in examples else ""
+            lines.append(f"| {label(row)} | {'; '.join(map(str, needs))} | {example} |")
+        elif label(row):
+            free.append(label(row))
+    lines += ["", f"These require nothing: {', '.join(free)}."]
+    lines += ["", "## Other than in PostgreSQL", ""]
+    lines += [f"- `{statement}`: {reason}." for (statement, _), (_, _, reason) in DIFFERENCES.items()]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.golden
+def test_the_page_says_what_is_required(rewrite: bool):
+    head, mark, rest = PAGE.read_text().partition(MARK)
+    assert mark
+    if rewrite:
+        PAGE.write_text(head + mark + page())
+    else:
+        assert rest == page()
