@@ -155,3 +155,10 @@ def test_rows_of_release_0_1_0_get_checksums_by_compaction(tmp_path: Path):
         assert check(node) == []
     finally:
         node.close()
+
+
+def test_a_descriptor_that_cannot_be_read_is_damage(place: Place):
+    place.run("update descriptor_version set body = '{' || body")
+    with pytest.raises(errors.DescriptorDamaged) as caught:
+        Session(place.open()).execute("select 1")
+    assert caught.value.sqlstate == "XX001"

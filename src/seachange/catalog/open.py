@@ -39,11 +39,17 @@ def _open_postgres(url: str, clock: Clock, creates: bool = True) -> PostgresCata
 
 
 def catalog_name(url: str | None, data_folder: Path) -> str:
-    """What messages call a catalog: without a password."""
+    """What messages call a catalog: without a password.
+
+    >>> catalog_name("postgresql://me:secret@one:5432,two:5433/shop?password=secret", Path("data"))
+    'postgresql://one:5432,two:5433/shop'
+    >>> catalog_name(None, Path("data"))
+    'data/catalog.sqlite'
+    """
     if catalog_kind(url) == _SQLITE:
         return str(_sqlite_path(url, data_folder))
     parts = urlsplit(url or "")
-    return f"{_POSTGRES}://{parts.hostname or ''}:{parts.port or ''}{parts.path}"
+    return f"{_POSTGRES}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def catalog_kind(url: str | None) -> str:

@@ -24,7 +24,7 @@ from seachange.model.jobs import Event, JobId, JobRecord, JobRequest, JobStatus
 from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait, TableLock, lock_mode
 from seachange.model.log import CommitRequest, Locked, LogEntry, NodeRecord
 from seachange.model.object_json import decode_descriptor
-from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
+from seachange.model.objects import Descriptor, DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
 from seachange.model.segments import (
     Generation,
@@ -159,13 +159,20 @@ def batch_from(row: Row) -> InlineBatch:
 
 def descriptor_from(row: Row) -> PublishedDescriptor:
     id_, version, body = row
-    descriptor = decode_descriptor(body) if body is not None else None
+    descriptor = _decode(id_, version, body) if body is not None else None
     return PublishedDescriptor(DescriptorId(id_), version, descriptor)
+
+
+def _decode(id_: int, version: int, body: str) -> Descriptor:
+    try:
+        return decode_descriptor(body)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as problem:
+        raise errors.DescriptorDamaged(id=id_, version=version, detail=repr(problem)) from problem
 
 
 def dropped_from(row: Row) -> DroppedDescriptor:
     id_, version, body, seq = row
-    return DroppedDescriptor(DescriptorId(id_), version, decode_descriptor(body), Seq(seq))
+    return DroppedDescriptor(DescriptorId(id_), version, _decode(id_, version, body), Seq(seq))
 
 
 def node_from(row: Row) -> NodeRecord:

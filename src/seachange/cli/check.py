@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--full",
         action="store_true",
-        help="compare all rows key by key too; about a millisecond for each row and index",
+        help="compare all rows key by key too; about a tenth of a millisecond for each row and index",
     )
     parser.add_argument(
         "tables",

@@ -124,6 +124,12 @@ class SegmentDamaged(OperationalError):
     hint_text = "Restore the file from a back-up; nothing was read from it."
 
 
+class DescriptorDamaged(OperationalError):
+    sqlstate = "XX001"
+    message = "version {version} of descriptor {id} in the catalog cannot be read: {detail}"
+    hint_text = "Restore the database from a back-up."
+
+
 class InlineRowsDamaged(OperationalError):
     sqlstate = "XX001"
     message = 'rows of table "{table}" in the catalog are damaged: {detail}'
