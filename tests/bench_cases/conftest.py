@@ -1,7 +1,6 @@
 """Databases for the bench."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +12,6 @@ __all__ = ["MakePlace", "catalog_kind", "place_for"]
 
 
 @pytest.fixture
-def worlds(place_for: MakePlace, tmp_path: Path) -> Iterator[Worlds]:
-    yield Worlds(place_for, tmp_path)
+def worlds(place_for: MakePlace) -> Iterator[Worlds]:
+    yield Worlds(place_for)
     FAULTS.disarm()

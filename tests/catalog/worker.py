@@ -1,7 +1,6 @@
-"""A process that commits: `python -m tests.catalog.worker URL WORK NUMBER PROCESSES`."""
+"""A process that opens a catalog, and may commit: `python -m tests.catalog.worker URL WORK NUMBER PROCESSES`."""
 
 import sys
-import time
 from pathlib import Path
 
 from seachange.catalog.open import open_catalog
@@ -11,8 +10,18 @@ from seachange.model.log import Committed, Conflict
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from tests.catalog.builders import LONG_MS, batch, request, submit
+from tests.support.workers import wait_until
 
-START_S_MAX = 60
+
+def open_only(catalog: Catalog, epoch: Epoch, number: int) -> None:
+    """To open it is all."""
+
+
+def commit_once(catalog: Catalog, epoch: Epoch, number: int) -> None:
+    """Says what it commits before it does."""
+    what = request(0, writes=(1,), batches=(batch(),))
+    print(what.commit_id.hex(), flush=True)
+    submit(catalog, epoch, what)
 
 
 def commit_number(catalog: Catalog, epoch: Epoch, number: int) -> None:
@@ -37,17 +46,14 @@ def commit_until(catalog: Catalog, epoch: Epoch, target: int) -> None:
     print(count)
 
 
-WORK = {"number": commit_number, "until": commit_until}
+WORK = {"open": open_only, "once": commit_once, "number": commit_number, "until": commit_until}
 
 
 def main() -> None:
     url, work, number, processes = sys.argv[1:]
     catalog = open_catalog(url, Path(), SYSTEM_CLOCK, SYSTEM_ENTROPY)
     epoch = catalog.register_node("worker", LONG_MS)
-    deadline = time.monotonic() + START_S_MAX
-    while len(catalog.nodes()) < int(processes):
-        assert time.monotonic() < deadline, "the others did not start"
-        time.sleep(0.01)
+    wait_until(lambda: len(catalog.nodes()) >= int(processes), "the others to start")
     WORK[work](catalog, epoch, int(number))
     catalog.close()
 

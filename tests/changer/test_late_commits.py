@@ -10,7 +10,8 @@ from seachange.engine.opening import open_node
 from seachange.engine.session import Session
 from seachange.model.jobs import JobStatus
 from seachange.verify.consistency import check
-from tests.changer.changing import ask, begin, run_between
+from tests.changer.changing import ask, begin, prepare, run_between
+from tests.support.databases import MakePlace
 from tests.support.nodes import Place
 
 CHANGES = {
@@ -31,14 +32,25 @@ WRITES = {
 }
 
 
+def number(place: Place) -> None:
+    """The shop, where rows have a number, and indexes."""
+    prepare(place)
+    with closing(open_node(place.data, place.catalog, name="builder")) as node:
+        ask(node, "alter table item add column number int")
+        ask(node, "update item set number = id")
+        ask(node, "alter table item alter column number set not null")
+        ask(node, "alter table item add unique (number)")
+        ask(node, "create unique index item_code on item (code)")
+        ask(node, "create index item_category on item (category, number)")
+
+
 @pytest.fixture
-def numbered(shop: Place, node: Node) -> Node:
-    ask(node, "alter table item add column number int")
-    ask(node, "update item set number = id")
-    ask(node, "alter table item alter column number set not null")
-    ask(node, "alter table item add unique (number)")
-    ask(node, "create unique index item_code on item (code)")
-    ask(node, "create index item_category on item (category, number)")
+def shop(place_for: MakePlace, request: pytest.FixtureRequest) -> Place:
+    return place_for("data", number if "numbered" in request.fixturenames else prepare)
+
+
+@pytest.fixture
+def numbered(node: Node) -> Node:
     return node
 
 

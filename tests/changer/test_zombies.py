@@ -48,8 +48,7 @@ def sleeping(make: MakePlace, sql: str, point: str) -> Iterator[tuple[SqlProcess
     """A process that stopped at a point of its job, and its database."""
     name, _, occurrence = point.partition(":")
     for number in range(TRIES):
-        place = make(f"try{number}")
-        prepare(place)
+        place = make(f"try{number}", prepare)
         with SqlProcess(place, EXPIRY_MS, f"{name}:{occurrence or 1}:stop") as process:
             process.send(sql)
             wait_until(lambda: process.is_stopped, "the process to stop")

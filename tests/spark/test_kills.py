@@ -120,6 +120,7 @@ def cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
     made.end()
 
 
+@pytest.mark.slow
 def test_a_worker_of_a_cluster_is_killed(cluster: StandaloneCluster, tmp_path: Path) -> None:
     data = tmp_path / "data"
     prepare(data, cluster.master, "spark.driver.host=127.0.0.1 spark.driver.bindAddress=127.0.0.1")
