@@ -211,8 +211,11 @@ def event_from(row: Row) -> Event:
     return Event(row[0], JobId(row[1]), Seq(row[2]), row[3])
 
 
-def locked_from(key: int, guard: int) -> Locked:
-    """What a committer needs to wait for the lock that it met."""
+def locked_from(key: int, guard: int | None) -> Locked:
+    """What a committer needs to wait for the lock that it met. One without a guard stands against changes of any row of
+    a table: all who change some of them may wait for it side by side."""
+    if guard is None:
+        return Locked(KeyHash(key), LockStrength.SHARE)
     strength = LockStrength.NO_KEY_UPDATE if guard == key else LockStrength.UPDATE
     return Locked(KeyHash(key), strength)
 

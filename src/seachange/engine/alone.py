@@ -56,14 +56,14 @@ class OwnTransactions:
         """A statement that stands for itself never shows a conflict to its client before it was retried. Gives the
         job, too, that it has begun; it is this session's to run or let go."""
         changes, told = self._advisory.changes, len(self._notices)
-        for _ in range(RETRIES_MAX):
+        for attempt in range(RETRIES_MAX):
             try:
-                return self._attempt(work, may_write)
+                return self._attempt(work, may_write, is_contended=attempt > 0)
             except (errors.SerializationFailure, errors.DeadlockDetected) as problem:
                 if not self._is_repeatable(problem, changes, sink):
                     raise
                 del self._notices[told:]
-        return self._attempt(work, may_write)
+        return self._attempt(work, may_write, is_contended=True)
 
     def _is_repeatable(self, problem: errors.Error, changes: int, sink: RowSink | None) -> bool:
         if (sink is not None and sink.is_begun) or self._advisory.changes != changes:
@@ -71,18 +71,22 @@ class OwnTransactions:
         # Who holds an advisory lock may be the reason of a deadlock, and would be again.
         return not (self._advisory.any_held and isinstance(problem, errors.DeadlockDetected))
 
-    def _attempt(self, work: Callable[[Transaction], T], may_write: bool) -> tuple[T, JobId | None]:
+    def _attempt(
+        self, work: Callable[[Transaction], T], may_write: bool, is_contended: bool = False
+    ) -> tuple[T, JobId | None]:
         before = self._settings.mark()
         committed = False
         try:
-            done = self._commit(work, may_write)
+            done = self._commit(work, may_write, is_contended)
             committed = True
         finally:
             self._settings.end_own(before, committed)
         return done
 
-    def _commit(self, work: Callable[[Transaction], T], may_write: bool) -> tuple[T, JobId | None]:
+    def _commit(self, work: Callable[[Transaction], T], may_write: bool, is_contended: bool) -> tuple[T, JobId | None]:
         transaction = self._begin(may_write)
+        # After a conflict other nodes wait for what is written, so that it does not lose for ever.
+        transaction.claims.is_shared = is_contended
         try:
             result = work(transaction)
         except BaseException:

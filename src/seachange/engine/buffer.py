@@ -255,6 +255,25 @@ class WriteBuffer:
                 self.indexes[index_id], plan, entries = held
                 self.indexes[index_id].plan, self.indexes[index_id].entries = plan, entries
 
+    def forget_empty(self) -> None:
+        """What is written next may be planned with another version of its table."""
+        self.indexes = {index_id: buffer for index_id, buffer in self.indexes.items() if not buffer.is_empty}
+
+    def written_since(self, mark: int) -> Iterator[tuple[int, IndexBuffer, bytes] | tuple[int, StagedFile, None]]:
+        """The entries and files that were written after a mark, each with its place in the journal."""
+        staged: dict[int, int] = {}
+        for place, item in enumerate(self._journal):
+            match item:
+                case (IndexBuffer() as buffer, encoded, _) if place >= mark:
+                    yield place, buffer, encoded
+                case Staging(files):
+                    number = staged.get(id(files), 0)
+                    staged[id(files)] = number + 1
+                    if place >= mark:
+                        yield place, files[number], None
+                case _:
+                    pass
+
     @property
     def is_empty(self) -> bool:
         return all(buffer.is_empty for buffer in self.indexes.values())

@@ -2,13 +2,18 @@
 
 At READ COMMITTED a statement that meets a changed row is run again on the newest version; nothing is in the buffer yet.
 
+Keys that other nodes write too (`engine/contention.py`) are locked through the catalog as well; a statement that
+changes many rows of a table locks them together there.
+
 **Invariant:** keys are locked before they are checked and checked before anything is buffered, so a writer that waited
 for another sees what that one committed.
+
+**Invariant:** a transaction without contended keys that changes few rows takes no lock through the catalog.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +24,7 @@ from seachange.engine.epoch import EpochState
 from seachange.engine.tablelocks import LockScope
 from seachange.engine.writeplan import EntryPlan, WritePlan
 from seachange.model.descriptor import Table
-from seachange.model.ids import DescriptorId, KeyHash, Seq
+from seachange.model.ids import DescriptorId, KeyHash, Seq, TableId
 from seachange.model.locking import (
     CONFLICTS,
     NO_GUARD,
@@ -33,11 +38,11 @@ from seachange.model.locking import (
     TableLock,
 )
 from seachange.runtime.haste import may_wait
-from seachange.storage.keys import change_hash, entry_hash, table_hash, unique_hash
+from seachange.storage.keys import change_hash, entry_hash, rows_hash, table_hash, unique_hash
 
 Row = tuple[Any, ...]
 
-# A statement that writes more rows than this takes no locks: whoever meets one of them finds out at commit.
+# A statement that writes more rows than this takes no lock on each of them.
 LOCKED_ROWS_MAX = 1_000
 
 
@@ -90,6 +95,15 @@ class ClaimsMark:
     writes: int
 
 
+@dataclass(frozen=True, slots=True)
+class StepMark:
+    """What there was before a statement of a block: so many keys that were locked by writing them, and so many declared
+    as written."""
+
+    keys: int
+    writes: int
+
+
 class Claims:
     """The locks of one transaction; `ticket` is its place in the registry."""
 
@@ -108,6 +122,17 @@ class Claims:
         # are the transaction's own, which has others too.
         self.writes: dict[KeyHash, Seq] = {}
         self._shares = shares
+        # Keys that statements have locked because they write them, in order, with their tables; those that a statement
+        # was asked to lock; and those of the first that are locked through the catalog.
+        self._implied: dict[KeyHash, TableId] = {}
+        self._explicit: set[KeyHash] = set()
+        self._shared_keys: set[KeyHash] = set()
+        # After a conflict a transaction locks all that it writes for all nodes.
+        self.is_shared = False
+        # Whether statements can be run again from the first that met a conflict at COMMIT, and with which keys it did.
+        self.resumes = False
+        self.met: dict[KeyHash, Seq] = {}
+        self._awaited: KeyHash | None = None
 
     @property
     def owner(self) -> LockOwner:
@@ -200,19 +225,94 @@ class Claims:
 
     # Keys.
 
-    def take(self, claims: Sequence[Claim], snapshot: Seq) -> None:
-        """Waits for the keys; raises RowChanged if one of them was written since `snapshot`."""
+    def take(self, claims: Sequence[Claim], snapshot: Seq, table_id: TableId, changes: bool = True) -> None:
+        """Waits for the keys; raises RowChanged if one of them was written since `snapshot`. `changes`: of rows that
+        there are."""
         if not self.waits:
             return
         if len(claims) <= LOCKED_ROWS_MAX:
             for claim in claims:
                 self._acquire(claim, LockPolicy.WAIT)
+                self._implied.setdefault(claim.lock, table_id)
+            self._take_contended(claims, table_id, changes)
         self.check(claims, snapshot)
+
+    def _take_contended(self, claims: Sequence[Claim], table_id: TableId, changes: bool) -> None:
+        """The second writer of a contended key waits for the first, whatever nodes they are in."""
+        contention = self.epoch.contention
+        if self.is_shared:
+            wanted = {claim.lock for claim in claims}
+        elif contention.is_quiet:
+            return
+        else:
+            wanted = contention.pick(table_id, (claim.lock for claim in claims))
+        wishes = [claim.wish for claim in claims if claim.lock in wanted]
+        if wishes:
+            self._shared_keys |= wanted
+            if changes:
+                wishes.insert(0, self._wish_of_some(table_id))
+            waits = self.epoch.shared.waits
+            self._take_shared(self.owner, wishes, LockPolicy.WAIT)
+            if self.epoch.shared.waits != waits:
+                contention.note((key, table_id) for key in wanted)
+
+    def _wish_of_some(self, table_id: TableId) -> LockWish:
+        """Before rows are locked, in the same call: a transaction that changes many rows of the table comes before this
+        one or after it, so that neither waits for the other at its commit."""
+        key = rows_hash(table_id)
+        if key not in self._implied:
+            self._implied[key] = table_id
+            self._shared_keys.add(key)
+        return LockWish(key, LockStrength.SHARE, key)
+
+    def take_rows(self, table_id: TableId) -> None:
+        """Many rows of a table are changed: others that change or delete rows of it wait until this transaction ends,
+        instead of making it fail for one of them. Readers and inserts do not."""
+        if not self.waits:
+            return
+        key = rows_hash(table_id)
+        self._implied.setdefault(key, table_id)
+        self._shared_keys.add(key)
+        self._take_shared(self.owner, [LockWish(key, LockStrength.NO_KEY_UPDATE, key)], LockPolicy.WAIT)
 
     def _acquire(self, claim: Claim, policy: LockPolicy) -> bool:
         locks = self.epoch.locks
         self.scopes[-1].is_used = True
         return locks.acquire(self.owner, claim.lock, claim.strength, policy, self.timeout_ms, self._interrupts)
+
+    # Going back.
+
+    def mark(self) -> StepMark:
+        return StepMark(len(self._implied), len(self.writes))
+
+    def note_conflicts(self, met: Mapping[KeyHash, Seq]) -> None:
+        """The commit was refused because of these keys."""
+        self.met = dict(met)
+        self.is_shared = True
+        if self.waits:
+            self.epoch.contention.note((key, self._implied.get(key)) for key in met)
+
+    def go_back(self, mark: StepMark, step: StepMark) -> None:
+        """Gives up what statements from `mark` on have locked by writing it, so that they can lock it in turn again.
+        Only what the first of them, up to `step`, has waited for at COMMIT is kept: it comes first anyway."""
+        keys = list(self._implied)
+        kept = {self._awaited} if self._awaited in keys[mark.keys : step.keys] else set()
+        self._give_up([key for key in keys[mark.keys :] if key not in kept])
+        for key in keys[mark.keys :]:
+            del self._implied[key]
+        while len(self.writes) > mark.writes:
+            self.writes.popitem()
+        self.met, self._awaited = {}, None
+
+    def _give_up(self, keys: Iterable[KeyHash]) -> None:
+        released = [key for key in keys if key not in self._explicit]
+        shared = [key for key in released if key in self._shared_keys]
+        self._shared_keys.difference_update(shared)
+        for scope in self.scopes:
+            for key in released:
+                self.epoch.locks.release(scope.owner, key)
+            if shared and scope.is_shared:
+                self.epoch.shared.release_keys(scope.owner, shared)
 
     def check(self, claims: Iterable[Claim], snapshot: Seq) -> None:
         keys = {key: snapshot for claim in claims for key in (claim.lock, claim.also) if key is not None}
@@ -220,15 +320,20 @@ class Claims:
         if changed is not None:
             raise errors.RowChanged(seq=changed)
 
-    def lock(self, claims: Sequence[Claim], policy: LockPolicy, most: int | None = None) -> list[bool]:
-        """Locks rows that are to be read, for all nodes; says which of them, as the policy may leave some out."""
+    def lock(
+        self, claims: Sequence[Claim], policy: LockPolicy, most: int | None = None, table_id: TableId | None = None
+    ) -> list[bool]:
+        """Locks rows that are to be read, of a table, or other keys, for all nodes; says which of them, as the policy
+        may leave some out."""
         if not self.waits or not claims:
             return [True] * len(claims)
+        self._explicit.update(claim.lock for claim in claims)
         if policy is LockPolicy.SKIP:
             return self._lock_free(claims, len(claims) if most is None else most)
         for claim in claims:
             self._acquire(claim, policy)
-        self._take_shared(self.owner, [claim.wish for claim in claims], policy)
+        some = [self._wish_of_some(table_id)] if table_id is not None and policy is LockPolicy.WAIT else []
+        self._take_shared(self.owner, [*some, *(claim.wish for claim in claims)], policy)
         return [True] * len(claims)
 
     def _lock_free(self, claims: Sequence[Claim], most: int) -> list[bool]:
@@ -260,7 +365,14 @@ class Claims:
         return granted
 
     def wait_for(self, key: KeyHash, strength: LockMode) -> None:
-        """Another's lock stands against the commit: takes it in turn."""
+        """Another's lock stands against the commit: takes it in turn. A transaction that can be resumed holds nothing
+        meanwhile that it would have locked after this key, so that it closes no cycle of waits."""
+        if self.resumes:
+            self._give_up(list(self._implied))
+        self._awaited = key
+        self._shared_keys.add(key)
+        if self.waits and key in self._implied:
+            self.epoch.contention.note([(key, self._implied[key])])
         self._take_shared(self.owner, [LockWish(key, strength, key)], LockPolicy.WAIT)
 
     def _take_shared(

@@ -54,6 +54,19 @@ class ConflictMap:
                 return Seq(newest)
         return None
 
+    def find_all(self, writes: Mapping[KeyHash, Seq], shares: Mapping[KeyHash, Seq]) -> dict[KeyHash, Seq]:
+        """All keys that a commit conflicts with, each with the sequence of the newest."""
+        found = {}
+        for key, snapshot in writes.items():
+            seq = self.find({key: snapshot}, {})
+            if seq is not None:
+                found[key] = seq
+        for key, snapshot in shares.items():
+            seq = self.find({}, {key: snapshot})
+            if seq is not None:
+                found[key] = seq
+        return found
+
     def find_listed(self, listed: Iterable[tuple[Hashes, Seq]]) -> Seq | None:
         """The same for keys that are written, so many that what is on record is looked up among them instead."""
         for hashes, snapshot in listed:

@@ -52,6 +52,13 @@ _WAYS_OUT = (Commit, Rollback, RollbackToSavepoint)
 _SET_BEFORE_QUERIES = ("transaction_isolation", "seachange.as_of")
 
 
+# What does not change how statements of the block before it would be run again.
+_LEAVING = (
+    *(Begin, Commit, Rollback, Savepoint, ReleaseSavepoint, ShowSetting, NeedlessStatement, PrepareStatement),
+    *(ExecutePrepared, Deallocate, DeclareCursor, FetchCursor, CloseCursor),
+)
+
+
 def is_control(statement: Parsed) -> bool:
     return isinstance(statement, SessionStatement)
 
@@ -59,6 +66,11 @@ def is_control(statement: Parsed) -> bool:
 def is_way_out(statement: Parsed) -> bool:
     """Whether a failed transaction listens to it."""
     return isinstance(statement, _WAYS_OUT)
+
+
+def leaves_results(statement: Parsed) -> bool:
+    """Whether the statements before it would give the same results after it."""
+    return isinstance(statement, _LEAVING)
 
 
 def run_control(session: SessionState, statement: Parsed, values: Sequence[Any]) -> Result:

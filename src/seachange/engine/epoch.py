@@ -17,6 +17,7 @@ from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.engine.committer import GroupCommitter, Submission
 from seachange.engine.conflicts import ConflictMap
+from seachange.engine.contention import Contention
 from seachange.engine.images import Images
 from seachange.engine.lockdetails import describe_key
 from seachange.engine.locks import LockTable
@@ -61,6 +62,7 @@ class EpochState:
         self.applied: Seq = catalog.head()
         self.schemas = SchemaHistory(self._schema_at(self.applied))
         self.conflicts = ConflictMap()
+        self.contention = Contention(clock)
         self.images = Images(catalog, self.epoch, warehouse)
         self.registry = Registry(self.applied, tell)
         self.locks = LockTable(self.epoch, self._describe_key)
@@ -161,6 +163,7 @@ class EpochState:
             self.schemas.apply(entry.seq, entry.descriptors)
             self.registry.note_publication(entry.seq)
         self.conflicts.add(entry)
+        self.contention.learn(entry.commit_id, entry.writes)
         self.images.apply(entry)
         self.applied = entry.seq
 
@@ -188,6 +191,7 @@ class EpochState:
                 if isinstance(descriptor.body, Table):
                     self.images.learn(descriptor.body)
         self.conflicts.add(entry)
+        self.contention.learn(entry.commit_id, entry.writes)
         for local in member.local:
             self.images.add_local(local.index_id, entry.seq, local.layout_id, local.ops, local.rows)
         self.applied = entry.seq

@@ -19,7 +19,7 @@ from seachange import errors
 from seachange.changer.job import Job
 from seachange.engine.admission import Admission
 from seachange.engine.alone import OwnTransactions
-from seachange.engine.control import is_control, run_control
+from seachange.engine.control import is_control, leaves_results, run_control
 from seachange.engine.cursors import KeptRows, OpenCursors
 from seachange.engine.guard import Guard
 from seachange.engine.labels import labelled
@@ -28,6 +28,7 @@ from seachange.engine.node import Node
 from seachange.engine.nodeparts import TEMPORARY
 from seachange.engine.pinned import Pins
 from seachange.engine.rerun import run_current, run_held
+from seachange.engine.resume import BlockStatements
 from seachange.engine.savepoints import Point, Savepoints
 from seachange.engine.sessionfacts import SessionFacts
 from seachange.engine.sessionstate import Status
@@ -104,6 +105,7 @@ class Session:
         # Whether the client has asked to end what it sent last.
         self.is_interrupted = False
         self._savepoints = Savepoints()
+        self._block = BlockStatements(self._run)
         self.cursors = OpenCursors()
         self.read_only = False
 
@@ -228,7 +230,9 @@ class Session:
         """The types of a statement's parameters, with those that are known, and of its columns if `rows`."""
         parsed = prepared.parsed
         if isinstance(parsed, TreeStatement):
-            return self.in_transaction(lambda transaction: self._describe(prepared, transaction, types, rows), True)
+            return self.in_transaction(
+                lambda transaction: self._describe(prepared, transaction, types, rows), True, looks_only=True
+            )
         # Begins no transaction: the statement may say of which kind that is to be, or end one that has failed.
         return Description((), self._control_columns(parsed))
 
@@ -281,7 +285,7 @@ class Session:
             raise errors.InFailedTransaction()
         if self.status is Status.IDLE:
             return self._turns.run(call)
-        return self.in_transaction(lambda transaction: self._run(call, transaction))
+        return self._in_block(partial(self._block.run, call))
 
     def begin_queued(self, job: Job) -> Collection[JobId]:
         """Begins the statement of a job, which was queued; gives those that it still has to wait for."""
@@ -342,15 +346,18 @@ class Session:
         # Looked into first, whether the path names it or not.
         return path if own is None else (own, *(name for name in path if name != OWN_SCHEMA))
 
-    def in_transaction(self, work: Callable[[Transaction], T], repeatable: bool = False) -> T:
+    def in_transaction(self, work: Callable[[Transaction], T], repeatable: bool = False, looks_only: bool = False) -> T:
         """Runs in the open transaction; an error makes it a failed one. Outside, in one of its own, and again after a
-        conflict if the work is `repeatable`."""
+        conflict if the work is `repeatable`. `looks_only`: it looks at descriptors at most."""
         if self.status is Status.FAILED:
             raise errors.InFailedTransaction()
         if self.status is Status.IDLE and repeatable:
             return self._guard.run(lambda: self._own.until_done(partial(_alone, work))[0])
         if self.status is Status.IDLE:
             return self._guard.run(lambda: self._own.once(work))
+        if not looks_only:
+            # Nothing that could be run again.
+            self._block.forget()
         return self._guard.run(lambda: self._in_block(work))
 
     def _in_block(self, work: Callable[[Transaction], T]) -> T:
@@ -375,8 +382,17 @@ class Session:
         except BaseException:
             transaction.rollback()
             raise
-        if transaction.commit() is not None:
+        can_resume = self._block.can_resume(transaction) and not self.client.temporary.on_commit
+        transaction.claims.resumes = can_resume
+        if transaction.commit(partial(self._resume, transaction) if can_resume else None) is not None:
             self._guard.is_settled = True
+
+    def _resume(self, transaction: Transaction) -> bool:
+        told = len(self.notices)
+        try:
+            return self._block.resume(transaction)
+        finally:
+            del self.notices[told:]
 
     def _end_temporary(self, transaction: Transaction) -> None:
         if self.client.temporary.on_commit:
@@ -453,6 +469,7 @@ class Session:
 
     def _end(self, committed: bool) -> None:
         self._transaction = None
+        self._block.clear()
         self._savepoints.clear()
         self.cursors.end(committed)
         self.read_only = False
@@ -506,6 +523,8 @@ class Session:
         self.status = Status.OPEN
 
     def _control(self, call: Call) -> Result:
+        if not leaves_results(call.prepared.parsed):
+            self._block.forget()
         try:
             return run_control(self, call.prepared.parsed, call.values)
         except errors.Error:

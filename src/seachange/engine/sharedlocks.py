@@ -1,7 +1,8 @@
-"""Locks between nodes, through the catalog: for rows that were locked explicitly, and for advisory locks.
+"""Locks between nodes, through the catalog: for rows that were locked explicitly, for contended rows, and for advisory
+locks.
 
-Ordinary writes take none, and pay nothing for them: a commit that meets another's lock is told so by the catalog, waits
-here, and is sent again.
+Writes without contention take none, and pay nothing for them: a commit that meets another's lock is sent back by the
+catalog, waits here, and is sent again.
 
 **Invariant:** a wait ends: with the grant, with the end of the epoch that it waits for, with its time limit, with a
 cancel, or as the victim of a cycle. Whoever stops waiting leaves the queue.
@@ -40,8 +41,9 @@ from seachange.runtime.clock import Clock
 
 # So many locks are taken at once: the sequencer waits for all of them.
 WISHES_MAX = 1_000
-# How often a waiter looks at the queue: soon at first, then in this rhythm.
-PAUSE_S_MIN, PAUSE_S_MAX = 0.001, 0.02
+# How often a waiter looks at the queue: soon at first, often for the time of a short transaction, then in this rhythm.
+PAUSE_S_MIN, PAUSE_S_SHORT, PAUSE_S_MAX = 0.001, 0.004, 0.02
+SHORT_WAIT_US = 100_000
 # A process that was killed holds its locks until somebody ends its epoch.
 EXPIRY_LOOK_US = 500_000
 # So long other nodes are given to answer, however short lock_timeout is.
@@ -131,6 +133,9 @@ class SharedLocks:
     def release(self, owner: LockOwner, key: KeyHash) -> None:
         self._catalog.release_locks(self._epoch, owner, (key,))
 
+    def release_keys(self, owner: LockOwner, keys: Sequence[KeyHash]) -> None:
+        self._catalog.release_locks(self._epoch, owner, keys)
+
     def release_all(self, owner: LockOwner) -> None:
         self.release_scopes(owner.actor, (owner.scope,))
 
@@ -197,7 +202,8 @@ class SharedLocks:
         suspected: tuple[Party, ...] | None = None
         while True:
             interrupts.pause(pause_s)
-            pause_s = min(2 * pause_s, PAUSE_S_MAX)
+            is_short = self._clock.steady_us() - begun_us < SHORT_WAIT_US
+            pause_s = min(2 * pause_s, PAUSE_S_SHORT if is_short else PAUSE_S_MAX)
             queues = self._catalog.lock_queues()
             wait = find_wait(queues, me)
             # Without a wait the epoch has ended, which the next call hears.

@@ -2,6 +2,9 @@
 
 The buffer becomes inline batches or, when it is large, sorted segments; staged files from which rows were taken back
 are written anew. The request is validated, submitted, and submitted again as long as the sequencer asks for it.
+
+**Invariant:** a refusal leaves the buffer and the staged files as they were, unless the buffer `is_adapted`: the
+transaction may be resumed.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from seachange.model.log import (
     Conflict,
     Fenced,
     Locked,
+    Outcome,
     Refusal,
     Revalidate,
     StaleEpoch,
@@ -40,7 +44,7 @@ from seachange.model.objects import Database
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.batches import seal_batch
-from seachange.storage.keys import Hashes, entry_hash, unique_hash, unsaid_hash
+from seachange.storage.keys import Hashes, entry_hash, rows_hash, unique_hash, unsaid_hash
 
 # So often a bulk write is sent back to be checked outside the lock before it lists its keys.
 UNLISTED_ATTEMPTS = 3
@@ -69,10 +73,13 @@ class _Draft:
     read_keys: list[KeyHash] = field(default_factory=list)
     # Keys that a bulk write lists, with its snapshot.
     listed: list[tuple[Hashes, Seq]] = field(default_factory=list)
+    # Of tables of which it changes or deletes rows.
+    changed_rows: set[KeyHash] = field(default_factory=set)
 
 
 def commit_transaction(txn: TransactionState, refit: Refit) -> Seq | None:
-    """`refit` makes the buffer fit the newest versions of its tables."""
+    """`refit` makes the buffer fit the newest versions of its tables. After a refusal the staged files are the
+    transaction's to keep or to abandon."""
     draft = _Draft()
     try:
         for buffer in txn.buffer.indexes.values():
@@ -90,7 +97,8 @@ def commit_transaction(txn: TransactionState, refit: Refit) -> Seq | None:
         # Nobody knows whether the files are referred to: they stay intents of this epoch.
         raise
     except errors.Error:
-        _abandon(txn, [*draft.segments, *txn.buffer.staged_segments()])
+        staged = {segment.id for segment in txn.buffer.staged_segments()}
+        _abandon(txn, [segment for segment in draft.segments if segment.id not in staged])
         raise
 
 
@@ -129,6 +137,8 @@ def _add_hashes(draft: _Draft, plan: EntryPlan, op: Op, encoded: bytes, entry: E
     the primary index to come does both: to whoever writes when it has come, the row is known by it alone."""
     if plan.holds_rows:
         draft.writes[entry_hash(plan.index.id, encoded)] = entry.base
+        if op is not Op.INSERT:
+            draft.changed_rows.add(rows_hash(plan.table_id))
         if op is not Op.PUT:
             draft.writes[unique_hash(plan.index.id, encoded)] = entry.base
     elif op is not Op.PUT and (key := plan.unique_key(entry.key)) is not None:
@@ -152,6 +162,8 @@ def _add_staged(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> No
     if any(file.hashes is None for file in files):
         draft.bulk.append(index_id)
     draft.listed += [(file.hashes, file.base) for file in files if file.hashes is not None]
+    if buffer.hiding:
+        draft.changed_rows.add(rows_hash(buffer.plan.table_id))
     if index_id not in draft.touched:
         draft.touched.append(index_id)
     for file in files:
@@ -161,6 +173,7 @@ def _add_staged(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> No
 def _remaining(txn: TransactionState, file: StagedFile) -> list[Segment]:
     if not file.deleted:
         return [file.segment]
+    txn.is_adapted = True
     positions = np.array(sorted(file.deleted), dtype=np.int64)
     rest = write_without(txn, file.plan, file.segment, positions)
     _abandon(txn, [file.segment])
@@ -181,11 +194,12 @@ def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
         try:
             validated = validate(txn, keys, validated)
         except errors.SerializationFailure as problem:
+            _note_conflicts(txn, keys)
             raise published_conversion(txn) or problem from problem
         request = replace(_request(txn, draft, oldest), validated=validated)
         moved = [index_id for later in read_successors(txn, validated).values() for _, index_id in later]
         request = replace(request, bulk=tuple({*request.bulk, *(i for i in moved if i is not None)}))
-        outcome = txn.epoch.committer.submit(Submission(request, tuple(draft.local)))
+        outcome = _send(txn, Submission(request, tuple(draft.local)))
         match outcome:
             case Committed(seq=seq):
                 return seq
@@ -197,10 +211,12 @@ def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
                     _list_keys(txn, draft)
                     _list_reads(txn, draft)
                 txn.epoch.catch_up()
-            case Conflict() if txn.unconverted:
+            case Conflict():
                 txn.epoch.catch_up()
-                raise published_conversion(txn) or refusal(outcome, txn)
+                _note_conflicts(txn, keys)
+                raise (published_conversion(txn) if txn.unconverted else None) or refusal(outcome, txn)
             case Fenced() if next(fenced) < REFITS_MAX:
+                txn.is_adapted = True
                 _adapt(txn, draft, *refit())
             case Superseded() if txn.pending and next(relabelled) < REFITS_MAX and _rebase(txn):
                 pass
@@ -208,6 +224,25 @@ def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
                 txn.claims.wait_for(key, strength)
             case _:
                 raise refusal(outcome, txn)
+
+
+def _send(txn: TransactionState, submission: Submission) -> Outcome:
+    contention, commit_id = txn.epoch.contention, submission.request.commit_id
+    contention.send(commit_id)
+    outcome: Outcome | None = None
+    try:
+        outcome = txn.epoch.committer.submit(submission)
+    finally:
+        if not isinstance(outcome, Committed):
+            contention.refuse(commit_id)
+    return outcome
+
+
+def _note_conflicts(txn: TransactionState, keys: WriteSet) -> None:
+    """What others have written meanwhile: the statements that wrote it may be run again, and it is contended."""
+    with txn.epoch.lock:
+        met = txn.epoch.conflicts.find_all(keys.writes, keys.shares)
+    txn.claims.note_conflicts(met)
 
 
 def _rebase(txn: TransactionState) -> bool:
@@ -276,7 +311,7 @@ def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest
         generations=txn.pending.new_indexes(),
         jobs=tuple(txn.jobs),
         actor=txn.client.actor,
-        reads=tuple(txn.reads.names),
+        reads=tuple({*txn.reads.names, *draft.changed_rows}),
     )
 
 

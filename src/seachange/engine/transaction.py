@@ -8,7 +8,7 @@ What it knows of tables, what it reads and what it writes are layers of their ow
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from seachange import errors
 from seachange.engine.advance import advance, is_current
@@ -33,6 +33,7 @@ class Transaction(TransactionWrites):
     def start_statement(self) -> None:
         """READ COMMITTED: the next statement sees what is committed now. At every level, it may do what roles and
         access lists say now."""
+        self.tape.rewind()
         self._statement_us = self.parts.clock.wall_us()
         head = self.epoch.catch_up()
         self.rights.renew()
@@ -65,6 +66,7 @@ class Transaction(TransactionWrites):
         """The statement under way is run again as of a limit."""
         if seq >= self.snapshot:
             raise errors.Bug(detail=f"a statement as of {self.snapshot} was sent back to {seq}")
+        self.tape.rewind()
         self.snapshot, self.is_held = Seq(seq), True
 
     def rebase(self, tables: Sequence[Table], at: Seq) -> None:
@@ -105,17 +107,35 @@ class Transaction(TransactionWrites):
     def has_writes(self) -> bool:
         return not self.buffer.is_empty or bool(self.pending) or bool(self.jobs)
 
-    def commit(self) -> Seq | None:
-        """Makes the writes durable and visible to all; gives their sequence, None if there was nothing to commit."""
+    def commit(self, resume: Callable[[], bool] | None = None) -> Seq | None:
+        """Makes the writes durable and visible to all; gives their sequence, None if there was nothing to commit.
+        `resume` is asked after a conflict to bring the writes up to date; it says whether they are."""
         if not self._open:
             raise errors.ActiveTransaction(detail="the transaction has ended")
         try:
             with self.epoch.noticing_end():
-                if self._foreign_keys.deferred:
-                    self._settle_deferred()
-                return self._submit() if self.has_writes else None
+                return self._commit(resume)
+        except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
+            # Nobody knows whether the files are referred to: they stay intents of this epoch.
+            raise
+        except errors.Error:
+            self._abandon(self.buffer.staged_segments())
+            raise
         finally:
             self._close()
+
+    def _commit(self, resume: Callable[[], bool] | None) -> Seq | None:
+        if self._foreign_keys.deferred:
+            # What is checked now is no longer known when the statements are run again.
+            resume = None
+            self._settle_deferred()
+        while self.has_writes:
+            try:
+                return self._submit()
+            except errors.SerializationFailure as problem:
+                if resume is None or isinstance(problem, errors.StaleNode) or not resume():
+                    raise
+        return None
 
     def _submit(self) -> Seq | None:
         # What is left to do is about the newest versions.
@@ -132,9 +152,6 @@ class Transaction(TransactionWrites):
             except errors.StatementHeld as held:
                 self._foreign_keys.deferred = deferred
                 self.go_back(held.seq)
-            except errors.Error:
-                self._abandon(self.buffer.staged_segments())
-                raise
 
     def rollback(self) -> None:
         if self._open:

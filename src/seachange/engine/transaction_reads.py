@@ -181,7 +181,8 @@ class TransactionReads(TransactionSchema):
             return list(range(first, first + count))
         if count and column.identity is None:
             self._check_drawn(column)
-        return DefaultValues(self.parts.duck, self.parts.entropy, self.moments, self._draw).of(column, count)
+        values = DefaultValues(self.parts.duck, self.parts.entropy, self.moments, self._draw)
+        return self.tape.draw(column, count, lambda count: values.of(column, count))
 
     def _check_drawn(self, column: Column) -> None:
         """A default draws on behalf of the role that inserts, unless it is an identity."""

@@ -27,6 +27,7 @@ from seachange.engine.schemas import Contents, Relation, Schema
 from seachange.engine.sessionfacts import SessionFacts
 from seachange.engine.shapes import Shapes
 from seachange.engine.standing import BLOCK
+from seachange.engine.tape import Tape
 from seachange.model.access import Access
 from seachange.model.actor import Actor
 from seachange.model.descriptor import Table
@@ -98,6 +99,11 @@ class TransactionSchema:
         self.jobs: list[JobChange] = []
         # What its changes of descriptors conflict by, with the snapshots that they were planned at.
         self.changed: dict[KeyHash, Seq] = {}
+        # Whether a commit has put the buffer into another form than its statements left it in.
+        self.is_adapted = False
+        # Tables that the statement under way has looked at, and the values that were drawn for it.
+        self.seen: set[DescriptorId] = set()
+        self.tape = Tape()
         # Rows that one part of the statement under way gives to those behind it.
         self.handed: dict[str, pa.Table] = {}
         self.standing = BLOCK
@@ -340,6 +346,7 @@ class TransactionSchema:
     # What it relies on.
 
     def _use(self, table: Table, mode: TableLock = TableLock.ACCESS_SHARE) -> None:
+        self.seen.add(table.id)
         if self.pending.changes(table):
             return
         if self.claims.table_modes.get(table.id, 0) < mode:

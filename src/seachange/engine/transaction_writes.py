@@ -17,7 +17,17 @@ from seachange.changer.job import Job, job_change
 from seachange.engine.bulk import BulkInsert
 from seachange.engine.bulk_change import BulkChange
 from seachange.engine.bulk_rules import check_change, check_load
-from seachange.engine.claims import Claim, ClaimsMark, LockedRow, claim_deletes, claim_inserts, claim_key, claim_updates
+from seachange.engine.claims import (
+    LOCKED_ROWS_MAX,
+    Claim,
+    ClaimsMark,
+    LockedRow,
+    StepMark,
+    claim_deletes,
+    claim_inserts,
+    claim_key,
+    claim_updates,
+)
 from seachange.engine.client import Client
 from seachange.engine.database_use import hold_alone
 from seachange.engine.deferral import Deferral
@@ -60,6 +70,18 @@ class SavepointMark:
     changed: int
 
 
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a transaction had done before a statement of a block."""
+
+    mark: Mark
+    claims: StepMark
+    used: dict[DescriptorId, int]
+    locked: int
+    relied_empty: int
+    unconverted: int
+
+
 class TransactionWrites(TransactionReads):
     def __init__(
         self,
@@ -76,6 +98,26 @@ class TransactionWrites(TransactionReads):
     def mark(self) -> Mark:
         deferral = self._foreign_keys.deferral
         return self.buffer.mark(), self.pending.mark(), len(self.shares), deferral, self.rights.mark()
+
+    def checkpoint(self) -> Checkpoint:
+        """To go back to before the statements of a block that are run again."""
+        counts = len(self.locked), len(self.relied_empty), len(self.unconverted)
+        return Checkpoint(self.mark(), self.claims.mark(), dict(self.used), *counts)
+
+    def undo_to(self, to: Checkpoint, step: StepMark) -> None:
+        """Undoes all statements since; `step` is how many keys were locked when the first of them had ended. Nothing of
+        them is left, neither the versions that they were planned with nor their locks."""
+        self.reset(to.mark)
+        self.buffer.forget_empty()
+        self.used.clear()
+        self.used.update(to.used)
+        del self.locked[to.locked :]
+        while len(self.relied_empty) > to.relied_empty:
+            self.relied_empty.popitem()
+        while len(self.unconverted) > to.unconverted:
+            self.unconverted.popitem()
+        self.claims.go_back(to.claims, step)
+        self.is_adapted = False
 
     def reset(self, mark: Mark) -> None:
         """Takes back everything since `mark`: a statement that failed leaves none of its writes."""
@@ -223,8 +265,9 @@ class TransactionWrites(TransactionReads):
         if self.pending.is_new(table):
             return [n < most if most is not None else True for n in range(len(keys))]
         claims = [[claim_key(plan, key, strength)] for key in keys]
+        table_id = None if strength is LockStrength.KEY_SHARE else table.id
         with _naming_row(table):
-            taken = self.claims.lock([claim for (claim,) in claims], policy, most)
+            taken = self.claims.lock([claim for (claim,) in claims], policy, most, table_id)
         if table.next_primary is not None:
             self._lock_coming(table, table.next_primary, keys, claims, taken, policy)
         own = self.buffer.indexes.get(plan.index.id)
@@ -262,7 +305,7 @@ class TransactionWrites(TransactionReads):
         derived = self._derive_new(writer.plan, rows)
         writer.check(derived)
         if not self.pending.is_new(table):
-            self._take(writer.plan, claim_inserts(writer.plan, self.each(derived)))
+            self._take(writer.plan, claim_inserts(writer.plan, self.each(derived)), changes=False)
         rowid = writer.plan.rowid
         for row in self.each(derived):
             if rowid is not None and row[rowid] is None:
@@ -270,11 +313,11 @@ class TransactionWrites(TransactionReads):
             writer.insert(row)
         self._foreign_keys.inserted(table, rows)
 
-    def _take(self, plan: WritePlan, claims: Sequence[Claim]) -> None:
+    def _take(self, plan: WritePlan, claims: Sequence[Claim], changes: bool = True) -> None:
         if self.isolation is Isolation.SERIALIZABLE:
             # That a key is taken is something read, even if the statement fails for it.
             self.reads.add_keys(plan.primary.index.id, [claim.lock for claim in claims])
-        self.claims.take(claims, self.snapshot)
+        self.claims.take(claims, self.snapshot, plan.table.id, changes)
 
     def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
         self.addressed.add(table.id)
@@ -287,7 +330,10 @@ class TransactionWrites(TransactionReads):
         old, new = self.derive(table, old), self._derive_new(writer.plan, new)
         writer.check(new)
         if not self.pending.is_new(table):
-            self._take(writer.plan, claim_updates(writer.plan, self.buffer, self.each(old), new))
+            claims = claim_updates(writer.plan, self.buffer, self.each(old), new)
+            if len(claims) > LOCKED_ROWS_MAX:
+                self._take_rows(writer.plan)
+            self._take(writer.plan, claims)
         # Keys are freed before they are taken, so that a statement may shift or swap them.
         moved = [(o, n) for o, n in self.each(zip(old, new, strict=True)) if writer.moves(o, n)]
         for before, after in self.each(zip(old, new, strict=True)):
@@ -307,7 +353,10 @@ class TransactionWrites(TransactionReads):
         writer = self._writer(self._write_plan(table))
         old = self.derive(table, old)
         if not self.pending.is_new(table):
-            self.claims.take(claim_deletes(writer.plan, self.buffer, self.each(old)), self.snapshot)
+            claims = claim_deletes(writer.plan, self.buffer, self.each(old))
+            if len(claims) > LOCKED_ROWS_MAX:
+                self._take_rows(writer.plan)
+            self.claims.take(claims, self.snapshot, table.id)
         for row in self.each(old):
             writer.delete(row)
 
@@ -349,10 +398,21 @@ class TransactionWrites(TransactionReads):
         self.addressed.add(table.id)
         plan = self._write_plan(table)
         with self._in_bulk(table):
+            self._take_rows(plan)
             change = BulkChange(self, plan, assigned)
             count = change.run(rows)
             check_change(self, plan, change, assigned, self._foreign_keys)
             return count
+
+    def _take_rows(self, plan: WritePlan) -> None:
+        """Many rows are changed. A statement in autocommit is run again after a conflict, and only then makes others
+        wait."""
+        if self.pending.is_new(plan.table) or (self.stands_alone and not self.claims.is_shared):
+            return
+        self.claims.take_rows(plan.table.id)
+        written = self.epoch.conflicts.newest_touching([plan.primary.index.id])
+        if self.claims.waits and written > self.snapshot:
+            raise errors.RowChanged(seq=written)
 
     @contextmanager
     def _in_bulk(self, table: Table) -> Iterator[None]:

@@ -40,6 +40,8 @@ class TransactionState(Protocol):
     unconverted: dict[KeyHash, errors.Error]
     jobs: list[JobChange]
     changed: dict[KeyHash, Seq]
+    # Whether a commit has put the buffer into another form than its statements left it in.
+    is_adapted: bool
 
     @property
     def stands_alone(self) -> bool: ...

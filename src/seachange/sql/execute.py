@@ -46,7 +46,10 @@ class Prepared:
     result of a query that always has the same, once it was run. `is_definition`: it is about objects, or explains what
     is; else it is about rows."""
 
-    __slots__ = ("_mentions", "command", "constant", "is_constant", "is_definition", "parsed", "plan", "text", "writes")
+    __slots__ = (
+        *("_mentions", "command", "constant", "is_constant", "is_definition", "is_query", "parsed", "plan", "text"),
+        "writes",
+    )
 
     def __init__(self, parsed: Parsed, text: str = "") -> None:
         self.parsed = parsed
@@ -58,6 +61,8 @@ class Prepared:
         self.is_definition = _is_definition(parsed)
         self.command = _command(parsed)
         self.writes = _is_writing(parsed) or (bool(self.command) and self.command != "SELECT")
+        # It neither changes nor locks rows, but may draw from sequences.
+        self.is_query = self.command == "SELECT" and isinstance(parsed, TreeStatement) and not _is_changing(parsed)
         self._mentions: Mentions | None = None
 
     @property
@@ -79,9 +84,11 @@ def _is_writing(parsed: Parsed) -> bool:
     """Of a query: whether it locks rows, draws from a sequence, or changes rows in its WITH."""
     if not isinstance(parsed, TreeStatement):
         return False
-    if changing_queries(parsed.tree):
-        return True
-    return bool(parsed.tree.args.get("locks")) or any(True for _ in find_calls(parsed.tree))
+    return _is_changing(parsed) or any(True for _ in find_calls(parsed.tree))
+
+
+def _is_changing(parsed: TreeStatement) -> bool:
+    return bool(changing_queries(parsed.tree)) or bool(parsed.tree.args.get("locks"))
 
 
 def _command(parsed: Parsed) -> str:

@@ -155,6 +155,11 @@ def unique_hash(index_id: IndexId, encoded: bytes) -> KeyHash:
     return _hash(b"u", index_id, encoded)
 
 
+def rows_hash(table_id: TableId) -> KeyHash:
+    """What a commit shares that changes or deletes rows of a table: one that changes many of them locks it."""
+    return _hash(b"r", table_id, b"")
+
+
 def conversion_hash(table_id: TableId, column_id: ColumnId) -> KeyHash:
     """What a commit relies on if a row of it has no value for a converted column, and its change writes at the end: of
     the two at most one is committed."""

@@ -325,7 +325,15 @@ BEGIN
         IF code IS NULL AND has_locks THEN
             SELECT k.key, k.guard INTO a, b FROM seachange.lock k
                 WHERE k.guard = ANY (my_writes) AND (k.epoch, k.actor) <> (my_epoch, positions[i * 4]) LIMIT 1;
-            IF FOUND THEN code := 8; END IF;
+            IF FOUND THEN
+                code := 8;
+            ELSIF cut[7] > cut[6] THEN
+                -- On the rows of a table, by a transaction that changes many.
+                SELECT k.key, NULL INTO a, b FROM seachange.lock k
+                    WHERE k.guard = ANY (numbers[cut[6] + 1 : cut[7]]) AND k.strength = 3
+                        AND (k.epoch, k.actor) <> (my_epoch, positions[i * 4]) LIMIT 1;
+                IF FOUND THEN code := 8; END IF;
+            END IF;
         END IF;
         -- Jobs have no actor: what they publish changes no rows.
         IF code IS NULL AND has_locks AND positions[i * 4] <> 0 THEN

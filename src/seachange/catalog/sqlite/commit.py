@@ -21,7 +21,7 @@ from seachange.catalog.rows import (
     unpack,
 )
 from seachange.catalog.sqlite.jobs import job_problem, keeps, write_jobs
-from seachange.catalog.sqlite.locks import ON_TABLE, OTHERS, STANDING
+from seachange.catalog.sqlite.locks import ON_TABLE, OTHERS, STANDING, STANDING_READ
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import DescriptorId, Epoch, Seq
 from seachange.model.log import (
@@ -205,6 +205,10 @@ class Sequencer:
             on_table = self._db.execute(ON_TABLE, (index_id, self._epoch, request.actor)).fetchone()
             if on_table is not None:
                 return table_locked_from(*on_table)
+        for key in request.reads:
+            on_rows = self._db.execute(STANDING_READ, (key, self._epoch, request.actor)).fetchone()
+            if on_rows is not None:
+                return locked_from(*on_rows)
         if len(request.writes) > PROBES_MAX:
             written = frozenset(request.writes)
             others = self._db.execute(OTHERS, (self._epoch, request.actor))

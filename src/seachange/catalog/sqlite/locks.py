@@ -13,6 +13,7 @@ from seachange.model.locking import (
     LockPolicy,
     LockQueues,
     LocksTaken,
+    LockStrength,
     LockWish,
     TableLock,
     TableLocks,
@@ -25,6 +26,9 @@ STANDING = "SELECT key, guard FROM lock WHERE guard = ?1 AND NOT (epoch = ?2 AND
 # One on the table of an index.
 ON_TABLE = f"""SELECT key FROM lock WHERE guard = (SELECT descriptor_id FROM index_owner WHERE index_id = ?1)
     AND strength >= {TableLock.ACCESS_SHARE} AND NOT (epoch = ?2 AND actor = ?3) LIMIT 1"""  # noqa: S608
+# One that stands against a commit which has read a hash: on the rows of a table, by a transaction that changes many.
+STANDING_READ = f"""SELECT key, NULL FROM lock WHERE guard = ?1 AND strength = {LockStrength.NO_KEY_UPDATE.value}
+    AND NOT (epoch = ?2 AND actor = ?3) LIMIT 1"""  # noqa: S608
 
 _HEAD = "SELECT max(seq) FROM log"
 # ?2 is the mask of the modes that the wish conflicts with.

@@ -1,0 +1,400 @@
+"""Blocks of different nodes that write the same rows: the second waits or is resumed, as in PostgreSQL, on both
+catalogs."""
+
+import random
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from seachange.engine.contention import Contention
+from seachange.engine.node import Node
+from seachange.engine.session import Session
+from tests.cluster.sqlprocess import SqlProcess
+from tests.cluster.test_locks import CountingCatalog, Later, sqlstate
+from tests.support.nodes import Place, open_ported_node
+
+# More rows than are locked one by one.
+MANY = 1_500
+PROCESSES = 4
+ROUNDS = 12
+SEED = 11
+
+
+@pytest.fixture
+def nodes(place: Place) -> Iterator[tuple[Node, Node]]:
+    opened = open_ported_node(place, "one"), open_ported_node(place, "two")
+    yield opened
+    for node in opened:
+        node.close()
+
+
+@pytest.fixture
+def here(nodes: tuple[Node, Node]) -> Iterator[Session]:
+    session = Session(nodes[0])
+    session.execute("create table t (id int primary key, n int, code text unique)")
+    session.execute("insert into t values (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c')")
+    session.execute("create table log (id serial primary key, what text)")
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def there(nodes: tuple[Node, Node], here: Session) -> Iterator[Session]:
+    session = Session(nodes[1])
+    yield session
+    session.close()
+
+
+def rows(session: Session, text: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in session.execute(text).rows]
+
+
+def run_all(session: Session, *texts: str) -> None:
+    for text in texts:
+        session.execute(text)
+
+
+def forget(*sessions: Session) -> None:
+    """The nodes know of no contention: what they would wait for, they meet at COMMIT."""
+    for session in sessions:
+        session.node.epoch.contention = Contention(session.node.parts.clock)
+
+
+def contend(*sessions: Session) -> None:
+    """Makes row 1 of t known as contended to the nodes."""
+    for session in (*sessions, *sessions):
+        session.execute("update t set n = n where id = 1")
+    assert all(not session.node.epoch.contention.is_quiet for session in sessions)
+
+
+# The first conflict.
+
+
+def test_the_first_conflict_on_a_counter_does_not_reach_the_client(here: Session, there: Session):
+    run_all(here, "begin", "update t set n = n + 1 where id = 1")
+    run_all(there, "begin", "update t set n = n + 1 where id = 1", "insert into log (what) values ('there')")
+    here.execute("commit")
+    there.execute("commit")
+    assert rows(here, "select n from t where id = 1") == [(12,)]
+    assert rows(here, "select what from log") == [("there",)]
+
+
+def test_a_client_never_sees_a_value_that_is_not_committed(here: Session, there: Session):
+    run_all(here, "begin", "update t set n = n + 1 where id = 1")
+    there.execute("begin")
+    assert rows(there, "update t set n = n + 1 where id = 1 returning n") == [(11,)]
+    here.execute("commit")
+    assert sqlstate(there, "commit") == "40001"
+    assert rows(there, "select n from t where id = 1") == [(11,)]
+
+
+def test_a_query_of_the_rows_that_are_written_again_must_give_the_same(here: Session, there: Session):
+    run_all(here, "begin", "update t set n = n + 1 where id = 1")
+    run_all(there, "begin", "update t set n = n + 1 where id = 1", "select n from t where id = 1")
+    here.execute("commit")
+    assert sqlstate(there, "commit") == "40001"
+
+
+def test_other_queries_stand_as_of_their_snapshot(here: Session, there: Session):
+    run_all(here, "begin", "update t set n = n + 1 where id = 1", "insert into log (what) values ('here')")
+    run_all(there, "begin", "select n from t where id = 1", "update t set n = n + 1 where id = 1")
+    assert rows(there, "select count(*) from log") == [(0,)]
+    here.execute("commit")
+    there.execute("commit")
+    assert rows(here, "select n from t where id = 1") == [(12,)]
+
+
+def test_values_that_were_drawn_stay(here: Session, there: Session):
+    run_all(here, "begin", "update t set n = n + 1 where id = 1")
+    run_all(there, "begin", "update t set n = n + 1 where id = 1")
+    drawn = rows(there, "insert into log (what) values ('a'), ('b') returning id")
+    here.execute("commit")
+    there.execute("commit")
+    assert rows(here, "select id from log order by id") == drawn
+    assert rows(here, "insert into log (what) values ('c') returning id") > drawn
+
+
+def test_statements_before_the_conflict_are_not_run_again(here: Session, there: Session):
+    there.execute("begin")
+    assert rows(there, "update t set n = n + 1 where id = 2 returning n") == [(21,)]
+    # Has the statement a snapshot of its own.
+    here.execute("insert into log (what) values ('between')")
+    there.execute("update t set n = n + 1 where id = 1")
+    here.execute("update t set n = n + 1 where id = 1")
+    there.execute("commit")
+    assert rows(here, "select id, n from t order by id") == [(1, 12), (2, 21), (3, 30)]
+
+
+def test_a_key_that_another_took_is_a_violation(here: Session, there: Session):
+    run_all(here, "begin", "insert into t values (4, 0, 'd')")
+    run_all(there, "begin", "insert into t values (5, 0, 'd')")
+    here.execute("commit")
+    assert sqlstate(there, "commit") == "23505"
+    assert rows(there, "select id from t where code = 'd'") == [(4,)]
+
+
+def test_a_parent_that_has_gone_is_a_violation(here: Session, there: Session):
+    here.execute("create table child (id int primary key, t_id int references t)")
+    run_all(there, "begin", "insert into child values (1, 2)")
+    here.execute("delete from t where id = 2")
+    assert sqlstate(there, "commit") == "23503"
+    forget(here, there)
+    run_all(there, "begin", "delete from t where id = 3")
+    here.execute("insert into child values (1, 3)")
+    assert sqlstate(there, "commit") == "23503"
+
+
+def test_the_parent_of_a_new_row_may_be_counted_meanwhile(here: Session, there: Session):
+    here.execute("create table child (id int primary key, t_id int references t)")
+    for session, id_ in ((here, 1), (there, 2)):
+        run_all(session, "begin", f"insert into child values ({id_}, 3)", "update t set n = n + 1 where id = 3")
+    here.execute("commit")
+    there.execute("commit")
+    assert rows(here, "select n from t where id = 3") == [(32,)]
+
+
+def test_savepoints(here: Session, there: Session):
+    increment = "update t set n = n + 1 where id = 1"
+    run_all(there, "begin", "savepoint a", increment, "release a")
+    here.execute(increment)
+    there.execute("commit")
+    forget(here, there)
+    # What was undone had results, too.
+    run_all(there, "begin", increment, "savepoint a", "select n from t", "rollback to a")
+    here.execute(increment)
+    assert sqlstate(there, "commit") == "40001"
+    forget(here, there)
+    run_all(there, "begin", "savepoint a", "update t set n = 0 where id = 2", "rollback to a", increment)
+    here.execute(increment)
+    there.execute("commit")
+    assert rows(here, "select id, n from t order by id") == [(1, 15), (2, 20), (3, 30)]
+
+
+def test_repeatable_read_fails_as_in_postgresql(here: Session, there: Session):
+    run_all(there, "begin isolation level repeatable read", "update t set n = n + 1 where id = 1")
+    here.execute("update t set n = n + 1 where id = 1")
+    assert sqlstate(there, "commit") == "40001"
+
+
+def test_settings_that_change_within_the_block(here: Session, there: Session):
+    increment = "update t set n = n + 1 where id = 1"
+    run_all(there, "begin", "set local lock_timeout = '30s'", increment)
+    here.execute(increment)
+    there.execute("commit")
+    forget(here, there)
+    run_all(there, "begin", increment, "set local search_path = nowhere")
+    here.execute(increment)
+    assert sqlstate(there, "commit") == "40001"
+
+
+# Interleavings.
+
+BLOCKS = (
+    ("update t set n = n + 1 where id = 1", "insert into log (what) values ('x')"),
+    ("update t set n = n + 1 where id = 1", "update t set n = n + 1 where id = 2"),
+    ("update t set n = n + 1 where id = 2", "update t set n = n + 1 where id = 1"),
+    ("update t set n = n + 1 where id <= 2", "select count(*) from log"),
+    ("insert into t values (9, 0, 'z') on conflict (id) do update set n = t.n + 1", "delete from t where id = 8"),
+)
+
+
+def interleavings(steps: int) -> Iterator[tuple[int, ...]]:
+    """All orders of two scripts of so many steps."""
+    for places in combinations(range(2 * steps), steps):
+        yield tuple(0 if n in places else 1 for n in range(2 * steps))
+
+
+@pytest.mark.timeout(600)
+def test_every_interleaving_of_two_blocks_is_one_after_the_other(here: Session, there: Session):
+    """Single-threaded: a statement that waited would wait for ever, so none does, and none fails."""
+    sessions = (here, there)
+    generator = random.Random(SEED)
+    for order in interleavings(3):
+        scripts = [generator.choice(BLOCKS), generator.choice(BLOCKS)]
+        here.execute("delete from t where id > 3")
+        before = dict(rows(here, "select id, n from t"))
+        forget(here, there)
+        steps = [iter([*script, "commit"]) for script in scripts]
+        for session in sessions:
+            run_all(session, "begin", "select 1")
+        for place in order:
+            sessions[place].execute(next(steps[place]))
+        after = dict(rows(here, "select id, n from t"))
+        expected = {id_: n + sum(_adds(script, id_) for script in scripts) for id_, n in before.items()}
+        upserts = sum(script is BLOCKS[4] for script in scripts)
+        expected |= {9: upserts - 1} if upserts else {}
+        assert after == expected, (SEED, order, scripts)
+
+
+def _adds(script: Sequence[str], id_: int) -> int:
+    return sum("update t" in text and (f"id = {id_}" in text or ("<= 2" in text and id_ <= 2)) for text in script)
+
+
+# Contention that is known.
+
+
+def test_the_second_writer_of_a_contended_row_waits(here: Session, there: Session):
+    contend(here, there)
+    here.execute("begin")
+    assert rows(here, "update t set n = n + 1 where id = 1 returning n") == [(11,)]
+    there.execute("begin")
+    waiting = Later(there, "update t set n = n + 1 where id = 1 returning n")
+    here.execute("commit")
+    assert [tuple(row) for row in waiting.result()] == [(12,)]
+    there.execute("commit")
+    assert rows(here, "select n from t where id = 1") == [(12,)]
+
+
+def test_a_wait_for_a_contended_row_has_a_time_limit(here: Session, there: Session):
+    contend(here, there)
+    run_all(here, "begin", "update t set n = n + 1 where id = 1")
+    run_all(there, "set lock_timeout = '20ms'", "begin")
+    assert sqlstate(there, "update t set n = n + 1 where id = 1") == "55P03"
+    there.execute("rollback")
+    here.execute("commit")
+
+
+def test_a_deadlock_on_contended_rows_has_one_victim(here: Session, there: Session):
+    contend(here, there)
+    for session in (here, there, here):
+        session.execute("update t set n = n where id = 2")
+    there.execute("select 1")
+    run_all(here, "begin", "update t set n = 0 where id = 1")
+    run_all(there, "begin", "update t set n = 0 where id = 2")
+    waiting = Later(here, "update t set n = 0 where id = 2")
+    assert sqlstate(there, "update t set n = 0 where id = 1") == "40P01"
+    there.execute("rollback")
+    waiting.result()
+    here.execute("commit")
+
+
+def test_a_node_learns_of_contention_from_the_log(here: Session, there: Session):
+    """Before there was any conflict."""
+    for session in (here, there, here):
+        session.execute("update t set n = n + 1 where id = 1")
+    there.execute("select 1")
+    assert not here.node.epoch.contention.is_quiet
+    assert not there.node.epoch.contention.is_quiet
+
+
+def test_without_contention_the_catalog_is_asked_for_nothing(nodes: tuple[Node, Node], here: Session, there: Session):
+    """A block takes one commit, besides looks at the log, whatever its node knows of other rows."""
+    contend(here, there)
+    catalog = CountingCatalog(nodes[0].parts.catalog)
+    nodes[0].epoch.committer._catalog = nodes[0].epoch.shared._catalog = catalog
+    note = "insert into log (what) values ('x')"
+    for id_ in (2, 3):
+        run_all(here, "begin", f"update t set n = n + 1 where id = {id_}", note, "commit")
+    assert catalog.calls == ["commit"] * 2
+    catalog.calls.clear()
+    run_all(here, "begin", "update t set n = n + 1 where id = 1", note, "commit")
+    assert catalog.calls[:2] == ["take_locks", "commit"]
+    assert len(catalog.calls) == 3
+
+
+# Many rows.
+
+
+@pytest.fixture
+def many(here: Session) -> None:
+    here.execute("create table m (id int primary key, n int)")
+    here.execute(f"insert into m select i, 0 from generate_series(1, {MANY}) as g(i)")
+
+
+@pytest.mark.parametrize("others", ["update m set n = n + 1 where id = 7", "delete from m where id = 7"])
+def test_other_writers_wait_for_a_change_of_many_rows(many: None, here: Session, there: Session, others: str):
+    run_all(here, "begin", "update m set n = n + 1")
+    assert rows(there, "select sum(n) from m") == [(0,)]
+    there.execute("insert into m values (0, 0)")
+    there.execute("begin")
+    there.execute(others)
+    waiting = Later(there, "commit")
+    here.execute("commit")
+    waiting.result()
+    deleted = others.startswith("delete")
+    assert rows(here, "select count(*), sum(n) from m") == [(MANY + 1 - deleted, MANY + (-1 if deleted else 1))]
+
+
+def test_a_change_of_many_rows_does_not_fail_for_one(many: None, here: Session, there: Session):
+    """Nor for one that was changed before it began, and is committed while it runs."""
+    run_all(there, "begin", "update m set n = n + 1 where id = 7")
+    run_all(here, "begin", "update m set n = n + 1", "select 1")
+    waiting = Later(there, "commit")
+    here.execute("commit")
+    waiting.result()
+    assert rows(here, "select sum(n) from m") == [(MANY + 1,)]
+
+
+def test_two_changes_of_many_rows_wait_for_each_other(many: None, here: Session, there: Session):
+    run_all(here, "begin", "update m set n = n + 1")
+    there.execute("begin")
+    waiting = Later(there, "update m set n = n + 1")
+    here.execute("commit")
+    waiting.result()
+    there.execute("commit")
+    assert rows(here, "select sum(n) from m") == [(2 * MANY,)]
+
+
+def test_many_rows_in_autocommit_make_others_wait_once_they_have_lost(many: None, here: Session, there: Session):
+    """A writer that never rests would starve it."""
+    until = threading.Event()
+    written = 0
+
+    def write() -> None:
+        nonlocal written
+        while not until.is_set():
+            there.execute("update m set n = n + 1 where id = 7")
+            written += 1
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for _ in range(3):
+            here.execute("update m set n = n + 1")
+    finally:
+        until.set()
+        thread.join()
+    assert rows(here, "select sum(n) from m") == [(3 * MANY + written,)]
+
+
+# Processes.
+
+
+def test_the_lock_of_many_rows_ends_with_a_killed_process(many: None, place: Place, here: Session):
+    with SqlProcess(place, expiry_ms=1_000) as other:
+        other.run("begin")
+        assert other.run("update m set n = n + 1") == []
+        other.kill()
+        run_all(here, "set lock_timeout = '60s'", "update m set n = n + 1 where id = 1")
+    assert rows(here, "select sum(n) from m") == [(1,)]
+
+
+@pytest.mark.timeout(600)
+def test_no_client_of_four_processes_sees_a_conflict(place: Place, here: Session):
+    print(f"seed {SEED}")
+    seen: list[Any] = []
+
+    def write(process: SqlProcess, number: int) -> None:
+        generator = random.Random(f"{SEED}-{number}")
+        for _ in range(ROUNDS):
+            ids = sorted(generator.sample((1, 2, 3), 2))
+            block = [f"update t set n = n + 1 where id = {id_}" for id_ in ids]
+            for text in ("begin", *block, "insert into log (what) values ('x')", "commit"):
+                answer = process.run(text)
+                if isinstance(answer, str):
+                    seen.append((text, answer))
+
+    with ExitStack() as stack:
+        crew = [stack.enter_context(SqlProcess(place)) for _ in range(PROCESSES)]
+        threads = [threading.Thread(target=write, args=(process, n)) for n, process in enumerate(crew)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not seen
+    assert rows(here, "select sum(n) from t") == [(60 + 2 * PROCESSES * ROUNDS,)]
+    assert rows(here, "select count(*) from log") == [(PROCESSES * ROUNDS,)]
