@@ -111,7 +111,7 @@ def test_what_is_to_come_is_met_before_it_is_there(session: Session):
         "alter table t add foreign key (parent) references p",
     ]
     foresight = rehearse(session, *migrations)
-    tally = write(session, 80, foresight).tally
+    tally = write(session, 100, foresight).tally
     assert not tally.failed
     assert count(session, "select count(*) from t") > 20
     # Each of them would be refused, had one row been written without knowing.

@@ -28,6 +28,17 @@ def update(table: Table, row: Mapping[str, Made], key: Mapping[str, str]) -> str
     return f"UPDATE {relation(table.schema, table.name)} SET {assigned} WHERE {_condition(key)}"
 
 
+def add_one(table: Table, column: str, key: Mapping[str, str]) -> str:
+    counted = f"{quote(column)} = coalesce({quote(column)}, 0) + 1"
+    return f"UPDATE {relation(table.schema, table.name)} SET {counted} WHERE {_condition(key)}"
+
+
+def first(table: Table, columns: Sequence[str], count: int) -> str:
+    """The rows with the lowest keys."""
+    order = ", ".join(quote(name) for name in columns)
+    return f"SELECT {_texts(columns)} FROM {relation(table.schema, table.name)} ORDER BY {order} LIMIT {count}"
+
+
 def delete(table: Table, key: Mapping[str, str]) -> str:
     return f"DELETE FROM {relation(table.schema, table.name)} WHERE {_condition(key)}"
 

@@ -1,16 +1,18 @@
 """A writer: transactions made up from the schema that each of them sees.
 
-A transaction is at REPEATABLE READ, looks at the tables of its snapshot and then inserts, changes, deletes and reads by
-them, while migrations go on: it is planned with one version of a table and committed at this or a later one.
+A transaction is a block at READ COMMITTED, as in most applications. It looks at the tables, adds to counters in rows
+that all writers share, and then inserts, changes, deletes and reads, while migrations go on: it is planned with one
+version of a table and committed at this or a later one.
 
-**Invariant:** a writer changes, deletes and refers to rows that it has inserted itself, so that no two writers ever
-want the same row, and deletes none to which it has let others refer, unless they go or let go with it: whatever fails,
-fails because of a migration.
+**Invariant:** a writer deletes, refers to and freely changes rows that it has inserted itself, and deletes none to
+which it has let others refer, unless they go or let go with it. Shared rows, the first of a table, are owned by no
+writer; all come to them before their own, in one order. So writers wait for each other, but never lock each other out:
+whatever fails, fails because of a migration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -25,6 +27,7 @@ from seachange.model.isolation import Isolation
 from seachange.model.objects import EnumType, View
 from seachange.model.states import REFUSING
 from seachange.model.temporary import is_temporary
+from seachange.model.types import Kind
 from seachange.replay import statements
 from seachange.replay.demands import Demand, Foresight, Parent, Shape, demand_of, label
 from seachange.replay.dice import Dice
@@ -35,21 +38,30 @@ from seachange.runtime.clock import Clock
 
 Key = tuple[str, ...]
 
+_COUNTED = frozenset({Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC})
+
 _STATEMENTS_MAX = 3
 # Rows beyond these are left alone for good.
 _OWNED_MAX = 200
 # How far up parents are made for a row that cannot be without.
 _PARENTS_MAX = 4
+# So many rows of a table are everybody's, and of a hundred transactions so many add to a counter in one of them.
+_SHARED_MAX = 3
+_COUNTING_PERCENT = 40
+# A transaction that was planned while a table changed shape is planned again, so often at most.
+_PLANS_MAX = 3
+_DEFINITION_CLASS = "42"
 
 
 @dataclass(slots=True)
 class OwnRows:
     """The primary keys of rows that a writer has inserted, as texts; those of a key that is no longer are forgotten.
-    `referred` are those to which it has let other rows refer."""
+    `referred` are those to which it has let other rows refer, `shared` those that are everybody's."""
 
     columns: tuple[Column, ...]
     keys: list[Key] = field(default_factory=list)
     referred: set[Key] = field(default_factory=set)
+    shared: set[Key] = field(default_factory=set)
 
 
 # Values of a unique key that a row of a table has, by column.
@@ -71,18 +83,28 @@ class Writer:
 
     def run_transaction(self) -> None:
         started = self._clock.steady_us()
-        attempt = _Attempt(self._session, self._foresight, self._dice, self._own, self._claimed, self.left)
-        try:
-            self._session.begin(Isolation.REPEATABLE_READ)
-            attempt.run()
-            self._session.commit()
-        except Error as error:
-            self._session.rollback()
-            self.tally.fail(error.sqlstate, str(error), attempt.statement)
+        for number in range(_PLANS_MAX):
+            attempt = _Attempt(self._session, self._foresight, self._dice, self._own, self._claimed, self.left)
+            try:
+                self._session.begin(Isolation.READ_COMMITTED)
+                attempt.run()
+                self._session.commit()
+            except Error as error:
+                self._session.rollback()
+                if number + 1 < _PLANS_MAX and self._is_outdated(attempt, error):
+                    continue
+                self.tally.fail(error.sqlstate, str(error), attempt.statement)
+                return
+            attempt.remember()
+            if attempt.actions:
+                self.tally.succeed(self._clock.steady_us() - started, attempt.actions)
             return
-        attempt.remember()
-        if attempt.actions:
-            self.tally.succeed(self._clock.steady_us() - started, attempt.actions)
+
+    def _is_outdated(self, attempt: _Attempt, error: Error) -> bool:
+        """Whether a statement named what a migration has removed or renamed since the writer looked at the tables."""
+        if not error.sqlstate.startswith(_DEFINITION_CLASS):
+            return False
+        return self._session.in_transaction(shape_of) != attempt.shape
 
 
 def shape_of(transaction: Transaction) -> Shape:
@@ -113,19 +135,28 @@ class _Attempt:
         self._inserted: list[tuple[Table, Key]] = []
         self._deleted: list[tuple[Table, Key]] = []
         self._referred: list[tuple[Table, Key]] = []
+        self._shared: list[tuple[Table, Key]] = []
+        self.shape = Shape(())
         self.actions: list[str] = []
         self.statement = "BEGIN"
 
     def run(self) -> None:
-        self._shape, self._views = self._session.in_transaction(
-            lambda transaction: (shape_of(transaction), [d for d in transaction.objects() if isinstance(d, View)])
-        )
-        tables = [table for table in self._shape.tables if label(table) not in self._left]
-        if not tables:
-            return
+        tables = self._look()
+        if tables and self._dice.chance(_COUNTING_PERCENT):
+            self._count(tables)
         for _ in range(1 + self._dice.below(_STATEMENTS_MAX)):
-            self._act(self._dice.pick(tables))
+            tables = self._look()
+            if tables:
+                self._act(self._dice.pick(tables))
         self.statement = "COMMIT"
+
+    def _look(self) -> list[Table]:
+        """The tables as they are for the next statement."""
+        self.shape, self._views = self._session.in_transaction(
+            lambda transaction: (shape_of(transaction), [d for d in transaction.objects() if isinstance(d, View)]),
+            looks_only=True,
+        )
+        return [table for table in self.shape.tables if label(table) not in self._left]
 
     def remember(self) -> None:
         for table, key in self._inserted:
@@ -138,6 +169,18 @@ class _Attempt:
                 self._rows(table).keys.remove(key)
         for table, key in self._referred:
             self._rows(table).referred.add(key)
+        for table, key in self._shared:
+            self._rows(table).shared.add(key)
+
+    def _count(self, tables: Sequence[Table]) -> None:
+        """Adds to counters of a table and of one that its rows refer to: in the order of the tables' names."""
+        counted = {label(t): t for t in tables if self._counters(t)}
+        if not counted:
+            return
+        first = counted[self._dice.pick(sorted(counted))]
+        parents = {p.table for p in demand_of(first, self.shape).parents}
+        for name in sorted({label(first), *(parents & counted.keys())}):
+            self.count(counted[name])
 
     def _act(self, table: Table) -> None:
         roll = self._dice.below(100)
@@ -156,20 +199,23 @@ class _Attempt:
         except Taken:
             return False
         except NoParent as missing:
-            parent = next((t for t in self._shape.tables if label(t) == missing.parent.table), None)
+            parent = next((t for t in self.shape.tables if label(t) == missing.parent.table), None)
             usable = parent is not None and parent.id != table.id and label(parent) not in self._left
             if parent is None or not usable or depth == _PARENTS_MAX or not self.insert(parent, depth + 1):
                 return False
             return self.insert(table, depth + 1)
         key = _key_columns(table)
         found = self._execute(statements.insert(table, row, [c.name for c in key]))
-        for values in found if key else ():
-            self._inserted.append((table, tuple(str(value) for value in values)))
+        inserted = [tuple(str(value) for value in values) for values in found] if key else []
+        self._inserted += [(table, values) for values in inserted]
+        if inserted and self._counters(table):
+            first = self._first_rows(table)
+            self._shared += [(table, values) for values in inserted if values in first]
         self.actions.append("insert")
         return True
 
     def update(self, table: Table) -> None:
-        key = self._pick_own(table)
+        key = self._pick_own(table, self._everybodys(table))
         if key is None:
             self.insert(table)
             return
@@ -184,13 +230,38 @@ class _Attempt:
             self.actions.append("update")
 
     def delete(self, table: Table) -> None:
-        key = self._pick_own(table, self._held(table))
+        key = self._pick_own(table, {*self._held(table), *self._everybodys(table)})
         if key is None or self._is_awaited(table):
             self.insert(table)
             return
         self._execute(statements.delete(table, key))
         self._deleted.append((table, tuple(key.values())))
         self.actions.append("delete")
+
+    def count(self, table: Table) -> None:
+        keys = self._first_rows(table)
+        if keys:
+            names = [column.name for column in _key_columns(table)]
+            key = dict(zip(names, self._dice.pick(keys), strict=True))
+            self._execute(statements.add_one(table, self._dice.pick(self._counters(table)), key))
+            self.actions.append("count")
+
+    def _first_rows(self, table: Table) -> list[Key]:
+        """The rows that all writers share."""
+        names = [column.name for column in _key_columns(table)]
+        found = self._execute(statements.first(table, names, _SHARED_MAX))
+        return [tuple(str(value) for value in row) for row in found]
+
+    def _counters(self, table: Table) -> list[str]:
+        """Columns that stay numbers, and that no key, CHECK or expression is about, now or later."""
+        demand = demand_of(table, self.shape).and_also(self._foresight.get(label(table), Demand()))
+        if not _key_columns(table) or any(column.generated is not None for column in table.columns):
+            return []
+        bound = {*demand.distinct, *self._referred_columns(table)}
+        bound.update(name for rule in demand.rules for _, name in rule.names)
+        bound.update(name for parent in demand.parents for name in parent.columns)
+        bound.update(form.column for form in demand.forms if form.type.kind not in _COUNTED)
+        return [c.name for c in table.visible_columns if c.identity is None and c.name not in bound]
 
     def read(self, table: Table) -> None:
         relations = [(table.schema, table.name), *((view.schema, view.name) for view in self._views)]
@@ -202,7 +273,7 @@ class _Attempt:
     def _maker(self, table: Table) -> Maker:
         later = self._foresight.get(label(table), Demand())
         claim = partial(self._claim, table)
-        return Maker(table, demand_of(table, self._shape), later, self._dice, self._find_parent, claim)
+        return Maker(table, demand_of(table, self.shape), later, self._dice, self._find_parent, claim)
 
     def _claim(self, table: Table, values: Mapping[str, str]) -> bool:
         claimed = table.id, frozenset((table.column_by_name[name].id, text) for name, text in values.items())
@@ -227,11 +298,15 @@ class _Attempt:
         """The rows that others hold fast by referring to them."""
         holding = any(
             key.parent == table.id and key.on_delete in (Action.NO_ACTION, Action.RESTRICT)
-            for child in self._shape.tables
+            for child in self.shape.tables
             for key in child.foreign_keys
         )
         mine = {key for other, key in self._referred if other.id == table.id}
         return self._rows(table).referred | mine if holding else ()
+
+    def _everybodys(self, table: Table) -> set[Key]:
+        """The rows among its own that all writers share."""
+        return self._rows(table).shared.union(key for other, key in self._shared if other.id == table.id)
 
     def _pick_own(self, table: Table, but: Collection[Key] = ()) -> Mapping[str, str] | None:
         keys = [key for key in self._keys(table) if key not in but]
@@ -241,7 +316,7 @@ class _Attempt:
         return dict(zip(names, self._dice.pick(keys), strict=True))
 
     def _find_parent(self, parent: Parent) -> tuple[Made, ...] | None:
-        table = next((t for t in self._shape.tables if label(t) == parent.table), None)
+        table = next((t for t in self.shape.tables if label(t) == parent.table), None)
         known = table is not None and all(name in table.column_by_name for name in parent.keys)
         if table is None or not known:
             return None
@@ -261,12 +336,12 @@ class _Attempt:
         columns that there are."""
         now: set[Parent] = set()
         later: set[Parent] = set()
-        for child in self._shape.tables:
+        for child in self.shape.tables:
             enforced = tuple(key for key in child.foreign_keys if key.state in REFUSING)
-            found = demand_of(replace(child, foreign_keys=enforced), self._shape).parents
+            found = demand_of(replace(child, foreign_keys=enforced), self.shape).parents
             now |= {p for p in found if p.table == label(table)}
             foreseen = self._foresight.get(label(child), Demand()).parents
-            coming = foreseen | demand_of(child, self._shape).parents
+            coming = foreseen | demand_of(child, self.shape).parents
             later |= {p for p in coming if p.table == label(table) and child.column_by_name.keys() >= set(p.columns)}
         return now, later - now
 

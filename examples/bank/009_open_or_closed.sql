@@ -1,0 +1,1 @@
+alter table accounts add column closed boolean not null default false;

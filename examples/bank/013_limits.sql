@@ -1,0 +1,1 @@
+alter table accounts add column overdraft integer not null default 0;

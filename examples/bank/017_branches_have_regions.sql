@@ -1,0 +1,2 @@
+alter table branches add column region text;
+update branches set region = 'north';

@@ -1,0 +1,1 @@
+alter table tellers alter column handled type bigint;

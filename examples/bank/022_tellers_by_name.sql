@@ -1,0 +1,1 @@
+create index tellers_by_name on tellers (name);

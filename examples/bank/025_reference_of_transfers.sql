@@ -1,0 +1,1 @@
+alter table transfers add column reference text default 'none';

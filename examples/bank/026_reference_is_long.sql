@@ -1,0 +1,1 @@
+alter table transfers alter column reference type varchar(200);

@@ -1,0 +1,1 @@
+delete from letters where weight < 0;

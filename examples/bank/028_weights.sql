@@ -1,0 +1,1 @@
+alter table letters rename column weight to grams;

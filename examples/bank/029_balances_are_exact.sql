@@ -1,0 +1,1 @@
+alter table branches alter column balance type numeric(20, 2);

@@ -1,0 +1,1 @@
+alter table counters add column note text default '';

@@ -1,0 +1,1 @@
+alter table tellers add column left_on date;

@@ -1,0 +1,1 @@
+update items set stock = stock + 1;

@@ -1,0 +1,1 @@
+create table lines (id bigserial primary key, shipment_id bigint not null references shipments (id) on delete cascade, item_id bigint not null references items (id), amount integer not null default 1);

@@ -1,0 +1,1 @@
+alter table items add column supplier_id integer references suppliers (id);

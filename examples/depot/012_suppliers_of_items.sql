@@ -1,0 +1,1 @@
+update items set supplier_id = 1 where supplier_id is null and id <= 50;

@@ -1,0 +1,1 @@
+alter table items add column grams integer not null default 100;

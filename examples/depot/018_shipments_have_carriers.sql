@@ -1,0 +1,1 @@
+alter table shipments add column carrier text references carriers (code) default 'rail';

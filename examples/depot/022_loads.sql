@@ -1,0 +1,1 @@
+update shelves set load = load + 1;

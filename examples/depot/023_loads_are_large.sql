@@ -1,0 +1,1 @@
+alter table shelves alter column load type bigint;

@@ -1,0 +1,1 @@
+alter type shipment_state add value 'found';

@@ -1,0 +1,1 @@
+alter table orders alter column total type numeric(12, 2);

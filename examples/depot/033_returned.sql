@@ -1,0 +1,1 @@
+alter table lines add column returned integer not null default 0;

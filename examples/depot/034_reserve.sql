@@ -1,0 +1,1 @@
+update items set reserved = reserved + 1;

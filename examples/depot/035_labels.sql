@@ -1,0 +1,1 @@
+alter table shelves rename column label to name;

@@ -1,0 +1,1 @@
+update threads set replies = 3;

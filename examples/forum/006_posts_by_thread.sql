@@ -1,0 +1,1 @@
+create index posts_by_thread on posts (thread_id);

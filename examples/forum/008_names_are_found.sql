@@ -1,0 +1,1 @@
+create index members_by_name on members (name);

@@ -1,0 +1,1 @@
+create table likes (post_id bigint not null references posts (id) on delete cascade, member_id bigint not null references members (id) on delete cascade, weight integer not null default 1, primary key (post_id, member_id));

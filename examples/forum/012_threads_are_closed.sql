@@ -1,0 +1,1 @@
+alter table threads add column closed boolean not null default false;

@@ -1,0 +1,1 @@
+create table member_badges (id bigserial primary key, member_id bigint not null references members (id) on delete cascade, badge text not null references badges (code), times integer not null default 1);

@@ -1,0 +1,1 @@
+alter table threads add column views bigint not null default 0;

@@ -1,0 +1,1 @@
+update threads set views = 10 * replies;

@@ -1,0 +1,1 @@
+create table messages (id bigserial primary key, sender bigint references members (id) on delete set null, receiver bigint references members (id) on delete set null, body text, size integer not null default 0);

@@ -1,0 +1,1 @@
+update messages set size = 1;

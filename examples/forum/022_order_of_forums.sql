@@ -1,0 +1,1 @@
+alter table forums add column position integer not null default 0;

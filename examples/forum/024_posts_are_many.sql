@@ -1,0 +1,1 @@
+alter table members alter column posts type bigint;

@@ -1,0 +1,1 @@
+update members set karma = karma + 1 where karma >= 0;

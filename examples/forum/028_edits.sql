@@ -1,0 +1,1 @@
+alter table posts add column edits integer not null default 0;

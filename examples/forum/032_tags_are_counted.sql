@@ -1,0 +1,4 @@
+begin;
+update tags set used = used + 1;
+update tags set used = used + 1 where name = 'sql';
+commit;
