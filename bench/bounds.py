@@ -24,9 +24,11 @@ BOUNDS = (
     # Many sessions of one node, over one session.
     Bound("processes.sessions.throughput", AT_LEAST, 2),
     Bound("processes.sessions.catalog_transactions_per_commit", AT_MOST, 1 / 8),
-    # Conflicts that the clients of one node see on hot rows.
+    # Conflicts that clients see on hot rows, those of one node and those of four; and transactions per second of four.
     Bound("contention.autocommit.conflicts", AT_MOST, 0),
     Bound("contention.blocks.conflicts", AT_MOST, 0),
+    Bound("contention.processes.conflicts", AT_MOST, 0),
+    Bound("contention.processes.transactions", AT_LEAST, 150),
     # Time of an aggregate over a table with a few updated rows, over DuckDB on
     # plain Parquet. A text key may cost nothing extra.
     Bound("scans.clustered.one_column", AT_MOST, 1.2),

@@ -39,7 +39,7 @@ TOPICS = (
     ),
     Topic("commits", "Durable commits of one row", "One session, one row to a commit, on a fresh table."),
     Topic("processes", "Many writers", "Processes on one table, and sessions of one process, over one alone."),
-    Topic("contention", "Hot rows", "Clients of one node that write the same few rows."),
+    Topic("contention", "Hot rows", "Clients that write the same few rows: those of one node, and of one node each."),
     Topic("statements", "What SQL costs", "A prepared statement by key, over the same change without SQL."),
     Topic("points", "Point reads", "By primary key."),
     Topic("seeks", "Look-ups through an index", "Over scans for the same rows."),

@@ -111,6 +111,13 @@ def run_load() -> Iterator[Client]:
 
 
 @contextmanager
+def run_hot_rows() -> Iterator[Client]:
+    """A node of Seachange whose clients write the same few rows as those of others, in a process of its own."""
+    with run_module("hot_rows", "bench.hot_process", Path(sys.executable)) as client:
+        yield client
+
+
+@contextmanager
 def run_spark_sql() -> Iterator[Client]:
     """Spark without Seachange, of the version that Seachange uses."""
     with run_module("spark_sql", "bench.peers.spark_sql", Path(sys.executable)) as client:
