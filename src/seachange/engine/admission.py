@@ -68,7 +68,7 @@ class Admission:
         if name in ("none", "default"):
             return
         if not role_exists(name, roles):
-            raise errors.UndefinedObject(kind="role", name=name)
+            raise errors.InvalidParameterValue(detail=f'role "{name}" does not exist')
         session = self._session_user()
         may = actor_of(self._user, roles).superuser if of_session else may_become(session, name, roles)
         if not may:

@@ -21,7 +21,8 @@ from seachange.sql.result import Result, Row
 from seachange.sql.returning import Known, Returning
 from seachange.sql.setters import Setter, compile_computed, compile_setter, drawn_columns, read_assignments
 from seachange.sql.stream import ROWS_MAX
-from seachange.sql.target import Target, draw_defaults, reads_target
+from seachange.sql.target import Target, draw_defaults
+from seachange.sql.target_reads import TargetReads
 from seachange.sql.template import Template
 
 NOT_BY_KEY: Final = object()
@@ -36,7 +37,7 @@ class Delete:
         self._finder = Finder(tree, table, target, known)
         self._expected = _expected(self._finder, self._returning)
         self._bulk = BulkRows(tree, table, target, None)
-        self._reads = reads_target(tree, table, target)
+        self._reads = TargetReads(tree, table, target)
 
     def is_current(self, port: TransactionPort) -> bool:
         return is_same_table(port, self._target, self._table)
@@ -47,8 +48,7 @@ class Delete:
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
         port.check_access(self._table, "DELETE")
-        if self._reads:
-            port.check_access(self._table, "SELECT")
+        self._reads.check_access(port)
         if self._returning is None and port.changes_in_bulk(self._table, None):
             found = self._finder.run_few(port, duck, values)
             if found is None:
@@ -90,7 +90,7 @@ class Update:
         known = self._returning.known if self._returning is not None else []
         self._finder = Finder(tree, table, target, [*computed, *known])
         self._bulk = BulkRows(tree, table, target, assignments)
-        self._reads = reads_target(tree, table, target)
+        self._reads = TargetReads(tree, table, target)
         given = [o for _, node in assignments for o in _operands(node)]
         self._expected = max(argument_count(given), _expected(self._finder, self._returning))
 
@@ -103,8 +103,7 @@ class Update:
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
         port.check_access(self._table, "UPDATE")
-        if self._reads:
-            port.check_access(self._table, "SELECT")
+        self._reads.check_access(port)
         if self._returning is None and not self._drawn and port.changes_in_bulk(self._table, self._bulk.columns):
             found = self._finder.run_few(port, duck, values)
             if found is None:

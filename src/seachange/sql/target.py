@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,24 +139,3 @@ def refuse_clauses(tree: exp.Expr, clauses: dict[str, str]) -> None:
     for key, feature in clauses.items():
         if tree.args.get(key):
             raise errors.FeatureNotSupported(feature=feature, instead="")
-
-
-def reads_target(tree: exp.Expr, table: Table, target: Target) -> bool:
-    """Whether an UPDATE or DELETE reads columns of its table: in conditions, in new values, in RETURNING."""
-    assigned = {id(column) for node in tree.expressions for column in _assigned(node)}
-    return any(
-        _names_column(column, table, target) for column in tree.find_all(exp.Column) if id(column) not in assigned
-    )
-
-
-def _assigned(node: exp.Expr) -> Iterator[exp.Expr]:
-    if isinstance(node, exp.EQ):
-        yield from node.this.find_all(exp.Column)
-
-
-def _names_column(column: exp.Column, table: Table, target: Target) -> bool:
-    if column.table:
-        return column.table.lower() == target.alias.lower()
-    # What a subquery names without a table is the subquery's, if it has one.
-    within = column.find_ancestor(exp.Select)
-    return within is None and column.name.lower() in {name.lower() for name in table.column_by_name}
