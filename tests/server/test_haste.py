@@ -126,5 +126,5 @@ def test_every_piece_of_work_has_a_thread_of_its_own():
             crew.run(lambda: together.wait(PATIENCE_S))
         together.wait(PATIENCE_S)
     crew.run(lambda: 1 / 0)
-    crew.stop()
+    assert crew.stop(60)
     assert not any(thread.name.startswith("test_") for thread in threading.enumerate())

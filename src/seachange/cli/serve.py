@@ -1,5 +1,5 @@
 """Serve a database over PostgreSQL's protocol, to psql and everything else that speaks it. The node also runs the jobs
-of the database. Ends at SIGTERM or SIGINT: transactions have a few seconds to finish.
+of the database. Ends at SIGTERM or SIGINT within --grace seconds: transactions have half of them to finish.
 
 The superuser is seachange; its password is $SEACHANGE_PASSWORD, or a generated one that is kept in the data folder.
 Other roles log in with the passwords that CREATE ROLE gave them."""
@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from seachange.cli.database import add_database_options, report_error, restrict_access
+from seachange.cli.ending import Ending
 from seachange.engine.node import Node
 from seachange.engine.opening import open_node
 from seachange.errors import Error
@@ -26,7 +27,7 @@ from seachange.server.auth import new_verifier
 from seachange.server.http import Monitor
 from seachange.server.login import Doors
 from seachange.server.roles import find_verifier
-from seachange.server.server import Options, Server, new_secret
+from seachange.server.server import GRACE_SECONDS, Options, Server, new_secret
 from seachange.server.tls import load_context
 
 _LISTEN = "127.0.0.1:5433"
@@ -64,7 +65,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--connections", type=_positive, metavar="N", help="at most (default: max_connections, 200)")
     parser.add_argument(
-        "--grace", type=float, default=5.0, metavar="SECONDS", help="for transactions to finish at the end (default: 5)"
+        "--grace",
+        type=_seconds,
+        default=GRACE_SECONDS,
+        metavar="SECONDS",
+        help=f"the server ends within that time of SIGTERM; transactions have half of it (default: {GRACE_SECONDS:g})",
     )
 
 
@@ -83,16 +88,19 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             doors = Doors({}, trust=True) if arguments.trust else _guarded(node, arguments.data, host, port)
             options = Options(host, port, doors, tls, arguments.connections, arguments.grace, arguments.require_tls)
-            asyncio.run(_serve(node, options, arguments.http))
-        finally:
+            ending = Ending(arguments.grace)
+            asyncio.run(_serve(node, options, arguments.http, ending))
+        except BaseException:
             node.close()
+            raise
+        ending.close(node)
     except Error as error:
         report_error(error)
         return 1
     return 0
 
 
-async def _serve(node: Node, options: Options, http: Address | None) -> None:
+async def _serve(node: Node, options: Options, http: Address | None, ending: Ending) -> None:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -109,8 +117,10 @@ async def _serve(node: Node, options: Options, http: Address | None) -> None:
     print(f"node {node.name} is ready on {options.host}:{port}", flush=True)
     print(watched, flush=True)
     await ended.wait()
+    ending.begin()
     print(f"node {node.name} stops", flush=True)
-    await server.stop()
+    if not await server.stop():
+        ending.leave(node)
     await monitor.stop()
     gc.unfreeze()
 
@@ -166,6 +176,13 @@ def _address(text: str) -> Address:
     if not separator or not host or not port.isdecimal() or int(port) > 65_535:
         raise argparse.ArgumentTypeError(f"{text} is not HOST:PORT")
     return host.strip("[]"), int(port)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
+    return seconds
 
 
 def _positive(text: str) -> int:

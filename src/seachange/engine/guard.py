@@ -1,7 +1,7 @@
 """What stands around a statement of a session: it can be cancelled, it has limits, and it is counted.
 
 **Invariant:** a statement is guarded once, with all that belongs to it: its commit, its repetitions, and the
-statements that it is made of.
+statements that it is made of. A long text is guarded while it is parsed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import TypeVar
 from seachange.engine.client import Client
 from seachange.engine.node import Node
 from seachange.model.timezone import in_zone
+from seachange.runtime.interruption import interruptible
 from seachange.sql.duck import DuckSession
+from seachange.sql.execute import KEPT_CHARS_MAX, Prepared, prepare
 from seachange.sql.session_settings import SessionSettings
 from seachange.sql.setting_checks import parse_duration_ms, parse_size
 
@@ -29,9 +31,19 @@ class Guard:
         self._is_entered = False
         # The statement has committed: then it is too late to end it.
         self.is_settled = False
+        # When the running statement was first asked to end; 0 if it was not.
+        self._interrupted_us = 0
+
+    @property
+    def stopping_us(self) -> int:
+        """For how long the running statement has been asked to end; 0 if there is none, or it was not asked."""
+        since_us = self._interrupted_us
+        return self._node.parts.clock.steady_us() - since_us if since_us and self._is_entered else 0
 
     def interrupt(self) -> None:
-        """Ends the running statement; may be called from another thread."""
+        """Ends the running statement; may be called from another thread, and again while the statement goes on."""
+        if not self._interrupted_us:
+            self._interrupted_us = self._node.parts.clock.steady_us()
         # The flag first: whoever begins to wait looks at it.
         self._client.interrupts.set()
         self._duck.interrupt()
@@ -40,15 +52,38 @@ class Guard:
     def run(self, work: Callable[[], T], command: str = "") -> T:
         if self._is_entered:
             return work()
+        self._interrupted_us = 0
         self._is_entered, self.is_settled = True, False
-        self._client.interrupts.clear()
+        interrupts = self._client.interrupts
+        interrupts.clear()
         try:
-            with self._node.parts.meters.statement(command), self._watched(), self._in_zone():
+            with (
+                self._node.parts.meters.statement(command),
+                self._watched(),
+                self._in_zone(),
+                interruptible(interrupts.check_end),
+            ):
                 return work()
         finally:
             self._is_entered = False
+            self._interrupted_us = 0
             # What has ended, with all that it wrote, is not kept until the next statement.
             self._duck.ask(dict)
+
+    def prepare(self, text: str) -> tuple[Prepared, ...]:
+        """The statements of a text. Its time limit counts from here, and again when they are run."""
+        if len(text) <= KEPT_CHARS_MAX or self._is_entered:
+            return prepare(text)
+        self._interrupted_us = 0
+        self._is_entered, self.is_settled = True, False
+        interrupts = self._client.interrupts
+        interrupts.clear()
+        try:
+            with self._watched(), interruptible(interrupts.check_end):
+                return prepare(text)
+        finally:
+            self._is_entered = False
+            self._interrupted_us = 0
 
     def _in_zone(self) -> AbstractContextManager[None]:
         zone = self._settings.get("timezone")

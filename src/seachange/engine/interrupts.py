@@ -74,6 +74,11 @@ class Interrupts:
         if self._set.is_set():
             raise self.problem()
 
+    def check_end(self) -> None:
+        """Only whether the statement is to end, not whether it was nudged."""
+        if self._ends:
+            raise self.problem()
+
     def problem(self) -> errors.Error:
         return errors.QueryCanceled(reason="user request")
 

@@ -223,6 +223,10 @@ class Node:
             "compactions": self.keeper.compactions,
         }
 
+    def abandon(self) -> None:
+        """Ends the epoch for other nodes, when the process is about to end with statements that do not stop."""
+        self.parts.catalog.end_node(self._epoch.epoch)
+
     def close(self) -> None:
         """Ends the epoch; open transactions of it can no longer commit."""
         if self._stopped.is_set():

@@ -158,11 +158,20 @@ class Session:
         results = self.execute_all(text, values)
         return results[-1] if results else Result("")
 
+    def prepare(self, text: str) -> tuple[Prepared, ...]:
+        """The statements of a text; while a long one is parsed, it can be cancelled and has a time limit."""
+        return self._guard.prepare(text)
+
+    @property
+    def stopping_us(self) -> int:
+        """For how long the running statement has been asked to end, and has not."""
+        return self._guard.stopping_us
+
     def execute_all(self, text: str, values: Sequence[Any] = ()) -> list[Result]:
         """Runs every statement of the text. Without BEGIN, the text is one transaction."""
         self.is_interrupted = False
         try:
-            prepared = prepare(text)
+            prepared = self.prepare(text)
         except errors.Error:
             self.spoil()
             raise

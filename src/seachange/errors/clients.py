@@ -84,6 +84,12 @@ class ServerStops(OperationalError):
     hint_text = "Connect again, to this server later or to another node."
 
 
+class StatementNotStopped(OperationalError):
+    sqlstate = "57P01"
+    message = "terminating connection: the statement did not stop within {ms} ms of its cancel or timeout"
+    hint_text = "Connect again. The statement goes on until it can be stopped, and is then rolled back."
+
+
 class CopyFailed(OperationalError):
     sqlstate = "57014"
     message = "COPY from stdin failed: {detail}"

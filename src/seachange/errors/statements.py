@@ -176,6 +176,11 @@ class StatementTooComplex(ProgrammingError):
     message = "the statement is nested too deeply"
 
 
+class StatementTooLong(StatementTooComplex):
+    message = "the {text} has more than {count_max} words, constants and symbols"
+    hint_text = "Send many values as one array parameter (= ANY($1)), many rows by COPY, long scripts in parts."
+
+
 class ProgramLimitExceeded(OperationalError):
     sqlstate = "54000"
     message = "{detail}"

@@ -54,6 +54,11 @@ def parse_name(text: str) -> list[str]:
         at += 1
 
 
+# To put marks into order takes as long as the square of their number, and holds up all threads; Unicode's own limit for
+# streams is 30.
+_MARKS_MAX = 1_000
+
+
 def normalize(text: str, form: str) -> str:
     """
     >>> len(normalize("a\\u0308", "NFC"))
@@ -61,7 +66,18 @@ def normalize(text: str, form: str) -> str:
     """
     if form not in ("NFC", "NFD", "NFKC", "NFKD"):
         raise errors.InvalidParameterValue(detail=f"invalid normalization form: {form}")
+    if len(text) > _MARKS_MAX and _longest_marks(text) > _MARKS_MAX:
+        raise errors.ProgramLimitExceeded(detail=f"a character with more than {_MARKS_MAX} combining marks")
     return unicodedata.normalize(form, text)  # type: ignore[arg-type]
+
+
+def _longest_marks(text: str) -> int:
+    """How many combining marks follow each other at most."""
+    longest = run = 0
+    for character in text:
+        run = run + 1 if unicodedata.combining(character) else 0
+        longest = max(longest, run)
+    return longest
 
 
 def drop_parentheses(text: str) -> str:

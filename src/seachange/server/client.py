@@ -343,6 +343,19 @@ class Client(asyncio.Protocol):
         if self._connection is not None:
             self._connection.cancel()
 
+    def end_overdue(self) -> None:
+        """Asks a statement that is to end once more, and ends the connection if it did not stop in time. Its thread
+        closes the session when the statement has ended."""
+        connection = self._connection
+        if connection is None or self._is_lost or self._is_refused or not connection.stopping_us:
+            return
+        stop_ms = self._house.limits.stop_ms
+        if stop_ms and connection.stopping_us > stop_ms * _MS:
+            self._is_refused = True
+            self._say_last(error_report(errors.StatementNotStopped(ms=stop_ms), "FATAL"))
+        else:
+            self._house.cut(self)
+
     def stop(self, at_once: bool) -> None:
         """The server is to end: a client that has nothing under way is told so now, others when it is done, and
         `at_once` nevertheless."""

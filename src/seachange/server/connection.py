@@ -36,7 +36,7 @@ from seachange.server.reports import error_report, notice_report
 from seachange.server.rows import describe_rows, encode_rows
 from seachange.server.values import TYPE_BY_OID, decode
 from seachange.sql.describe import gives_rows
-from seachange.sql.execute import Prepared, prepare
+from seachange.sql.execute import Prepared
 from seachange.sql.parse import TreeStatement
 from seachange.sql.result import Result, ResultColumn
 
@@ -159,6 +159,11 @@ class Connection:
             _LOG.exception("a message of kind %r failed", frame.kind)
             self._fail(frame, errors.Bug(detail=f"{type(problem).__name__}: {problem}"))
 
+    @property
+    def stopping_us(self) -> int:
+        """For how long the running statement has been asked to end, and has not; 0 if it was not asked."""
+        return self.session.stopping_us
+
     def _fail(self, frame: m.Frame, error: errors.Error) -> None:
         if self._out.is_gone:
             return
@@ -181,7 +186,7 @@ class Connection:
         self._end_implicit()
         self._portals.remove("")
         self._statements.remove("")
-        prepared = prepare(text)
+        prepared = self.session.prepare(text)
         way = find_way(prepared, self.session)
         if not prepared:
             self._out.send(m.EMPTY_QUERY)
@@ -260,7 +265,7 @@ class Connection:
         if not parse.name:
             # It is replaced, also by one that fails.
             self._statements.remove("")
-        prepared = prepare(parse.text)
+        prepared = self._run(lambda: self.session.prepare(parse.text))
         if len(prepared) > 1:
             raise errors.SyntaxProblem(detail="a prepared statement is one command")
         self._check_heard(prepared[0] if prepared else None)

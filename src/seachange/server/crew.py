@@ -11,6 +11,9 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from seachange.runtime.clock import SYSTEM_CLOCK
+
+_US = 1_000_000
 _LOG = logging.getLogger(__name__)
 
 Work = Callable[[], object]
@@ -46,11 +49,13 @@ class Crew:
             with self._lock:
                 self._idle += 1
 
-    def stop(self) -> None:
-        """After what was given to it."""
+    def stop(self, timeout_s: float) -> bool:
+        """After what was given to it. False: some work did not end in time; its threads end with the process."""
         with self._lock:
             threads = list(self._threads)
         for _ in threads:
             self._work.put(None)
+        end_us = SYSTEM_CLOCK.steady_us() + round(timeout_s * _US)
         for thread in threads:
-            thread.join()
+            thread.join(max(end_us - SYSTEM_CLOCK.steady_us(), 0) / _US)
+        return not any(thread.is_alive() for thread in threads)

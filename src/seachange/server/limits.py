@@ -18,6 +18,8 @@ class Limits:
     statements_max: int
     message_bytes_max: int
     login_ms: int
+    # How long a statement may go on after it was asked to end; 0 for ever.
+    stop_ms: int
 
 
 def read_limits(defaults: Mapping[str, str], connections_max: int | None = None) -> Limits:
@@ -28,6 +30,7 @@ def read_limits(defaults: Mapping[str, str], connections_max: int | None = None)
         statements_max=int(settings.get("seachange.max_prepared_statements")),
         message_bytes_max=parse_size(settings.get("seachange.max_message_size")),
         login_ms=parse_duration_ms(settings.get("authentication_timeout")),
+        stop_ms=parse_duration_ms(settings.get("seachange.cancel_grace")),
     )
 
 

@@ -18,6 +18,12 @@ from seachange.server.messages import Cancel
 from seachange.server.throttle import Throttle
 
 _BACKLOG = 512
+# How long the server may take to end, and the parts of it after which statements are cancelled, connections are cut,
+# and threads are left behind.
+GRACE_SECONDS = 10.0
+_CANCEL_AT, _CUT_AT, _LEAVE_AT = 0.5, 0.75, 0.9
+# How often statements that are to end are looked at.
+_OVERDUE_LOOK_SECONDS = 0.5
 # How many may stand at the door even of a small server.
 _STRANGERS_MAX = 100
 
@@ -30,8 +36,8 @@ class Options:
     tls: ssl.SSLContext | None = None
     # None: as the settings of the database say.
     connections_max: int | None = None
-    # How long transactions may take to end when the server does.
-    grace_seconds: float = 5.0
+    # How long the server may take to end.
+    grace_seconds: float = GRACE_SECONDS
     # Whether a connection that is not encrypted is refused.
     requires_tls: bool = False
 
@@ -53,6 +59,7 @@ class Server:
         self._next_number = 1
         self._crew = Crew("seachange-client")
         self._listener: asyncio.Server | None = None
+        self._overdue_timer: asyncio.TimerHandle | None = None
         self._is_empty = asyncio.Event()
         self._is_empty.set()
 
@@ -68,24 +75,36 @@ class Server:
             raise errors.InputOutputError(
                 action="listen on", file=address, detail=problem.strerror or problem
             ) from problem
+        self._overdue_timer = loop.call_later(_OVERDUE_LOOK_SECONDS, self._end_overdue, loop)
         return int(self._listener.sockets[0].getsockname()[1])
 
-    async def stop(self) -> None:
-        """No new clients; those at work finish, or are told that they cannot."""
+    def _end_overdue(self, loop: asyncio.AbstractEventLoop) -> None:
+        for client in list(self._arrived):
+            client.end_overdue()
+        self._overdue_timer = loop.call_later(_OVERDUE_LOOK_SECONDS, self._end_overdue, loop)
+
+    async def stop(self) -> bool:
+        """No new clients; those at work finish within their part of the grace, or are told that they cannot. False:
+        a statement did not stop even so."""
         self.is_stopping = True
         if self._listener is not None:
             self._listener.close()
-        for steps in ((False, False), (True, False), (True, True)):
+        if self._overdue_timer is not None:
+            self._overdue_timer.cancel()
+        loop = asyncio.get_running_loop()
+        begun, grace = loop.time(), self._options.grace_seconds
+        for at_once, cuts, until in ((False, False, _CANCEL_AT), (True, False, _CUT_AT), (True, True, _LEAVE_AT)):
             for client in list(self._arrived):
-                client.stop(at_once=steps[0])
-                if steps[1]:
+                client.stop(at_once=at_once)
+                if cuts:
                     client.abort()
             try:
-                await asyncio.wait_for(self._is_empty.wait(), self._options.grace_seconds)
+                await asyncio.wait_for(self._is_empty.wait(), max(begun + until * grace - loop.time(), 0))
                 break
             except TimeoutError:
                 continue
-        await asyncio.to_thread(self._crew.stop)
+        left = max(begun + _LEAVE_AT * grace - loop.time(), 0)
+        return await asyncio.to_thread(self._crew.stop, left)
 
     @property
     def client_count(self) -> int:

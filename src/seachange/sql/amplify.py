@@ -2,7 +2,8 @@
 reach into them, so what they would make is computed first.
 
 **Invariant:** none of them makes a value of more than `VALUE_BYTES_MAX` bytes or a list of more than `LIST_ITEMS_MAX`
-items. It is an argument that is guarded, not the call: DuckDB would compute a call of constants in any branch.
+items, and none whose steps are the product of two lengths gets long arguments. It is an argument that is guarded, not
+the call: DuckDB would compute a call of constants in any branch.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from seachange import errors
-from seachange.sql.duck_errors import LIMIT_PHRASE
+from seachange.sql.duck_errors import DISTANCE_PHRASE, LIMIT_PHRASE
 from seachange.storage.duck_functions import COMPLAIN
 
 VALUE_BYTES_MAX = 64 << 20
 LIST_ITEMS_MAX = 8 << 20
+DISTANCE_CHARS_MAX = 255
 # The text of an argument is repeated in its guard.
 _NESTED_MAX = 4
 
@@ -113,12 +115,23 @@ def _seconds(node: exp.Expr) -> exp.Expr:
     return _call("epoch", node.copy())
 
 
+def _guard_distance(node: exp.Expr) -> None:
+    """It takes as many steps as the product of both lengths; PostgreSQL has the same limit."""
+    lengths = [
+        _call("length", exp.cast(text.copy(), exp.DataType.build("TEXT"))) for text in (node.this, node.expression)
+    ]
+    words = exp.Literal.string(f"levenshtein {DISTANCE_PHRASE} {DISTANCE_CHARS_MAX} characters")
+    complaint = exp.cast(_call(COMPLAIN, words), exp.DataType.build("TEXT"))
+    _put_check(node, "this", _call("greatest", *lengths), DISTANCE_CHARS_MAX, complaint)
+
+
 _GUARDS: dict[type[exp.Expr], Callable[[exp.Expr], None]] = {
     exp.Repeat: _guard_repeat,
     exp.Pad: _guard_pad,
     exp.Space: _guard_space,
     exp.Replace: _guard_replace,
     exp.RegexpReplace: _guard_replace,
+    exp.Levenshtein: _guard_distance,
     exp.GenerateSeries: _guard_series,
     exp.ExplodingGenerateSeries: _guard_series,
 }

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from sqlglot import exp
 
+from seachange import errors
 from seachange.model.interval import Interval
 from seachange.model.session_statements import Explain, ShowSetting, TransactionStatement
 from seachange.model.types import TEXT, Kind, SqlType
@@ -82,11 +83,25 @@ def describe(
     parsed = prepared.parsed
     if not isinstance(parsed, TreeStatement):
         return Description((), plain_columns(parsed))
-    found = parameter_types(parsed.tree, port)
+    try:
+        return _describe_tree(prepared, parsed.tree, port, duck, given, rows)
+    except RecursionError:
+        raise errors.StatementTooComplex() from None
+
+
+def _describe_tree(
+    prepared: Prepared,
+    tree: exp.Expr,
+    port: TransactionPort,
+    duck: DuckSession,
+    given: Sequence[SqlType | None],
+    rows: bool,
+) -> Description:
+    found = parameter_types(tree, port)
     types = tuple((given[i] if i < len(given) else None) or type_ for i, type_ in enumerate(found))
     if not rows or not gives_rows(prepared):
         return Description(types, None)
-    query = _query(parsed.tree)
+    query = _query(tree)
     samples = [_sample(type_) for type_ in types]
     if isinstance(query, exp.Query) and calls_job(query):
         return Description(types, JobSelect(query).columns)

@@ -15,6 +15,10 @@ from seachange.storage.duck_numerics import COMPLAINT, SCALE_PHRASE
 
 # In the message of every guard against values that are too large.
 LIMIT_PHRASE: Final = "exceeds the limit of"
+DISTANCE_PHRASE: Final = "argument exceeds maximum length of"
+
+# More of a message is not looked at.
+_TEXT_CHARS_MAX: Final = 4_000
 
 # In the messages of guards against arguments that a function has no value for.
 ARGUMENT_PHRASES: Final[dict[str, str]] = {
@@ -31,6 +35,7 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("InterruptException", "", errors.QueryCanceled),
     ("INTERRUPTException", "", errors.QueryCanceled),
     ("", LIMIT_PHRASE, errors.ProgramLimitExceeded),
+    ("", DISTANCE_PHRASE, errors.InvalidParameterValue),
     ("", r"^(Invalid Input Error: )?value too long for type", errors.StringTooLong),
     ("", ARGUMENT_PHRASES["sqrt"], errors.InvalidArgumentOfPower),
     ("", ARGUMENT_PHRASES["power"], errors.InvalidArgumentOfPower),
@@ -142,7 +147,7 @@ _INTERNAL_TYPES = {
 
 def translate_error(error: Exception) -> errors.Error:
     """`error` is duckdb's own, or an OSError by which Arrow hands one through."""
-    text = str(error)
+    text = _shortened(str(error))
     own = _OWN.search(text)
     if own is not None:
         return _own_error(own)
@@ -153,6 +158,17 @@ def translate_error(error: Exception) -> errors.Error:
         if (not name or name == kind) and re.search(pattern, text):
             return _make(made, text)
     return errors.QueryFailed(detail=_first_line(text))
+
+
+def _shortened(text: str) -> str:
+    """A message may have a value of megabytes in it, over which patterns take as long as the square of its length.
+
+    >>> len(_shortened("a" * 10_000_000)), _shortened("short")
+    (4005, 'short')
+    """
+    return (
+        text if len(text) <= _TEXT_CHARS_MAX else f"{text[: _TEXT_CHARS_MAX // 2]} ... {text[-_TEXT_CHARS_MAX // 2 :]}"
+    )
 
 
 def _own_error(match: re.Match[str]) -> errors.Error:

@@ -38,7 +38,7 @@ from seachange.sql.with_changes import changing_queries
 
 _PREPARED_MAX = 2048
 # Longer texts hold data rather than a form of statement that comes again: they are not kept.
-_KEPT_CHARS_MAX = 10_000
+KEPT_CHARS_MAX = 10_000
 
 
 class Prepared:
@@ -112,7 +112,7 @@ def _is_definition(parsed: Parsed) -> bool:
 
 
 def prepare(text: str) -> tuple[Prepared, ...]:
-    return _prepare_kept(text) if len(text) <= _KEPT_CHARS_MAX else _prepare(text)
+    return _prepare_kept(text) if len(text) <= KEPT_CHARS_MAX else _prepare(text)
 
 
 def _prepare(text: str) -> tuple[Prepared, ...]:

@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from seachange import errors
 from seachange.model.relation import RelationName
+from seachange.runtime.interruption import each
 from seachange.sql.functions import (
     FUNCTIONS,
     REFUSED_PREFIXES,
@@ -63,7 +64,7 @@ _REFUSED_ARGS: dict[type[exp.Expr], dict[str, str]] = {
 
 
 def check_tree(tree: exp.Expr) -> None:
-    for node in tree.walk():
+    for node in each(tree.walk()):
         _check_node(node)
 
 
@@ -119,7 +120,7 @@ def check_text(sql: str) -> None:
         tokens = _DUCKDB.tokenize(sql)
     except TokenError:
         raise errors.SyntaxProblem(detail="the statement cannot be translated") from None
-    for token, following in pairwise([*tokens, None]):
+    for token, following in each(pairwise([*tokens, None])):
         assert token is not None
         called = following is not None and following.token_type is TokenType.L_PAREN
         if called and token.token_type is not TokenType.STRING and token.text.lower().startswith(REFUSED_PREFIXES):

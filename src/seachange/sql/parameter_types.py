@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.descriptor import Table
+from seachange.model.descriptor import Column, Table
 from seachange.model.types import BIGINT, TEXT, Kind, SqlType, array_of
+from seachange.runtime.interruption import each
 from seachange.sql.ddl.names import read_type
 from seachange.sql.port import TransactionPort
 from seachange.sql.system import is_told
@@ -27,14 +28,14 @@ _BOOLEAN = SqlType(Kind.BOOLEAN)
 
 def parameter_types(tree: exp.Expr, port: TransactionPort) -> tuple[SqlType | None, ...]:
     """One for each, from $1 on; None where the text does not tell."""
-    tables = list(_tables(tree, port))
+    inference = _Inference(list(_tables(tree, port)))
     found: dict[int, SqlType | None] = {}
-    for parameter in tree.find_all(exp.Parameter):
+    for parameter in each(tree.find_all(exp.Parameter)):
         if not isinstance(parameter.this, exp.Literal) or parameter.this.is_string:
             continue
         number = int(parameter.this.name)
         if found.get(number) is None:
-            type_ = _type(parameter, tables)
+            type_ = inference.type_of(parameter)
             found[number] = type_.unmodified if type_ is not None else None
     return tuple(found.get(number) for number in range(1, max(found, default=0) + 1))
 
@@ -56,81 +57,89 @@ def _tables(tree: exp.Expr, port: TransactionPort) -> Iterator[tuple[str, Table]
             yield (folded(alias.this) if alias is not None and alias.this else folded(node.this)), relation
 
 
-def _type(parameter: exp.Expr, tables: Sequence[tuple[str, Table]]) -> SqlType | None:
-    node, parent = parameter, parameter.parent
-    while isinstance(parent, exp.Paren | exp.Neg):
-        node, parent = parent, parent.parent
-    match parent:
-        case exp.Cast():
-            return _cast_type(parent)
-        case exp.Limit() | exp.Offset() | exp.Fetch():
-            return BIGINT
-        case exp.Any() | exp.All() | exp.Anonymous() if _is_quantifier(parent):
-            other = _first_type((n for n in _operands(parent.parent) if n is not parent), tables)
-            return array_of(other) if other is not None and other.element is None else None
-        case exp.Tuple() if isinstance(parent.parent, exp.Values):
-            return _inserted(parent, node, tables)
-        case exp.Select() if isinstance(parent.parent, exp.Insert) and node in parent.expressions:
-            return _inserted(parent, node, tables, parent.parent)
-        case exp.And() | exp.Or() | exp.Not() | exp.Where():
-            return _BOOLEAN
-        case _ if isinstance(parent, _ALIKE):
-            return _first_type((n for n in _operands(parent) if n is not node), tables)
-        case _:
+class _Inference:
+    """Of one statement. What the operands of a node tell is looked for once, however many of them are parameters."""
+
+    def __init__(self, tables: Sequence[tuple[str, Table]]) -> None:
+        self._tables = tables
+        self._by_operands: dict[int, SqlType | None] = {}
+        self._by_insert: dict[int, Sequence[Column | None]] = {}
+
+    def type_of(self, parameter: exp.Expr) -> SqlType | None:
+        node, parent = parameter, parameter.parent
+        while isinstance(parent, exp.Paren | exp.Neg):
+            node, parent = parent, parent.parent
+        match parent:
+            case exp.Cast():
+                return _cast_type(parent)
+            case exp.Limit() | exp.Offset() | exp.Fetch():
+                return BIGINT
+            case exp.Any() | exp.All() | exp.Anonymous() if _is_quantifier(parent):
+                other = self._type_by_operands(parent.parent)
+                return array_of(other) if other is not None and other.element is None else None
+            case exp.Tuple() if isinstance(parent.parent, exp.Values):
+                return self._inserted(node, parent.parent.parent)
+            case exp.Select() if isinstance(parent.parent, exp.Insert) and node.arg_key == "expressions":
+                return self._inserted(node, parent.parent)
+            case exp.And() | exp.Or() | exp.Not() | exp.Where():
+                return _BOOLEAN
+            case _ if isinstance(parent, _ALIKE):
+                return self._type_by_operands(parent)
+            case _:
+                return None
+
+    def _type_by_operands(self, node: exp.Expr | None) -> SqlType | None:
+        """Of the first operand that has one; a parameter itself has none."""
+        if node is None:
             return None
+        if id(node) not in self._by_operands:
+            found = (self._operand_type(operand.unnest()) for operand in each(node.iter_expressions()))
+            self._by_operands[id(node)] = next((type_ for type_ in found if type_ is not None), None)
+        return self._by_operands[id(node)]
+
+    def _operand_type(self, node: exp.Expr) -> SqlType | None:
+        match node:
+            case exp.Column():
+                return self._column_type(node)
+            case exp.Cast():
+                return _cast_type(node)
+            case exp.Literal():
+                return _LITERALS[node.is_string] if node.is_string or node.is_int else SqlType(Kind.NUMERIC)
+            case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod():
+                return self._type_by_operands(node)
+            case _:
+                return None
+
+    def _column_type(self, node: exp.Column) -> SqlType | None:
+        name, of = folded(node.this), folded(node.args["table"]) if node.args.get("table") else None
+        among = {t.id: t for alias, t in self._tables if of in (None, alias, "excluded") or of == t.name}
+        having = [column for table in among.values() if (column := table.column_by_name.get(name)) is not None]
+        return having[0].type if len(having) == 1 else None
+
+    def _inserted(self, node: exp.Expr, insert: exp.Expr | None) -> SqlType | None:
+        """Of the column that a value in a row, or in the list of a SELECT, is stored in."""
+        if not isinstance(insert, exp.Insert) or node.index is None:
+            return None
+        if id(insert) not in self._by_insert:
+            self._by_insert[id(insert)] = self._target_columns(insert)
+        columns = self._by_insert[id(insert)]
+        column = columns[node.index] if node.index < len(columns) else None
+        return column.type if column is not None else None
+
+    def _target_columns(self, insert: exp.Insert) -> Sequence[Column | None]:
+        target = insert.this
+        named = target.this if isinstance(target, exp.Schema) else target
+        table = next((table for _, table in self._tables if table.name == folded(named.this)), None)
+        if table is None:
+            return ()
+        if isinstance(target, exp.Schema):
+            return [table.column_by_name.get(folded(item)) for item in target.expressions]
+        return table.visible_columns
 
 
 def _is_quantifier(node: exp.Expr) -> bool:
     """The parser takes some of them for calls."""
     return not isinstance(node, exp.Anonymous) or node.name.lower() in ("all", "some")
-
-
-def _operands(node: exp.Expr | None) -> Iterator[exp.Expr]:
-    return node.iter_expressions() if node is not None else iter(())
-
-
-def _first_type(nodes: Iterator[exp.Expr], tables: Sequence[tuple[str, Table]]) -> SqlType | None:
-    for node in nodes:
-        node = node.unnest()
-        found = None
-        if isinstance(node, exp.Column):
-            found = _column_type(node, tables)
-        elif isinstance(node, exp.Cast):
-            found = _cast_type(node)
-        elif isinstance(node, exp.Literal):
-            found = _LITERALS[node.is_string] if node.is_string or node.is_int else SqlType(Kind.NUMERIC)
-        elif isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Mod):
-            found = _first_type(_operands(node), tables)
-        if found is not None:
-            return found
-    return None
-
-
-def _column_type(node: exp.Column, tables: Sequence[tuple[str, Table]]) -> SqlType | None:
-    name, of = folded(node.this), folded(node.args["table"]) if node.args.get("table") else None
-    among = {table.id: table for alias, table in tables if of in (None, alias, "excluded") or of == table.name}
-    having = [column for table in among.values() if (column := table.column_by_name.get(name)) is not None]
-    return having[0].type if len(having) == 1 else None
-
-
-def _inserted(
-    row: exp.Expr, node: exp.Expr, tables: Sequence[tuple[str, Table]], insert: exp.Expr | None = None
-) -> SqlType | None:
-    insert = insert or (row.parent.parent if row.parent is not None else None)
-    if not isinstance(insert, exp.Insert) or not tables:
-        return None
-    target = insert.this
-    named = target.this if isinstance(target, exp.Schema) else target
-    table = next((table for _, table in tables if table.name == folded(named.this)), None)
-    position = next(i for i, item in enumerate(row.expressions) if item is node)
-    if table is None:
-        return None
-    if isinstance(target, exp.Schema):
-        columns = [table.column_by_name.get(folded(item)) for item in target.expressions]
-    else:
-        columns = list(table.visible_columns)
-    column = columns[position] if position < len(columns) else None
-    return column.type if column is not None else None
 
 
 def _cast_type(node: exp.Cast) -> SqlType | None:

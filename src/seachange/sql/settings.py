@@ -103,6 +103,14 @@ SETTINGS: dict[str, Setting] = {
             of_node=True,
         ),
         Setting(
+            "seachange.cancel_grace",
+            "10s",
+            check_duration,
+            "How long a statement may go on after a cancel or its timeout before the server ends its connection "
+            "(57P01); 0 for ever.",
+            of_node=True,
+        ),
+        Setting(
             "idle_in_transaction_session_timeout",
             "0",
             check_duration,

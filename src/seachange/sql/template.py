@@ -15,6 +15,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from seachange import errors
+from seachange.runtime.interruption import check_interrupt
 from seachange.sql.amplify import bound_sizes
 from seachange.sql.casts import translate_casts
 from seachange.sql.filtered import guard_filtered
@@ -131,6 +132,7 @@ def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
     tree = fold_names(tree)
     names = output_names(tree)
     for transform in _PASSES:
+        check_interrupt()
         tree = transform(tree)
     parameters = sorted({int(node.this.name) for node in tree.find_all(exp.Parameter)})
     cte_names = frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
@@ -140,7 +142,9 @@ def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
     moments = name_moments(tree) if timed else set()
     session_values = tuple(sorted(_name_session_values(tree) | moments | name_calls(tree) | name_catalog_calls(tree)))
     outputs = note_outputs(tree)
+    check_interrupt()
     types = cut_types(tree, calculations=timed)
+    check_interrupt()
     tables = _cut_holes(tree)
     generated = _generate(tree)
     check_text(TYPE_HOLES.sub(" ", generated).replace(_HOLE, " "))

@@ -13,7 +13,17 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from seachange import errors
+from seachange.runtime.interruption import each
 from seachange.sql.placeholders import isolate_parameters
+
+# More than this takes the parser, which cannot be interrupted, seconds. A constant is one word, however long.
+STATEMENT_WORDS_MAX = 500_000
+SCRIPT_WORDS_MAX = 2_000_000
+_LEXEME = re.compile(
+    r"""(?<![\w$])[eE]'(?:[^'\\]+|\\.|'')*' | '(?:[^']+|'')*' | "(?:[^"]+|"")*" | --[^\n]* | /\*.*?\*/
+      | \$(\w*)\$.*?\$\1\$ | \w+ | [^\s\w]""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 class _Dialect(Postgres):
@@ -68,17 +78,31 @@ class RawStatement:
 
 
 def split_script(script: str) -> tuple[RawStatement, ...]:
+    if len(script) > STATEMENT_WORDS_MAX:
+        _check_length(script)
     text = isolate_parameters(script)
     tokens = _tokenize(text)
     statements: list[RawStatement] = []
     current: list[Token] = []
-    for token in [*tokens, None]:
+    for token in each([*tokens, None]):
         if token is not None and (token.token_type is not TokenType.SEMICOLON or _explains_block(current)):
             current.append(token)
         elif current:
             statements.append(_raw(text, tuple(current)))
             current = []
     return tuple(statements)
+
+
+def _check_length(script: str) -> None:
+    """Before the tokenizer, which cannot be interrupted, has to read it."""
+    first = 0
+    for count, lexeme in enumerate(each(_LEXEME.finditer(script))):
+        if script[lexeme.start()] == ";":
+            first = count
+        if count - first > STATEMENT_WORDS_MAX:
+            raise errors.StatementTooLong(text="statement", count_max=STATEMENT_WORDS_MAX)
+        if count > SCRIPT_WORDS_MAX:
+            raise errors.StatementTooLong(text="text", count_max=SCRIPT_WORDS_MAX)
 
 
 def _explains_block(tokens: list[Token]) -> bool:

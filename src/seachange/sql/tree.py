@@ -10,6 +10,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from seachange import errors
+from seachange.runtime.interruption import check_interrupt
 from seachange.sql.forms import NORMALIZED, read_forms
 from seachange.sql.tokens import DIALECT, RawStatement
 
@@ -23,14 +24,40 @@ _UUID = "uuid_generate_v4"
 OVERRIDING = "overriding"
 
 
+# What the parser reads twice, as a type and as a value: each level of nesting doubles its time.
+_READ_TWICE = frozenset({TokenType.STRUCT, TokenType.MAP})
+_NESTED_MAX = 12
+
+
 def parse_tree(raw: RawStatement) -> exp.Expr:
+    check_interrupt()
     tokens, overriding = _cut_overriding(_plain_tokens(raw))
-    tree = _take_out_of_documents(_built_in(_parse(raw, tokens)))
+    _check_nesting(tokens)
+    check_interrupt()
+    tree = _parse(raw, tokens)
+    check_interrupt()
+    tree = _take_out_of_documents(_built_in(tree))
     if overriding is not None:
         if not isinstance(tree, exp.Insert):
             raise errors.SyntaxProblem(detail='at or near "overriding"')
         tree.meta[OVERRIDING] = overriding
     return tree
+
+
+def _check_nesting(tokens: list[Token]) -> None:
+    """Of brackets, and of the parentheses of what the parser reads twice."""
+    if sum(t.token_type is TokenType.L_BRACKET or t.token_type in _READ_TWICE for t in tokens) <= _NESTED_MAX:
+        return
+    opened: list[bool] = []
+    depth = 0
+    for before, token in pairwise([tokens[0], *tokens]):
+        if token.token_type in (TokenType.L_BRACKET, TokenType.L_PAREN):
+            opened.append(token.token_type is TokenType.L_BRACKET or before.token_type in _READ_TWICE)
+            depth += opened[-1]
+        elif token.token_type in (TokenType.R_BRACKET, TokenType.R_PAREN) and opened:
+            depth -= opened.pop()
+        if depth > _NESTED_MAX:
+            raise errors.StatementTooComplex()
 
 
 def take_databases(tree: exp.Expr) -> frozenset[str]:

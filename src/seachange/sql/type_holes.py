@@ -24,6 +24,7 @@ from seachange.model.ids import DescriptorId
 from seachange.model.objects import EnumType, View
 from seachange.model.relation import RelationName
 from seachange.model.types import TEXT, Kind, SqlType, array_of
+from seachange.runtime.interruption import each
 from seachange.sql.arithmetic import (
     ColumnType,
     calculation,
@@ -131,7 +132,7 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
         column.replace(exp.Anonymous(this=_mark(holes, dependent), expressions=[column.copy()]))
     if sources:
         replaced: list[tuple[exp.Expr, exp.Expr]] = []
-        for column, constant in list(_comparisons(tree)):
+        for column, constant in each(list(_comparisons(tree))):
             own = [table for alias, table in sources if alias == column.table]
             tables = tuple(dict.fromkeys(own or (table for _, table in sources)))
             mark = _mark(holes, Compared(column.name, tables, _is_spaced(constant), _is_braced(constant)))
@@ -192,8 +193,8 @@ def _cut_calculations(
                 node.set("to", exp.Var(this=_mark(holes, Calculated(told, 0, sources, aliases))))
             case _ if is_meeting(node):
                 mark = _mark(holes, Calculated(told, 0, sources, aliases))
-                for part in meeting_parts(node):
-                    part.replace(exp.Anonymous(this=mark, expressions=[bare(part).copy()]))
+                parts = each(meeting_parts(node))
+                _replace([(part, exp.Anonymous(this=mark, expressions=[bare(part).copy()])) for part in parts])
             case _ if is_rounding(node):
                 node.replace(hole(0, node))
             case exp.Sub():

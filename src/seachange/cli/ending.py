@@ -1,0 +1,64 @@
+"""The end of a server, within its grace and whatever still runs.
+
+**Invariant:** the process ends within the grace that begins with the signal. What did not stop until then ends with the
+process; its node's epoch is ended in the catalog first, so that other nodes do not wait for its expiry.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+from seachange.engine.node import Node
+from seachange.errors import Error
+from seachange.runtime.clock import SYSTEM_CLOCK
+
+_US = 1_000_000
+
+
+class Ending:
+    def __init__(self, grace_seconds: float) -> None:
+        self._grace_us = round(grace_seconds * _US)
+        # None: no signal has come.
+        self._deadline_us: int | None = None
+
+    def begin(self) -> None:
+        self._deadline_us = SYSTEM_CLOCK.steady_us() + self._grace_us
+
+    def close(self, node: Node) -> None:
+        """Closes the node; in time, or as `leave` does."""
+        if not self._run(node.close):
+            self.leave(node)
+
+    def leave(self, node: Node) -> NoReturn:
+        """Ends the process while statements, or jobs, still run in it."""
+        print(f"node {node.name} ends with work that did not stop", file=sys.stderr)
+        with suppress(Error):
+            self._run(node.abandon)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # The interpreter, and DuckDB, would wait for threads that are inside of a query.
+        os._exit(0)
+
+    def _run(self, work: Callable[[], None]) -> bool:
+        """On a thread, until the deadline; False if it was not done by then."""
+
+        problems: list[Error] = []
+
+        def attempt() -> None:
+            try:
+                work()
+            except Error as problem:
+                problems.append(problem)
+
+        thread = threading.Thread(target=attempt, name="seachange-ending", daemon=True)
+        thread.start()
+        deadline_us = self._deadline_us
+        thread.join(None if deadline_us is None else max(deadline_us - SYSTEM_CLOCK.steady_us(), 0) / _US)
+        if problems:
+            raise problems[0]
+        return not thread.is_alive()
