@@ -19,6 +19,8 @@ LEVELS = (*[Level.READ_COMMITTED] * 2, Level.REPEATABLE_READ, Level.SERIALIZABLE
 SETTINGS = ("set lock_timeout = '5s'", "set statement_timeout = '30s'")
 RETRY_SECONDS = 0.3
 UPSERT = "insert into lists (id, v) values (%s, %s) on conflict (id) do update set v = lists.v || ',' || %s"
+LOCKED = ("lists", "accounts", "items")
+MODES = ("access share", "row exclusive", "share", "share row exclusive", "exclusive", "access exclusive")
 COLUMNS = "id, round, code, qty, slot, kind, note, size"
 
 
@@ -297,6 +299,12 @@ class Client:
             self._execute("delete from kinds where id = %s", kind)
         self._return(None)
 
+    def lock_table(self) -> None:
+        table, mode = self._chance.choice(LOCKED), self._chance.choice(MODES)
+        self._invoke("lock", table=table, mode=mode)
+        self._execute(f"lock table {table} in {mode} mode")
+        self._return(None)
+
     def write_side(self) -> None:
         self._invoke("side")
         self._execute("insert into side values (%s, 1)", self._next_value())
@@ -323,6 +331,7 @@ STEPS: tuple[tuple[Callable[[Client], None], float], ...] = (
     (Client.set_extra, 1.5),
     (Client.change_kinds, 2),
     (Client.write_side, 2),
+    (Client.lock_table, 1),
 )
 # Single statements, in autocommit mode.
 ALONE: tuple[tuple[Callable[[Client], None], float], ...] = (
