@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import signal
 import sys
 
 from soak.faults import FAULTS
@@ -41,6 +42,8 @@ def main() -> int:
         "--nice", type=int, default=NICE, metavar="N", help=f"the priority of all processes (default: {NICE})"
     )
     arguments = parser.parse_args()
+    # So that the processes of the run end with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     os.nice(max(0, arguments.nice - os.nice(0)))
     seed = random.randrange(1 << 30) if arguments.seed is None else arguments.seed
     catalogs = ("sqlite", "postgresql") if arguments.catalog == "both" else (arguments.catalog,)

@@ -11,8 +11,6 @@ import pytest
 
 SEED = 20_261
 SECONDS = 15
-# A READ COMMITTED block does not see later commits once a table that it has used has a new version.
-KNOWN = "G-single-realtime"
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -26,7 +24,8 @@ def soak(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("catalog", ["sqlite", "postgresql"])
 def test_short_soak_finds_no_violation(catalog: str):
-    done = soak("--seconds", str(SECONDS), "--catalog", catalog, "--expect", KNOWN)
+    done = soak("--seconds", str(SECONDS), "--catalog", catalog)
+    assert "no violation" in done.stdout
     assert done.returncode == 0
 
 
