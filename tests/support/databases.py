@@ -11,6 +11,8 @@ from tests.support.nodes import Place
 from tests.support.postgres import LocalPostgres
 from tests.support.workers import Workers
 
+# The server refuses a wider data folder.
+FOLDER_MODE = 0o700
 CATALOGS = ("sqlite", "postgresql")
 
 
@@ -44,7 +46,7 @@ def place_for(catalog_kind: str, tmp_path: Path, models: Models, request: pytest
 
         def make_file(name: str, build: Build | None = None) -> Place:
             place = Place(tmp_path / name)
-            place.data.mkdir()
+            place.data.mkdir(mode=FOLDER_MODE)
             return models.copy(build, place.data) if build else place
 
         yield make_file
@@ -56,7 +58,7 @@ def place_for(catalog_kind: str, tmp_path: Path, models: Models, request: pytest
 
     def make(name: str, build: Build | None = None) -> Place:
         data = tmp_path / name
-        data.mkdir()
+        data.mkdir(mode=FOLDER_MODE)
         if build is None:
             place = Place(data, server.create_database(like=new_catalog))
         else:
