@@ -108,6 +108,15 @@ def test_other_queries_stand_as_of_their_snapshot(here: Session, there: Session)
     assert rows(here, "select n from t where id = 1") == [(12,)]
 
 
+def test_queries_of_rows_that_come_out_the_same_stand_too(here: Session, there: Session):
+    run_all(there, "begin", "update t set n = n + 1 where id = 1", "insert into log (what) values ('there')")
+    assert rows(there, "select what from log") == [("there",)]
+    run_all(here, "begin", "update t set n = n + 1 where id = 1", "insert into log (what) values ('here')", "commit")
+    there.execute("commit")
+    assert rows(here, "select n from t where id = 1") == [(12,)]
+    assert rows(here, "select count(*) from log") == [(2,)]
+
+
 def test_values_that_were_drawn_stay(here: Session, there: Session):
     run_all(here, "begin", "update t set n = n + 1 where id = 1")
     run_all(there, "begin", "update t set n = n + 1 where id = 1")

@@ -259,6 +259,24 @@ class WriteBuffer:
         """What is written next may be planned with another version of its table."""
         self.indexes = {index_id: buffer for index_id, buffer in self.indexes.items() if not buffer.is_empty}
 
+    def rows_since(self, mark: int) -> dict[DescriptorId, dict[tuple[IndexId, bytes], Row | None] | None]:
+        """What was written after a mark, by table: the rows, or None if they are in files."""
+        found: dict[DescriptorId, dict[tuple[IndexId, bytes], Row | None] | None] = {}
+        for item in self._journal[mark:]:
+            match item:
+                case (IndexBuffer() as buffer, encoded, _):
+                    rows = found.setdefault(buffer.plan.table_id, {})
+                    entry = buffer.entries.get(encoded)
+                    if rows is not None:
+                        rows[buffer.plan.index.id, encoded] = None if entry is None else entry.row
+                case (StagedFile() as file, _):
+                    found[file.plan.table_id] = None
+                case Staging(files):
+                    found[files[-1].plan.table_id] = None
+                case _:
+                    pass
+        return found
+
     def written_since(self, mark: int) -> Iterator[tuple[int, IndexBuffer, bytes] | tuple[int, StagedFile, None]]:
         """The entries and files that were written after a mark, each with its place in the journal."""
         staged: dict[int, int] = {}

@@ -5,14 +5,15 @@ the other writer is in another node, that may be found out at COMMIT only. The b
 statement that wrote such a row and runs it, and those after it, at the newest snapshot: as if it had waited until then.
 
 **Invariant:** the client cannot tell. Each statement that is run again gives the result that the client has seen, or
-the block fails with 40001. A query that read no table which those statements write is not run again: it may as well
-have come before them.
+the block fails with 40001. A query that read no table to which those statements now write something else is not run
+again: it may as well have come before them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from seachange import errors
 from seachange.engine.buffer import IndexBuffer, StagedFile
@@ -20,7 +21,7 @@ from seachange.engine.statements import Call
 from seachange.engine.tape import Drawn
 from seachange.engine.transaction import Transaction
 from seachange.engine.transaction_writes import Checkpoint
-from seachange.model.ids import DescriptorId, KeyHash
+from seachange.model.ids import DescriptorId, IndexId, KeyHash
 from seachange.model.isolation import Isolation
 from seachange.sql.result import Result
 from seachange.storage.keys import entry_hash, unique_hash
@@ -35,6 +36,8 @@ RESUMES_MAX = 20
 _DEFINITION_CLASS = "42"
 
 Run = Callable[[Call, Transaction], Result]
+# By table: the rows, or None if they are too many to be compared.
+Written = dict[DescriptorId, dict[tuple[IndexId, bytes], tuple[Any, ...] | None] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class Step:
     result: Result | None
     seen: frozenset[DescriptorId]
     drawn: Drawn
+    written: Written
 
 
 class BlockStatements:
@@ -86,8 +90,9 @@ class BlockStatements:
         result = self._run(call, transaction)
         is_sent = call.sink is not None and call.sink.is_begun
         known = None if is_sent or len(result.rows) > ROWS_MAX else result
-        end, seen = transaction.checkpoint(), frozenset(transaction.seen)
-        self._steps.append(Step(replace(call, sink=None), begin, end, known, seen, transaction.tape.drawn()))
+        end, seen, drawn = transaction.checkpoint(), frozenset(transaction.seen), transaction.tape.drawn()
+        written = transaction.buffer.rows_since(begin.mark[0])
+        self._steps.append(Step(replace(call, sink=None), begin, end, known, seen, drawn, written))
         return result
 
     def can_resume(self, transaction: Transaction) -> bool:
@@ -100,14 +105,15 @@ class BlockStatements:
         if place is None or self._resumed > RESUMES_MAX:
             return False
         again = self._steps[place:]
-        written = _tables_written(transaction, again[0].begin.mark[0])
         transaction.undo_to(again[0].begin, again[0].end.claims)
         del self._steps[place:]
-        return all(self._is_unchanged(step, transaction, written) for step in again)
+        changed: set[DescriptorId] = set()
+        return all(self._is_unchanged(step, transaction, changed) for step in again)
 
-    def _is_unchanged(self, step: Step, transaction: Transaction, written: Collection[DescriptorId]) -> bool:
+    def _is_unchanged(self, step: Step, transaction: Transaction, changed: set[DescriptorId]) -> bool:
+        """`changed` are the tables of which the block has written other rows than its client knows of."""
         begin = transaction.checkpoint()
-        if step.call.prepared.is_query and step.seen.isdisjoint(written):
+        if step.call.prepared.is_query and step.seen.isdisjoint(changed):
             self._steps.append(replace(step, begin=begin, end=begin))
             return True
         if step.result is None:
@@ -119,6 +125,12 @@ class BlockStatements:
             if problem.sqlstate.startswith(_DEFINITION_CLASS):
                 return False
             raise
+        written = self._steps[-1].written
+        changed.update(
+            id_
+            for id_ in {*written, *step.written}
+            if id_ not in written or written[id_] is None or written[id_] != step.written.get(id_)
+        )
         return _is_same(result, step.result)
 
     # Where to go back to.
@@ -175,10 +187,6 @@ def _hashes(buffer: IndexBuffer, encoded: bytes) -> set[KeyHash]:
         return {entry_hash(plan.index.id, encoded), unique_hash(plan.index.id, encoded)}
     key = plan.unique_key(entry.key) if entry is not None else None
     return set() if key is None else {unique_hash(plan.index.id, plan.unique_codec.encode(key))}
-
-
-def _tables_written(transaction: Transaction, mark: int) -> set[DescriptorId]:
-    return {DescriptorId(where.plan.table_id) for _, where, _ in transaction.buffer.written_since(mark)}
 
 
 def _is_same(result: Result, before: Result) -> bool:
