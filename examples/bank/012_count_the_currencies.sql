@@ -1,4 +1,4 @@
 begin;
-update currencies set used = (select count(*) from accounts a where a.currency = code);
-update currencies set used = used + 1 where code = 'EUR';
+update currencies set used = (select count(*) from accounts a where a.currency = 'EUR') where code = 'EUR';
+update currencies set used = used + 1 where code in ('CHF', 'NOK');
 commit;

@@ -1,4 +1,4 @@
 begin;
-update fees set amount = amount + 1;
-update fees set taken = 0 where taken is null;
+update fees set amount = amount + 1 where name = 'card' and id <= 2;
+update fees set amount = amount + 2 where name = 'abroad' and id <= 2;
 commit;

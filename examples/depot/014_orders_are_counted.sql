@@ -1,4 +1,4 @@
 begin;
-update suppliers set orders = 0 where orders is null;
-update suppliers set orders = orders + 1;
+update suppliers set orders = orders + 1 where id = 1;
+update suppliers set orders = orders + 1 where id = 2;
 commit;

@@ -1,4 +1,4 @@
 begin;
-update forums set threads = 10;
-update forums set posts = 30;
+update forums set threads = 10 where id = 1;
+update forums set posts = 30 where id = 1;
 commit;

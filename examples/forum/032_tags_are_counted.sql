@@ -1,4 +1,4 @@
 begin;
-update tags set used = used + 1;
-update tags set used = used + 1 where name = 'sql';
+update tags set used = used + 1 where id = 1;
+update tags set used = used + 1 where id = 2;
 commit;

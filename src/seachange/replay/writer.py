@@ -144,14 +144,12 @@ class _Attempt:
         tables = self._look()
         if tables and self._dice.chance(_COUNTING_PERCENT):
             self._count(tables)
-        for _ in range(1 + self._dice.below(_STATEMENTS_MAX)):
-            tables = self._look()
-            if tables:
-                self._act(self._dice.pick(tables))
+        for _ in range(1 + self._dice.below(_STATEMENTS_MAX) if tables else 0):
+            self._act(self._dice.pick(tables))
         self.statement = "COMMIT"
 
     def _look(self) -> list[Table]:
-        """The tables as they are for the next statement."""
+        """The tables as they are when the transaction begins."""
         self.shape, self._views = self._session.in_transaction(
             lambda transaction: (shape_of(transaction), [d for d in transaction.objects() if isinstance(d, View)]),
             looks_only=True,
