@@ -65,6 +65,8 @@ def cursor(tmp_path_factory):
     with seachange.connect(data=tmp_path_factory.mktemp("contract"), autocommit=True) as db:
         cursor = db.cursor()
         cursor.execute("create table t (id bigint primary key, n int)")
+        # Over no rows it would need no job.
+        cursor.execute("insert into t values (1, 1)")
         cursor.execute("create index concurrently on t (n)")
         yield cursor
 
