@@ -164,7 +164,7 @@ def is_gone(node: Node, ids: list[IndexId]) -> bool:
         for found in [catalog.index_contents(node.epoch.epoch, index.id, head)]
         for member in (found.generation.members if found.generation is not None else ())
     }
-    files = sum(1 for path in (node.parts.data / "segments").rglob("*") if path.is_file())
+    files = len(node.parts.files.names())
     # Inline batches go with their partition of the log, on PostgreSQL later than the rest.
     empty = all(found.generation is None and not any(d.segments for d in found.deltas) for found in contents)
     return empty and not catalog.dropped() and files == len(live)
