@@ -157,8 +157,15 @@ def test_rows_of_release_0_1_0_get_checksums_by_compaction(tmp_path: Path):
         node.close()
 
 
-def test_a_descriptor_that_cannot_be_read_is_damage(place: Place):
-    place.run("update descriptor_version set body = '{' || body")
+@pytest.mark.parametrize("checksum", ["checksum", "null"], ids=["sealed", "unsealed"])
+def test_a_descriptor_that_cannot_be_read_is_damage(place: Place, checksum: str):
+    place.run(f"update descriptor_version set body = '{{' || body, checksum = {checksum}")
     with pytest.raises(errors.DescriptorDamaged) as caught:
         Session(place.open()).execute("select 1")
     assert caught.value.sqlstate == "XX001"
+
+
+def test_a_descriptor_whose_text_has_changed_is_damage(place: Place):
+    place.run("update descriptor_version set body = replace(body, 'whole', 'wholy')")
+    with pytest.raises(errors.DescriptorDamaged, match="checksum"):
+        Session(place.open()).execute("select * from wholy")

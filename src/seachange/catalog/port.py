@@ -24,7 +24,7 @@ from seachange.model.segments import Generation, Holdings, IndexContents, KnownF
 from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 
 # The newest catalog format that this program reads and writes.
-FORMAT = 9
+FORMAT = 10
 
 
 class ChangeWatch(Protocol):

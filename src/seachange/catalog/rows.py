@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import xxhash
+
 from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.model.ids import (
@@ -22,7 +24,7 @@ from seachange.model.ids import (
 )
 from seachange.model.jobs import Event, JobId, JobRecord, JobRequest, JobStatus
 from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait, TableLock, lock_mode
-from seachange.model.log import CommitRequest, Locked, LogEntry, NodeRecord
+from seachange.model.log import CommitRequest, DescriptorChange, Locked, LogEntry, NodeRecord
 from seachange.model.object_json import decode_descriptor
 from seachange.model.objects import Descriptor, DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
@@ -158,12 +160,25 @@ def batch_from(row: Row) -> InlineBatch:
 
 
 def descriptor_from(row: Row) -> PublishedDescriptor:
-    id_, version, body = row
-    descriptor = _decode(id_, version, body) if body is not None else None
+    id_, version, body, checksum = row
+    descriptor = _decode(id_, version, body, checksum) if body is not None else None
     return PublishedDescriptor(DescriptorId(id_), version, descriptor)
 
 
-def _decode(id_: int, version: int, body: str) -> Descriptor:
+def descriptor_checksum(change: DescriptorChange) -> int:
+    return _checksum(change.id, change.version, change.body or "")
+
+
+def _checksum(id_: int, version: int, body: str) -> int:
+    """Signed, as both back ends keep numbers."""
+    return xxhash.xxh3_64_intdigest(f"{id_} {version} {body}".encode()) - (1 << 63)
+
+
+def _decode(id_: int, version: int, body: str, checksum: int | None) -> Descriptor:
+    """Without a checksum it was written by a program that knew none."""
+    if checksum is not None and checksum != _checksum(id_, version, body):
+        detail = "its checksum differs from the recorded one"
+        raise errors.DescriptorDamaged(id=id_, version=version, detail=detail)
     try:
         return decode_descriptor(body)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as problem:
@@ -171,8 +186,8 @@ def _decode(id_: int, version: int, body: str) -> Descriptor:
 
 
 def dropped_from(row: Row) -> DroppedDescriptor:
-    id_, version, body, seq = row
-    return DroppedDescriptor(DescriptorId(id_), version, _decode(id_, version, body), Seq(seq))
+    id_, version, body, seq, last, checksum = row
+    return DroppedDescriptor(DescriptorId(id_), version, _decode(id_, last, body, checksum), Seq(seq))
 
 
 def node_from(row: Row) -> NodeRecord:

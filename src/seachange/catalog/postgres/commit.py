@@ -18,6 +18,7 @@ from seachange.catalog.postgres.connections import Connection
 from seachange.catalog.rows import (
     Row,
     attached_segments,
+    descriptor_checksum,
     has_changes,
     index_ids,
     locked_from,
@@ -143,6 +144,7 @@ def _changes(request: CommitRequest) -> str | None:
                 "version": change.version,
                 "name": change.name,
                 "body": change.body,
+                "checksum": descriptor_checksum(change),
                 "indexes": index_ids(change.body),
             }
             for change in request.descriptors

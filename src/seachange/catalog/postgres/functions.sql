@@ -133,8 +133,9 @@ BEGIN
         ON CONFLICT (id) DO UPDATE SET version = excluded.version, name = excluded.name, live = excluded.live,
             changed = excluded.changed, min_version = greatest(d.min_version, excluded.min_version);
     INSERT INTO seachange.descriptor_version
-        SELECT c.id, c.version, my_seq, c.body
-        FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint, version bigint, body text);
+        SELECT c.id, c.version, my_seq, c.body, c.checksum
+        FROM jsonb_to_recordset(changes->'descriptors')
+            AS c(id bigint, version bigint, body text, checksum bigint);
     UPDATE seachange.index_owner o SET dropped = my_seq
         FROM jsonb_to_recordset(changes->'descriptors') AS c(id bigint)
         WHERE o.descriptor_id = c.id AND o.dropped IS NULL;

@@ -50,7 +50,7 @@ _CHECK_COLUMNS = slice(13, 15)
 _LOG_SEGMENTS = """SELECT delta, id, index_id, layout_id, kind, seq, fresh, rows, size_bytes,
         checksum, key_min, key_max
     FROM seachange.segment WHERE delta > %b AND delta <= %b ORDER BY delta, id"""
-_LOG_DESCRIPTORS = """SELECT seq, id, version, body FROM seachange.descriptor_version
+_LOG_DESCRIPTORS = """SELECT seq, id, version, body, checksum FROM seachange.descriptor_version
     WHERE seq > %b AND seq <= %b ORDER BY seq, id"""
 _LOG_GENERATIONS = """SELECT id, index_id, base, swap FROM seachange.generation
     WHERE swap > %b AND swap <= %b ORDER BY swap, id"""
@@ -58,11 +58,11 @@ _MEMBERS = """SELECT m.deleted, s.id, s.index_id, s.layout_id, s.kind, s.seq, s.
         s.size_bytes, s.checksum, s.key_min, s.key_max
     FROM seachange.generation_member m JOIN seachange.segment s ON s.id = m.segment_id
     WHERE m.generation_id = %b ORDER BY m.ordinal"""
-_DESCRIPTORS_AT = """SELECT d.id, d.version, d.body FROM seachange.descriptor_version d
+_DESCRIPTORS_AT = """SELECT d.id, d.version, d.body, d.checksum FROM seachange.descriptor_version d
     WHERE d.body IS NOT NULL AND d.version = (SELECT max(n.version)
         FROM seachange.descriptor_version n WHERE n.id = d.id AND n.seq <= %b)
     ORDER BY d.id"""
-_DROPPED = """SELECT d.id, d.version, v.body, d.changed FROM seachange.descriptor d
+_DROPPED = """SELECT d.id, d.version, v.body, d.changed, v.version, v.checksum FROM seachange.descriptor d
     JOIN seachange.descriptor_version v ON v.id = d.id
     WHERE NOT d.live AND v.version = (SELECT max(n.version) FROM seachange.descriptor_version n
         WHERE n.id = d.id AND n.body IS NOT NULL)

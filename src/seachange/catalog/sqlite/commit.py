@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from seachange.catalog.rows import (
     attached_segments,
+    descriptor_checksum,
     has_changes,
     index_ids,
     locked_from,
@@ -64,7 +65,7 @@ _INSERT_DESCRIPTOR = """INSERT INTO descriptor VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET version = excluded.version, name = excluded.name,
         live = excluded.live, changed = excluded.changed,
         min_version = max(min_version, excluded.min_version)"""
-_INSERT_VERSION = "INSERT INTO descriptor_version VALUES (?, ?, ?, ?)"
+_INSERT_VERSION = "INSERT INTO descriptor_version VALUES (?, ?, ?, ?, ?)"
 _DROP_INDEXES = """UPDATE index_owner SET dropped = ?
     WHERE descriptor_id = ? AND dropped IS NULL"""
 _OWN_INDEX = """INSERT INTO index_owner VALUES (?, ?, NULL)
@@ -252,7 +253,7 @@ class Sequencer:
         live = change.body is not None
         min_version = 0 if live else change.version
         self._db.execute(_INSERT_DESCRIPTOR, (change.id, change.version, change.name, live, min_version, seq))
-        self._db.execute(_INSERT_VERSION, (change.id, change.version, seq, change.body))
+        self._db.execute(_INSERT_VERSION, (change.id, change.version, seq, change.body, descriptor_checksum(change)))
         self._db.execute(_DROP_INDEXES, (seq, change.id))
         self._db.executemany(_OWN_INDEX, [(index, change.id) for index in index_ids(change.body)])
 

@@ -41,7 +41,7 @@ _LOG_BATCHES = """SELECT position >> 16, index_id, layout_id, rows, payload, che
 _LOG_SEGMENTS = """SELECT delta, id, index_id, layout_id, kind, seq, fresh, rows, size_bytes, checksum,
         key_min, key_max
     FROM segment WHERE delta > ? ORDER BY delta, id"""
-_LOG_DESCRIPTORS = """SELECT seq, id, version, body
+_LOG_DESCRIPTORS = """SELECT seq, id, version, body, checksum
     FROM descriptor_version WHERE seq > ? ORDER BY seq, id"""
 _LOG_GENERATIONS = """SELECT id, index_id, base, swap
     FROM generation WHERE swap > ? ORDER BY swap, id"""
@@ -49,11 +49,12 @@ _MEMBERS = """SELECT m.deleted, s.id, s.index_id, s.layout_id, s.kind, s.seq, s.
         s.size_bytes, s.checksum, s.key_min, s.key_max
     FROM generation_member m JOIN segment s ON s.id = m.segment_id
     WHERE m.generation_id = ? ORDER BY m.ordinal"""
-_DESCRIPTORS_AT = """SELECT id, version, body FROM descriptor_version d
+_DESCRIPTORS_AT = """SELECT id, version, body, checksum FROM descriptor_version d
     WHERE body IS NOT NULL AND version = (SELECT max(version) FROM descriptor_version n
         WHERE n.id = d.id AND n.seq <= ?)
     ORDER BY id"""
-_DROPPED = """SELECT d.id, d.version, v.body, d.changed FROM descriptor d JOIN descriptor_version v ON v.id = d.id
+_DROPPED = """SELECT d.id, d.version, v.body, d.changed, v.version, v.checksum
+    FROM descriptor d JOIN descriptor_version v ON v.id = d.id
     WHERE d.live = 0 AND v.version = (SELECT max(n.version) FROM descriptor_version n
         WHERE n.id = d.id AND n.body IS NOT NULL)
     ORDER BY d.changed, d.id"""

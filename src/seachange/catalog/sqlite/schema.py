@@ -205,10 +205,13 @@ _FORMAT_9 = (
     "ALTER TABLE batch ADD COLUMN checksum INTEGER",
 )
 
+# Checksums of descriptors; what an older program wrote has none.
+_FORMAT_10 = ("ALTER TABLE descriptor_version ADD COLUMN checksum INTEGER",)
+
 # Migration n makes a catalog of format n out of one of format n - 1.
 MIGRATIONS = (
     *(_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4, _FORMAT_5, _FORMAT_6, _FORMAT_7),
-    *(_FORMAT_8, _FORMAT_9),
+    *(_FORMAT_8, _FORMAT_9, _FORMAT_10),
 )
 
 _HAS_TABLES = "SELECT count(*) FROM sqlite_master WHERE name = 'sequencer'"

@@ -1,0 +1,3 @@
+-- Checksums of descriptors; what an older program wrote has none.
+
+ALTER TABLE seachange.descriptor_version ADD COLUMN checksum bigint;
