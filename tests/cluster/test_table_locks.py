@@ -1,6 +1,8 @@
 """Table locks on both catalogs, compared with those of a real PostgreSQL."""
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 
 import psycopg
@@ -15,6 +17,7 @@ from tests.support.nodes import Place, open_ported_node
 
 Run = Callable[[str], object]
 NOT_AVAILABLE = "55P03"
+ROUNDS = 5
 # Statements that take a lock by themselves.
 STATEMENTS = (
     "select * from t",
@@ -125,3 +128,37 @@ def test_a_killed_process_holds_no_table_lock(place: Place, nodes: tuple[Node, N
         # It waits for no more than the end of the epoch.
         session.execute("lock table t; insert into t values (2); commit")
     assert session.execute("select id from t order by id").rows == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("mode", [TableLock.SHARE, TableLock.ACCESS_EXCLUSIVE])
+def test_others_commit_nothing_while_it_is_held(nodes: tuple[Node, Node], mode: TableLock):
+    """Writers of both nodes, alone and in blocks. The holder counts twice, and sees the rows of everyone who had begun
+    before: numbers are drawn in the block that writes them, so none that is smaller comes later."""
+    Session(nodes[0]).execute("create sequence s; create table log (n bigint primary key)")
+    stopped = threading.Event()
+
+    def write(node: Node, text: str) -> int:
+        session, written = Session(node), 0
+        while not stopped.is_set():
+            session.execute(text)
+            written += 1
+        return written
+
+    alone = "insert into log values (nextval('s'))"
+    block = "begin; lock table log in row exclusive mode; insert into log values (nextval('s')); select 1; commit"
+    with ThreadPoolExecutor() as pool:
+        writers = [pool.submit(write, node, text) for node in nodes for text in (alone, block)]
+        try:
+            locker = Session(nodes[1])
+            for _ in range(ROUNDS):
+                locker.execute(f"begin; lock table log in {mode.sql_name} mode")
+                (first,) = locker.execute("select count(*), max(n) from log").rows
+                (again,) = locker.execute("select count(*), max(n) from log").rows
+                locker.execute("commit")
+                assert again == first
+                count, greatest = first
+                (up_to,) = locker.execute("select count(*) from log where n <= $1", [greatest or 0]).rows
+                assert up_to == (count,), "a row came later than one with a greater number"
+        finally:
+            stopped.set()
+        assert all(writer.result(60) > 0 for writer in writers)

@@ -350,20 +350,25 @@ class TransactionSchema:
         if self.pending.changes(table):
             return
         if self.claims.table_modes.get(table.id, 0) < mode:
-            self._hold_table(table, mode)
+            # Rows that a statement only brings depend on nothing.
+            reads = mode is not TableLock.ROW_EXCLUSIVE or table.id in self.claims.table_modes
+            self._hold_table(table, mode, reads)
         self.shapes.use(table, self.snapshot)
         fit = self.buffer.fits.get(table.id)
         if fit is not None and fit.table.version != table.version:
             self._check_fit(fit, table)
         self.used[table.id] = table.version
 
-    def _hold_table(self, table: Table, mode: TableLock) -> None:
-        """What a statement has read of a table for which it then waited is read again: it is to see what the other
-        transaction has done. Rows that it only brings depend on nothing."""
-        has_read = mode is not TableLock.ROW_EXCLUSIVE or table.id in self.claims.table_modes
+    def begin_write(self, table: Table, reads: bool = True) -> None:
+        mode = TableLock.ROW_EXCLUSIVE
+        if self.claims.table_modes.get(table.id, 0) < mode and not self.pending.changes(table):
+            self._hold_table(table, mode, reads)
+
+    def _hold_table(self, table: Table, mode: TableLock, reads: bool) -> None:
+        """A statement that reads and had to wait is run again: it is to see what the other transaction has done."""
         # As of a limit it would see the same again.
         moves = self.isolation is Isolation.READ_COMMITTED and not self.is_held
-        if self.claims.hold_table(table.id, mode) and has_read and moves:
+        if self.claims.hold_table(table.id, mode) and reads and moves:
             changed = self._changed_since(table)
             if changed > self.snapshot:
                 raise errors.RowChanged(seq=changed)

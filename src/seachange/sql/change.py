@@ -49,6 +49,7 @@ class Delete:
         check_argument_count(self._expected, values)
         port.check_access(self._table, "DELETE")
         self._reads.check_access(port)
+        port.begin_write(self._table)
         if self._returning is None and port.changes_in_bulk(self._table, None):
             found = self._finder.run_few(port, duck, values)
             if found is None:
@@ -104,6 +105,7 @@ class Update:
         check_argument_count(self._expected, values)
         port.check_access(self._table, "UPDATE")
         self._reads.check_access(port)
+        port.begin_write(self._table)
         if self._returning is None and not self._drawn and port.changes_in_bulk(self._table, self._bulk.columns):
             found = self._finder.run_few(port, duck, values)
             if found is None:

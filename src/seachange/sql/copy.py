@@ -56,6 +56,7 @@ class CopyIn:
     def run(self, file: TextIO | BinaryIO) -> int:
         """A binary file, if that is the format."""
         self._port.check_access(self._table, "INSERT")
+        self._port.begin_write(self._table, reads=False)
         if self._format.binary:
             records: Iterator[tuple[int, Sequence[Any]]] = read_binary_records(cast(BinaryIO, file))
         else:

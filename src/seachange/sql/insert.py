@@ -114,7 +114,7 @@ class InsertRows:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
-        self._ending.check_access(port)
+        self._ending.begin(port)
         given = values
         if self._computed is not None:
             answer = duck.rows(bind_query(self._computed, port, values))
@@ -149,10 +149,11 @@ class InsertEnding:
     def conflicts(self) -> list[str]:
         return [arbiter.index.name for arbiter in self.upsert.arbiters] if self.upsert is not None else []
 
-    def check_access(self, port: TransactionPort) -> None:
+    def begin(self, port: TransactionPort) -> None:
         port.check_access(self._table, "INSERT")
         if self.upsert is not None:
             self.upsert.check_access(port)
+        port.begin_write(self._table)
 
     def insert(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]) -> Result:
         if self._table.has_generated and (self.upsert is not None or self.returning is not None):

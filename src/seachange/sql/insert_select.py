@@ -48,7 +48,7 @@ class InsertSelect:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
-        self._ending.check_access(port)
+        self._ending.begin(port)
         source = bind_query(self._template, port, values)
         _, types = duck.describe(source)
         width = len(types)

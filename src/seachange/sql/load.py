@@ -22,6 +22,7 @@ ArrowSource = Any
 
 def load_arrow(port: TransactionPort, table: Table, source: ArrowSource) -> int:
     port.check_access(table, "INSERT")
+    port.begin_write(table, reads=False)
     reader = _reader(source)
     known = table.column_by_name
     for name in reader.schema.names:

@@ -64,6 +64,7 @@ class Merge:
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
+        port.begin_write(self._table)
         found = self._found.read(port, duck, values)
         self._refuse_second_change(found)
         port.handed[_FOUND] = found

@@ -228,6 +228,10 @@ class TransactionPort(Protocol):
         """Locks rows read in this statement, by their primary keys, until the transaction ends; says which of them
         (with SKIP others' rows are left out, and at most `most` are locked). LockNotAvailable with NOWAIT."""
 
+    def begin_write(self, table: Table, reads: bool = True) -> None:
+        """Takes the table lock of a writer, before anything is computed. A statement that `reads` and had to wait is
+        run again, to see what the other transaction has done."""
+
     def shown_locks(self) -> Sequence[ShownLock]:
         """The locks on tables of the session's database."""
 
