@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
+from seachange.engine.epoch import EpochState
 from seachange.engine.lockdetails import name_party
 from seachange.engine.lockgraph import Party
 from seachange.engine.node import Node
@@ -281,8 +282,12 @@ def test_a_node_that_comes_later_knows_of_the_lock(node: Node, tmp_path: Path):
     holder = Session(node)
     holder.execute("create table t (id int primary key)")
     holder.execute("begin; lock table t in share mode")
+    parts = node.parts
+    # Before it has a thread that looks.
+    epoch = EpochState(parts.catalog, parts.warehouse, "silent", node.expiry_ms, parts.clock, lambda: None)
+    assert epoch.tables.contended
+    parts.catalog.end_node(epoch.epoch)
     with closing(open_quiet(tmp_path, "late")) as late:
-        assert late.epoch.tables.contended
         with pytest.raises(errors.LockNotAvailable):
             Session(late).execute("set lock_timeout = '1ms'; insert into t values (1)")
         # Without a session there is nothing to wait: the commit is refused.
