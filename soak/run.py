@@ -76,7 +76,7 @@ def run_soak(options: Options) -> Report:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
         disk, skipped = stack.enter_context(_disk(folder, options))
         data = (disk.folder if disk is not None else folder) / "data"
-        data.mkdir(parents=True)
+        data.mkdir(parents=True, mode=0o700)
         (data / "seachange.toml").write_text(SETTINGS)
         server = stack.enter_context(LocalPostgres(fsync=False)) if options.catalog == "postgresql" else None
         if server is None and POSTGRES in options.faults:

@@ -242,7 +242,13 @@ def _add_append(
     writers: Mapping[tuple[int, int], Transaction],
     names: set[str],
 ) -> None:
-    """What an append follows was committed before the snapshot that it was made at: else an update would be lost."""
+    """What an append follows was committed before the snapshot that it was made at: else an update would be lost.
+
+    A READ COMMITTED block that lost to another node is resumed at COMMIT: an append that gave no rows then follows what
+    was committed since. One that gave rows has read them, and is ordered by that.
+    """
+    if transaction.level is Level.READ_COMMITTED:
+        return
     order = orders.get(append.key, ())
     place = order.index(append.value) if append.value in order else 0
     places = ((append.key, v) for v in reversed(order[:place]))
