@@ -52,6 +52,7 @@ class Flight:
     keys: Keys
     begun: int
     career: Career
+    has_written: bool = False
 
     def begin(self) -> None:
         # Whoever waits for another waits for ever: all are in one thread.
@@ -64,6 +65,7 @@ class Flight:
     def write(self) -> None:
         for target in (self.target,) if self.kind.shared else (self.target, self.twin):
             self.kind.write(self.session, target, self.keys)
+        self.has_written = True
 
     def commit(self) -> None:
         self.session.execute("commit")
@@ -87,11 +89,14 @@ class Traffic:
 
     def pass_moment(self, begins: bool = True) -> None:
         self.moment += 1
-        for flight in list(self.flights):
-            self._continue(flight)
-        if begins:
-            for kind, career in self._new():
-                self._begin(kind, career)
+        self._end_locks()
+        new = list(self._new()) if begins else []
+        for locks_rows in (False, True):
+            for flight in [flight for flight in self.flights if flight.kind.locks_rows == locks_rows]:
+                self._continue(flight)
+            for kind, career in new:
+                if kind.locks_rows == locks_rows:
+                    self._begin(kind, career)
 
     def end(self) -> None:
         """Lets all that are in flight arrive."""
@@ -123,11 +128,23 @@ class Traffic:
         if self._attempt(flight, flight.begin):
             self._continue(flight)
 
+    def _end_locks(self) -> None:
+        """All are in one thread, so that a transaction for whose end others wait ends before they write or commit: it
+        is in flight for one step of the change. The others of a moment come before it."""
+        for flight in [flight for flight in self.flights if flight.kind.locks_rows and flight.has_written]:
+            self._end(flight)
+
     def _continue(self, flight: Flight) -> None:
         age = self.moment - flight.begun
+        if flight.kind.locks_rows and age == flight.career.writes:
+            self._end_locks()
         if age == flight.career.writes and not self._attempt(flight, flight.write):
             return
-        if age == flight.career.commits and self._attempt(flight, flight.commit):
+        if age == flight.career.commits:
+            self._end(flight)
+
+    def _end(self, flight: Flight) -> None:
+        if self._attempt(flight, flight.commit):
             self.committed += 1
             self._forget(flight)
 

@@ -90,7 +90,8 @@ Write = Callable[[Session, Target, Keys], None]
 @dataclass(frozen=True, slots=True)
 class Kind:
     """`shared`: one statement writes to both tables. `changes`: it needs a row that is there. `rests`: where kinds take
-    turns, it comes every so many moments; what writes files takes its time."""
+    turns, it comes every so many moments; what writes files takes its time. `locks_rows`: others that change rows of
+    the table wait for its end."""
 
     name: str
     write: Write
@@ -98,6 +99,7 @@ class Kind:
     shared: bool = False
     upserts: bool = False
     rests: int = 2
+    locks_rows: bool = False
 
     def fits(self, target: Target) -> bool:
         return not self.upserts or target.is_keyed
@@ -204,6 +206,6 @@ KINDS = (
     Kind("cascade key", _cascade_key, shared=True),
     Kind("load", _load, rests=3),
     Kind("copy", _copy),
-    Kind("update many", _update_many, changes=True, rests=3),
-    Kind("delete many", _delete_many, changes=True, rests=3),
+    Kind("update many", _update_many, changes=True, rests=3, locks_rows=True),
+    Kind("delete many", _delete_many, changes=True, rests=3, locks_rows=True),
 )

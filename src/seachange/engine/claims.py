@@ -127,6 +127,8 @@ class Claims:
         self._implied: dict[KeyHash, TableId] = {}
         self._explicit: set[KeyHash] = set()
         self._shared_keys: set[KeyHash] = set()
+        # Those of tables whose rows are locked together.
+        self._many: set[KeyHash] = set()
         # After a conflict a transaction locks all that it writes for all nodes.
         self.is_shared = False
         # Whether statements can be run again from the first that met a conflict at COMMIT, and with which keys it did.
@@ -150,6 +152,7 @@ class Claims:
         gone = self.scopes[mark.scopes :]
         del self.scopes[mark.scopes :]
         self._add_scope()
+        self._many.clear()
         self.table_modes = {}
         for scope in self.scopes:
             self.table_modes |= scope.modes
@@ -265,15 +268,17 @@ class Claims:
             self._shared_keys.add(key)
         return LockWish(key, LockStrength.SHARE, key)
 
-    def take_rows(self, table_id: TableId) -> None:
+    def take_rows(self, table_id: TableId) -> bool:
         """Many rows of a table are changed: others that change or delete rows of it wait until this transaction ends,
-        instead of making it fail for one of them. Readers and inserts do not."""
-        if not self.waits:
-            return
+        instead of making it fail for one of them. Readers and inserts do not. False if it held that lock already."""
         key = rows_hash(table_id)
+        if not self.waits or key in self._many:
+            return False
         self._implied.setdefault(key, table_id)
         self._shared_keys.add(key)
         self._take_shared(self.owner, [LockWish(key, LockStrength.NO_KEY_UPDATE, key)], LockPolicy.WAIT)
+        self._many.add(key)
+        return True
 
     def _acquire(self, claim: Claim, policy: LockPolicy) -> bool:
         locks = self.epoch.locks
@@ -308,6 +313,7 @@ class Claims:
         released = [key for key in keys if key not in self._explicit]
         shared = [key for key in released if key in self._shared_keys]
         self._shared_keys.difference_update(shared)
+        self._many.difference_update(shared)
         for scope in self.scopes:
             for key in released:
                 self.epoch.locks.release(scope.owner, key)
