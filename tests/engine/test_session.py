@@ -300,6 +300,7 @@ def test_a_statement_can_be_nested_too_deeply(session):
 def test_who_and_where(node):
     with closing(Session(node)) as root:
         root.execute("create database db")
+        root.execute("create role alice login")
     session = Session(node, "alice", "db")
     text = "select current_user, session_user, current_database(), current_schema"
     assert rows(session, text) == [("alice", "alice", "db", "public")]
