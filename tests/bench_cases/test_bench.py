@@ -11,6 +11,7 @@ from tests.bench_cases.bench import Bench, How, Interruption, Outcome
 from tests.bench_cases.case import Case
 from tests.bench_cases.cases import CASES
 from tests.bench_cases.judging import judge
+from tests.bench_cases.traffic import DENSE
 from tests.bench_cases.world import Worlds
 
 COMMITS = ("commit.written", "commit.decided", "commit.applied")
@@ -26,8 +27,6 @@ POINTS = (
 # On PostgreSQL one case of so many is run; neither has a divisor in common with the ways to interrupt one, so that
 # there is some of each.
 SAMPLED, SAMPLED_EXHAUSTIVELY = 5, 3
-# So many times the rows that one who writes now and then needs.
-DENSE = 6
 
 
 def run(worlds: Worlds, case: Case, interruption: Interruption | None = None, dense: bool = False) -> Outcome:

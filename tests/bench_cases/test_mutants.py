@@ -14,6 +14,7 @@ from seachange.model.states import State
 from tests.bench_cases.bench import Bench
 from tests.bench_cases.cases import CASES
 from tests.bench_cases.judging import judge
+from tests.bench_cases.traffic import DENSE
 from tests.bench_cases.world import Worlds
 
 
@@ -30,9 +31,12 @@ def _skip_refit(patch: pytest.MonkeyPatch) -> None:
     """A commit that is fenced says that it knows the newest version, and is sent again as it is."""
 
     def run(refit: Refit) -> tuple[list[IndexId], list[IndexId]]:
-        epoch = refit._txn.epoch
-        newest = epoch.schema(epoch.catch_up()).by_id
+        epoch, buffer = refit._txn.epoch, refit._txn.buffer
+        at = epoch.catch_up()
+        newest = epoch.schema(at).by_id
         refit._used.update({id_: newest[id_].version for id_ in refit._used if id_ in newest})
+        for id_ in buffer.fits.keys() & newest.keys():
+            buffer.relabel(newest[id_], at)
         return [], []
 
     patch.setattr(Refit, "run", run)
@@ -62,7 +66,7 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
 def test_a_broken_engine_is_found_out(worlds: Worlds, mutant: str, monkeypatch: pytest.MonkeyPatch):
     case = replace(CASES[0])
-    with Bench(worlds.make(case), case) as bench:
+    with Bench(worlds.make(case, DENSE), case, dense=True, crowd=DENSE) as bench:
         MUTANTS[mutant](monkeypatch)
         outcome = bench.run()
         monkeypatch.undo()

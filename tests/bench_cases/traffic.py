@@ -28,6 +28,8 @@ CAREERS = (
     Career(1, 2, repeatable=True),
     Career(0, 1, repeatable=True),
 )
+# Dense traffic needs so many times the rows.
+DENSE = 6
 ENDED_BY = max(career.commits for career in CAREERS)
 
 

@@ -83,6 +83,8 @@ class Writer:
         # All run in one thread: who would wait for another gives up.
         self.session.execute("set lock_timeout = '1ms'")
         self.session.execute("begin")
+        # So that it keeps seeing the column as it is now.
+        self.session.execute(f"select v from {self.table}")
         self.open = True
         for how, key, value in self.steps:
             text = "null" if value is None else f"'{value}'"

@@ -100,6 +100,7 @@ def test_a_primary_key_that_was_drawn_since(node: Node, late: Session):
 
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
 def test_a_row_under_a_key_that_was_drawn_since_was_changed_by_another(node: Node, late: Session):
+    late.execute("set transaction isolation level repeatable read")
     late.execute("update item set code = 'late' where id = 1")
     change(node, "alter table item add column s serial", "alter table item alter primary key using columns (s)")
     ask(node, "update item set code = 'first' where id = 1")

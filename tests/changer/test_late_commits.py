@@ -104,7 +104,8 @@ def test_a_row_that_was_changed_meanwhile_is_a_conflict(shop: Place, numbered: N
         there = stack.enter_context(closing(open_node(shop.data, shop.catalog, name="there")))
         late = {how: stack.enter_context(closing(Session(there))) for how in ("other", "insert", "delete")}
         for how, session in late.items():
-            session.execute("begin")
+            # At READ COMMITTED the statement would be run again.
+            session.execute("begin isolation level repeatable read")
             session.execute(WRITES[how])
         assert run_between(numbered, begin(numbered, CHANGES[what]), lambda s: None, 50).status is JobStatus.SUCCEEDED
         ask(numbered, "update item set category = 5 where id = 8")

@@ -124,6 +124,8 @@ def test_a_program_without_the_rules_leaves_the_job_to_others(newer: Node, monke
 
 # What takes a catalog back to an older format, newest first.
 STEPS_BACK = {
+    9: ("alter table {}descriptor_version drop column checksum",),
+    8: ("alter table {}batch drop column checksum", "alter table {}sequencer drop column database_id"),
     7: (
         "drop index {}lock_table",
         "alter table {}node drop column answered",
@@ -147,6 +149,9 @@ STEPS_BACK = {
 def take_back(place: Place, found: int) -> None:
     schema = "seachange." if place.catalog else ""
     statements = [text for number, texts in STEPS_BACK.items() if number >= found for text in texts]
+    if found <= 8:
+        # That was not in the folder either.
+        (place.data / "segments" / "database.id").unlink()
     statements += [f"update {{}}sequencer set format = {found}", f"update {{}}node set format = {found}"]
     if place.catalog:
         with psycopg.connect(place.catalog) as server:
