@@ -9,6 +9,9 @@ from tests.support.databases import MakePlace
 from tests.support.nodes import Place
 from tests.support.workers import Workers
 
+# The first migrations are among the fault points.
+pytestmark = pytest.mark.bare_catalog
+
 OTHER_SEEDS = (1, 2)
 # A commit of PostgreSQL is written inside the server; its client is killed meanwhile in test_unknown_outcomes.
 ELSEWHERE = {("postgresql", "commit.written")}

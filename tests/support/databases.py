@@ -54,13 +54,15 @@ def place_for(catalog_kind: str, tmp_path: Path, models: Models, request: pytest
     server: LocalPostgres = request.getfixturevalue("postgres_server")
     server.start()
     new_catalog: str = request.getfixturevalue("new_catalog_url")
+    # A test that is about the first migrations begins with an empty database.
+    is_bare = request.node.get_closest_marker("bare_catalog") is not None
     made: list[str] = []
 
     def make(name: str, build: Build | None = None) -> Place:
         data = tmp_path / name
         data.mkdir(mode=FOLDER_MODE)
         if build is None:
-            place = Place(data, server.create_database(like=new_catalog))
+            place = Place(data, server.create_database(like=None if is_bare else new_catalog))
         else:
             place = models.copy(build, data, server, new_catalog)
         assert place.catalog is not None
