@@ -8,16 +8,18 @@ from pathlib import Path
 
 import duckdb
 
+from seachange import errors
+from seachange.storage.duck_instances import INSTANCES, InstanceDesign
 from seachange.storage.duck_numerics import complaint
 
-_CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-    "python_enable_replacements": False,
-    "preserve_insertion_order": False,
-    "default_null_order": "NULLS_LAST_ON_ASC_FIRST_ON_DESC",
-}
+_CONFIG: tuple[tuple[str, str | bool], ...] = (
+    ("autoinstall_known_extensions", False),
+    ("autoload_known_extensions", False),
+    ("allow_community_extensions", False),
+    ("python_enable_replacements", False),
+    ("preserve_insertion_order", False),
+    ("default_null_order", "NULLS_LAST_ON_ASC_FIRST_ON_DESC"),
+)
 
 # Settings of the built-in Parquet and ICU parts, which exist only once the database is open.
 # It would be drawn into what the command line prints; only a connection can be told.
@@ -93,20 +95,22 @@ class Duck:
 
     def __init__(self, spill_folder: Path, memory_limit_bytes: int = 0, spill_limit_bytes: int = 0) -> None:
         """0: as much as DuckDB takes by itself."""
-        config = {**_CONFIG, "temp_directory": str(spill_folder)}
         limits = (("memory_limit", memory_limit_bytes), ("max_temp_directory_size", spill_limit_bytes))
-        config |= {name: f"{limit}B" for name, limit in limits if limit}
-        self._connection = duckdb.connect(":memory:", config=config)
-        for statement in _SETTINGS + _MACROS:
-            self._connection.execute(statement)
+        limited = tuple((name, f"{limit}B") for name, limit in limits if limit)
+        self._design = InstanceDesign(_CONFIG + limited, _SETTINGS + _MACROS)
+        self._connection: duckdb.DuckDBPyConnection | None = INSTANCES.take(self._design, spill_folder)
         self._lock = threading.Lock()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
+            if self._connection is None:
+                raise errors.NodeClosed()
             cursor = self._connection.cursor()
         cursor.execute(NO_PROGRESS_BAR)
         return cursor
 
     def close(self) -> None:
         with self._lock:
-            self._connection.close()
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            INSTANCES.give_back(self._design, connection)

@@ -20,14 +20,12 @@ import duckdb
 from seachange import errors
 from seachange.runtime.filesystem import named_errors
 from seachange.runtime.permissions import create_file, create_folder, folder_mode
+from seachange.storage.duck_instances import GIVE_BACK_MEMORY, INSTANCES, InstanceDesign
 
 SORT_BYTES_MAX = 512 << 20
 # So many DuckDBs of a node wait for the next sort.
 IDLE_MAX = 2
 _LOCK_NAME = "lock"
-# What a sort has freed goes back to the system within seconds. DuckDB would keep it, up to the limit of the sort, until
-# a DuckDB of this process is closed, which also ends what is begun here: so it is said at the end of each sort.
-_GIVE_BACK = "SET allocator_background_threads = true"
 # How what DuckDB raises begins where Arrow passes on only its text: while rows are streamed.
 _PASSED_ON = {"INTERRUPT Error": duckdb.InterruptException, "Out of Memory Error": duckdb.OutOfMemoryException}
 
@@ -50,26 +48,33 @@ def sorting_connection(
     limits: SortLimits = SortLimits(),  # noqa: B008 - a value
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB of its own, so that neither its memory nor its spilled blocks are those of the node's statements."""
-    with passing_folder(spill) as folder, _open(folder, limits) as instance:
-        yield _prepared(instance)
+    with (
+        passing_folder(spill) as folder,
+        _taken(folder, limits) as instance,
+        closing(instance.cursor()) as connection,
+    ):
+        yield _prepared(connection)
 
 
 @contextmanager
-def _open(folder: Path, limits: SortLimits) -> Iterator[duckdb.DuckDBPyConnection]:
-    instance = duckdb.connect(
-        ":memory:",
-        config={
-            "memory_limit": f"{limits.memory_bytes_max}B",
-            **({"threads": str(limits.threads)} if limits.threads else {}),
-            "temp_directory": str(folder / "blocks"),
+def _taken(folder: Path, limits: SortLimits) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An instance that is given back if what it is used for ends well; else it may be of no use any more: what DuckDB
+    takes for a mistake of its own spoils all that follows."""
+    design = InstanceDesign(
+        (
+            ("memory_limit", f"{limits.memory_bytes_max}B"),
+            *((("threads", str(limits.threads)),) if limits.threads else ()),
             # Rows are sorted on the way out: to keep the order in which they came would only take memory.
-            "preserve_insertion_order": "false",
-        },
+            ("preserve_insertion_order", "false"),
+        )
     )
+    instance = INSTANCES.take(design, folder / "blocks")
     try:
         yield instance
-    finally:
+    except BaseException:
         instance.close()
+        raise
+    INSTANCES.give_back(design, instance)
 
 
 def _prepared(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
@@ -96,10 +101,10 @@ class KeptInstance:
         try:
             with closing(self._cursor(spill, limits)) as connection:
                 yield _prepared(connection)
-                connection.execute(_GIVE_BACK)
-        except BaseException:
-            # It may be of no use any more: what DuckDB takes for a mistake of its own spoils all that follows.
-            self.close()
+                connection.execute(GIVE_BACK_MEMORY)
+        except BaseException as error:
+            self._of = None
+            self._stack.__exit__(type(error), error, error.__traceback__)
             raise
 
     def _cursor(self, spill: Path, limits: SortLimits) -> duckdb.DuckDBPyConnection:
@@ -107,7 +112,7 @@ class KeptInstance:
         if self._of != (spill, limits) or not self._folder.exists():
             self.close()
             self._folder = self._stack.enter_context(passing_folder(spill))
-            self._instance = self._stack.enter_context(_open(self._folder, limits))
+            self._instance = self._stack.enter_context(_taken(self._folder, limits))
             self._of = spill, limits
         return self._instance.cursor()
 
