@@ -10,6 +10,10 @@ commit. What was read tells how events follow each other:
 - so: events of one transaction in their order;
 - rt: one event had ended before another began.
 
+A READ COMMITTED block that lost to another node may be resumed at COMMIT, from an append on that gave no rows: the
+statements from there on then have a second snapshot, until the commit, at which what they read is the same and what
+they append to was committed.
+
 A cycle is a violation. By the edges that it takes it has a name of Adya's hierarchy: G0 (ww), G1c (wr too), G-single
 (one rw), G2 (several), with "-realtime" if it is one only because of the clock. Which of them a level allows follows
 from the events: a write skew of two REPEATABLE READ transactions is no cycle, since each has a snapshot before its
@@ -166,12 +170,13 @@ def _build_graph(
     for transaction in happened:
         _add_own_order(graph, transaction)
         for number, statement in enumerate(transaction.statements):
-            snapshot = snapshot_of(transaction, number)
+            snapshots = snapshots_of(transaction, number)
             for operation in statement.operations:
-                if isinstance(operation, Read):
+                if isinstance(operation, Append):
+                    _add_append(graph, transaction, snapshots[-1], operation, orders, writers, names)
+                    continue
+                for snapshot in snapshots:
                     _add_read(graph, transaction, snapshot, operation, following, writers, names)
-                else:
-                    _add_append(graph, transaction, number, operation, orders, writers, names)
     _add_real_time(graph, happened)
     return graph
 
@@ -183,6 +188,21 @@ def snapshot_of(transaction: Transaction, number: int) -> Event:
     if transaction.level is Level.SERIALIZABLE and transaction.appends:
         return commit_of(transaction.name)
     return Event(transaction.name, "snapshot")
+
+
+def snapshots_of(transaction: Transaction, number: int) -> tuple[Event, ...]:
+    """That one, and the one at which the statement was run again if the block was resumed."""
+    resumed = _resumed_from(transaction)
+    again = () if resumed is None or number < resumed else (Event(transaction.name, f"statement {number + 1} again"),)
+    return (snapshot_of(transaction, number), *again)
+
+
+def _resumed_from(transaction: Transaction) -> int | None:
+    """The first statement of a block that may have been run again at COMMIT: it appended, and gave no rows."""
+    if transaction.level is not Level.READ_COMMITTED:
+        return None
+    numbered = enumerate(transaction.statements)
+    return next((n for n, s in numbered if s.operations and all(isinstance(o, Append) for o in s.operations)), None)
 
 
 def commit_of(name: str) -> Event:
@@ -208,11 +228,16 @@ def _order_appends(
 
 
 def _add_own_order(graph: Graph[Event], transaction: Transaction) -> None:
-    snapshots = [snapshot_of(transaction, number) for number in range(len(transaction.statements))]
+    numbers = range(len(transaction.statements))
+    snapshots = [snapshots_of(transaction, number) for number in numbers]
     for earlier, later in pairwise(snapshots):
-        graph.add(earlier, later, SO)
+        graph.add(earlier[0], later[0], SO)
+        graph.add(earlier[-1], later[-1], SO)
+    for first, *again in snapshots:
+        for event in again:
+            graph.add(first, event, SO)
     if transaction.appends and snapshots:
-        graph.add(snapshots[-1], commit_of(transaction.name), SO)
+        graph.add(snapshots[-1][-1], commit_of(transaction.name), SO)
 
 
 def _add_read(
@@ -236,25 +261,19 @@ def _add_read(
 def _add_append(
     graph: Graph[Event],
     transaction: Transaction,
-    number: int,
+    snapshot: Event,
     append: Append,
     orders: Mapping[int, tuple[int, ...]],
     writers: Mapping[tuple[int, int], Transaction],
     names: set[str],
 ) -> None:
-    """What an append follows was committed before the snapshot that it was made at: else an update would be lost.
-
-    A READ COMMITTED block that lost to another node is resumed at COMMIT: an append that gave no rows then follows what
-    was committed since. One that gave rows has read them, and is ordered by that.
-    """
-    if transaction.level is Level.READ_COMMITTED:
-        return
+    """What an append follows was committed before the snapshot that it was made at: else an update would be lost."""
     order = orders.get(append.key, ())
     place = order.index(append.value) if append.value in order else 0
     places = ((append.key, v) for v in reversed(order[:place]))
     last = next((writers[p] for p in places if p in writers and _is_other(writers[p], transaction, names)), None)
     if last is not None:
-        graph.add(commit_of(last.name), snapshot_of(transaction, number), WW)
+        graph.add(commit_of(last.name), snapshot, WW)
 
 
 def _is_other(writer: Transaction, transaction: Transaction, names: set[str]) -> bool:
@@ -285,7 +304,9 @@ def _spans(transaction: Transaction) -> Iterator[tuple[Event, int, int | None]]:
         yield commit_of(transaction.name), transaction.commit_began, transaction.ended
     if transaction.level is Level.READ_COMMITTED:
         for number, statement in enumerate(transaction.statements):
-            yield snapshot_of(transaction, number), statement.began, statement.ended
+            snapshot, *again = snapshots_of(transaction, number)
+            yield snapshot, statement.began, statement.ended
+            yield from ((event, statement.began, transaction.ended) for event in again)
     elif transaction.statements and snapshot_of(transaction, 0) != commit_of(transaction.name):
         first: Statement = transaction.statements[0]
         yield snapshot_of(transaction, 0), transaction.began, first.ended

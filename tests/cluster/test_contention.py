@@ -99,8 +99,8 @@ def test_a_query_of_the_rows_that_are_written_again_must_give_the_same(here: Ses
     assert sqlstate(there, "commit") == "40001"
 
 
-def test_other_queries_stand_as_of_their_snapshot(here: Session, there: Session):
-    run_all(here, "begin", "update t set n = n + 1 where id = 1", "insert into log (what) values ('here')")
+def test_queries_of_tables_that_stay_as_they_are_stand(here: Session, there: Session):
+    run_all(here, "begin", "update t set n = n + 1 where id = 1")
     run_all(there, "begin", "select n from t where id = 1", "update t set n = n + 1 where id = 1")
     assert rows(there, "select count(*) from log") == [(0,)]
     here.execute("commit")
@@ -108,13 +108,68 @@ def test_other_queries_stand_as_of_their_snapshot(here: Session, there: Session)
     assert rows(here, "select n from t where id = 1") == [(12,)]
 
 
-def test_queries_of_rows_that_come_out_the_same_stand_too(here: Session, there: Session):
+def test_queries_that_still_give_the_same_rows_stand_too(here: Session, there: Session):
+    """In whatever order they come, if the query asks for none."""
+    here.execute("insert into log (what) values ('first'), ('second')")
     run_all(there, "begin", "update t set n = n + 1 where id = 1", "insert into log (what) values ('there')")
-    assert rows(there, "select what from log") == [("there",)]
-    run_all(here, "begin", "update t set n = n + 1 where id = 1", "insert into log (what) values ('here')", "commit")
+    assert len(rows(there, "select what from log where what <> 'here'")) == 3
+    run_all(here, "begin", "update t set n = n + 1 where id = 1", "update log set what = 'first' where what = 'first'")
+    run_all(here, "insert into log (what) values ('here')", "commit")
     there.execute("commit")
     assert rows(here, "select n from t where id = 1") == [(12,)]
-    assert rows(here, "select count(*) from log") == [(2,)]
+    assert rows(here, "select count(*) from log") == [(4,)]
+
+
+def test_an_order_that_was_asked_for_must_stay(here: Session, there: Session):
+    run_all(there, "begin", "update t set n = n + 1 where id = 1")
+    assert rows(there, "select id from t where id > 1 order by n") == [(2,), (3,)]
+    run_all(here, "begin", "update t set n = n + 1 where id = 1", "update t set n = 50 - n where id > 1", "commit")
+    assert sqlstate(there, "commit") == "40001"
+
+
+def test_a_row_that_programs_update_first_is_a_mutex(here: Session, there: Session):
+    """In PostgreSQL the second waits, and then counts what the first has inserted."""
+    for session in (here, there):
+        session.execute("begin")
+        session.execute("update t set n = n + 1 where id = 1")
+        if rows(session, "select count(*) from log") == [(0,)]:
+            session.execute("insert into log (what) values ('the only one')")
+    here.execute("commit")
+    assert sqlstate(there, "commit") == "40001"
+    assert rows(there, "select count(*) from log") == [(1,)]
+
+
+def test_statements_are_not_run_again_with_other_settings(here: Session, there: Session):
+    """Else the row of another table of the same name would change."""
+    run_all(here, "create schema other", "create table other.t (id int primary key, n int)")
+    run_all(here, "insert into other.t values (1, 100)", "begin", "update t set n = n + 1 where id = 1")
+    run_all(there, "begin", "update t set n = n + 1 where id = 1", "select set_config('search_path', 'other', true)")
+    here.execute("commit")
+    assert sqlstate(there, "commit") == "40001"
+    assert rows(here, "select n from other.t") == [(100,)]
+
+
+def test_calls_of_sequence_functions_give_what_they_gave(here: Session, there: Session):
+    here.execute("create sequence s")
+    run_all(here, "begin", "update t set n = n + 1 where id = 1")
+    run_all(there, "begin", "update t set n = n + 1 where id = 1", "insert into log values (nextval('s'), 'first')")
+    assert rows(there, "select currval('s'), lastval()") == [(1, 1)]
+    there.execute("insert into log select 10 + currval('s'), lastval()::text")
+    run_all(there, "insert into log values (nextval('s'), 'second')", "select nextval('s')")
+    here.execute("commit")
+    there.execute("commit")
+    assert rows(here, "select id, what from log order by id") == [(1, "first"), (2, "second"), (11, "1")]
+    assert rows(there, "select currval('s')") == [(3,)]
+
+
+def test_a_sequence_is_not_set_a_second_time(here: Session, there: Session):
+    here.execute("create sequence s")
+    run_all(here, "begin", "update t set n = n + 1 where id = 1")
+    run_all(there, "begin", "update t set n = n + 1 where id = 1", "insert into log select setval('s', 5), 'set'")
+    assert rows(there, "select nextval('s')") == [(6,)]
+    here.execute("commit")
+    there.execute("commit")
+    assert rows(here, "select nextval('s')") == [(7,)]
 
 
 def test_values_that_were_drawn_stay(here: Session, there: Session):

@@ -192,6 +192,18 @@ def test_append_to_a_version_that_was_not_committed_yet_is_found(level: Level):
     assert bool(anomalies(first, second, last)) is (level is not SER)
 
 
+@pytest.mark.parametrize("level", ALL)
+def test_read_after_an_append_sees_what_the_append_has_waited_for(level: Level):
+    """A list that programs append to first is a mutex, whether the block was resumed at COMMIT or not."""
+    first = timed(txn("a", RC, Append(1, 1), Append(2, 1)), 1, (2, 3), (4, 5), commit=(20, 21))
+    second = timed(txn("b", level, Append(1, 2), Read(2, ())), 1, (6, 7), (8, 9), commit=(30, 31))
+    last = timed(txn("end", RR, Read(1, (1, 2)), Read(2, (1,))), 40, (41, 42), (43, 44), commit=(45, 46))
+    assert "G-single" in {anomaly.removesuffix("-realtime") for anomaly in anomalies(first, second, last)}
+    # What it read before that may be older.
+    early = timed(txn("b", RC, Read(2, ()), Append(1, 2)), 1, (6, 7), (8, 9), commit=(30, 31))
+    assert anomalies(first, early, last) == set()
+
+
 @pytest.mark.parametrize("make", [g0, g1c, read_skew, write_skew], ids=lambda make: make.__name__)
 def test_history_is_shrunk_to_what_shows_the_anomaly(make):
     history = make(SER)

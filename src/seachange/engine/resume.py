@@ -4,13 +4,15 @@ At READ COMMITTED a statement that meets a row which was changed meanwhile waits
 the other writer is in another node, that may be found out at COMMIT only. The block then goes back to the first
 statement that wrote such a row and runs it, and those after it, at the newest snapshot: as if it had waited until then.
 
-**Invariant:** the client cannot tell. Each statement that is run again gives the result that the client has seen, or
-the block fails with 40001. A query that read no table to which those statements now write something else is not run
-again: it may as well have come before them.
+**Invariant:** the client cannot tell. Each statement from there on gives the result that the client has seen, or the
+block fails with 40001. That goes for queries too: one that came after a statement which has waited sees what was
+committed until then, and a row that programs update first works as a mutex. A query is not run again if nothing was
+written to its tables since, by others or by the block.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,9 +23,10 @@ from seachange.engine.statements import Call
 from seachange.engine.tape import Drawn
 from seachange.engine.transaction import Transaction
 from seachange.engine.transaction_writes import Checkpoint
-from seachange.model.ids import DescriptorId, IndexId, KeyHash
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq
 from seachange.model.isolation import Isolation
 from seachange.sql.result import Result
+from seachange.sql.session_settings import SessionSettings
 from seachange.storage.keys import entry_hash, unique_hash
 
 # Of longer blocks, the statements that came last can be run again.
@@ -43,22 +46,25 @@ Written = dict[DescriptorId, dict[tuple[IndexId, bytes], tuple[Any, ...] | None]
 @dataclass(frozen=True, slots=True)
 class Step:
     """A statement of the block: where it began and ended, what it answered (None if that is not kept), the tables that
-    it looked at, and the values that were drawn for it."""
+    it looked at and as of when, and the values that were drawn for it."""
 
     call: Call
     begin: Checkpoint
     end: Checkpoint
     result: Result | None
     seen: frozenset[DescriptorId]
+    snapshot: Seq
     drawn: Drawn
     written: Written
 
 
 class BlockStatements:
-    """The statements of an open block, as far back as they can be run again; `run` is how the session runs one."""
+    """The statements of an open block, as far back as they can be run again; `run` is how the session runs one, and
+    `settings` those of the session."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, settings: SessionSettings) -> None:
         self._run = run
+        self._settings = settings
         self._steps: list[Step] = []
         self._resumed = 0
 
@@ -87,12 +93,18 @@ class BlockStatements:
     def _perform(self, call: Call, transaction: Transaction, begin: Checkpoint, drawn: Drawn) -> Result:
         transaction.seen.clear()
         transaction.tape.load(drawn)
+        settings = self._settings.changes
         result = self._run(call, transaction)
+        if self._settings.changes != settings:
+            # By set_config: what came before it would mean something else now.
+            self.forget()
+            return result
         is_sent = call.sink is not None and call.sink.is_begun
         known = None if is_sent or len(result.rows) > ROWS_MAX else result
         end, seen, drawn = transaction.checkpoint(), frozenset(transaction.seen), transaction.tape.drawn()
         written = transaction.buffer.rows_since(begin.mark[0])
-        self._steps.append(Step(replace(call, sink=None), begin, end, known, seen, drawn, written))
+        step = Step(replace(call, sink=None), begin, end, known, seen, transaction.snapshot, drawn, written)
+        self._steps.append(step)
         return result
 
     def can_resume(self, transaction: Transaction) -> bool:
@@ -113,7 +125,7 @@ class BlockStatements:
     def _is_unchanged(self, step: Step, transaction: Transaction, changed: set[DescriptorId]) -> bool:
         """`changed` are the tables of which the block has written other rows than its client knows of."""
         begin = transaction.checkpoint()
-        if step.call.prepared.is_query and step.seen.isdisjoint(changed):
+        if step.call.prepared.is_query and step.seen.isdisjoint(changed) and not _is_outdated(step, transaction):
             self._steps.append(replace(step, begin=begin, end=begin))
             return True
         if step.result is None:
@@ -131,7 +143,7 @@ class BlockStatements:
             for id_ in {*written, *step.written}
             if id_ not in written or written[id_] is None or written[id_] != step.written.get(id_)
         )
-        return _is_same(result, step.result)
+        return _is_same(result, step.result, step.call.prepared.is_ordered)
 
     # Where to go back to.
 
@@ -189,5 +201,24 @@ def _hashes(buffer: IndexBuffer, encoded: bytes) -> set[KeyHash]:
     return set() if key is None else {unique_hash(plan.index.id, plan.unique_codec.encode(key))}
 
 
-def _is_same(result: Result, before: Result) -> bool:
-    return (result.tag, result.count, list(result.rows)) == (before.tag, before.count, list(before.rows))
+def _is_outdated(step: Step, transaction: Transaction) -> bool:
+    """Whether others have written to a table that the statement looked at, or changed it, since it did."""
+    epoch = transaction.epoch
+    then, now = epoch.schema(step.snapshot).by_id, epoch.schemas.newest.by_id
+    for id_ in step.seen:
+        table = now.get(id_)
+        if table is None or id_ not in then or then[id_].version != table.version:
+            return True
+        with epoch.lock:
+            if epoch.conflicts.newest_touching(table.index_by_id) > step.snapshot:
+                return True
+    return False
+
+
+def _is_same(result: Result, before: Result, is_ordered: bool) -> bool:
+    """Rows that were not asked for in an order may come in any."""
+    if (result.tag, result.count) != (before.tag, before.count):
+        return False
+    if is_ordered:
+        return list(result.rows) == list(before.rows)
+    return Counter(map(repr, result.rows)) == Counter(map(repr, before.rows))

@@ -105,7 +105,7 @@ class Session:
         # Whether the client has asked to end what it sent last.
         self.is_interrupted = False
         self._savepoints = Savepoints()
-        self._block = BlockStatements(self._run)
+        self._block = BlockStatements(self._run, self.settings)
         self.cursors = OpenCursors()
         self.read_only = False
 

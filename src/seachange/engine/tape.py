@@ -1,17 +1,18 @@
-"""The values that were drawn for the rows of a statement: from sequences, and by volatile defaults.
+"""What a statement was given that does not depend on its snapshot: values of sequences, by calls and by defaults, and
+those of volatile defaults.
 
 **Invariant:** a statement of a block that is run again is given the values that it was given first: its client may have
-seen them.
+seen them. What changes a sequence is not done a second time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from seachange.model.descriptor import Column
 
-Drawn = dict[tuple[int, str, str], list[Any]]
+Drawn = dict[Hashable, list[Any]]
 
 
 class Tape:
@@ -28,7 +29,10 @@ class Tape:
         self._drawn = {}
 
     def draw(self, column: Column, count: int, make: Callable[[int], list[Any]]) -> list[Any]:
-        key = (column.id, column.name, str(column.type))
+        return self.record((column.id, column.name, str(column.type)), count, make)
+
+    def record(self, key: Hashable, count: int, make: Callable[[int], list[Any]]) -> list[Any]:
+        """The next values of what `key` stands for: those that the statement was given first, then new ones."""
         drawn = self._drawn.setdefault(key, [])
         given = self._given.get(key, [])[len(drawn) : len(drawn) + count]
         values = [*given, *(make(count - len(given)) if len(given) < count else ())]

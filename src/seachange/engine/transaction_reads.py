@@ -216,14 +216,19 @@ class TransactionReads(TransactionSchema):
     def next_values(self, name: RelationName, count: int) -> list[int]:
         sequence = self._sequence(name)
         self.check_access(sequence, "USAGE", "UPDATE")
-        return self._take_values(sequence, count)
+        return self.tape.record(("nextval", sequence.id), count, lambda count: self._take_values(sequence, count))
 
     def current_value(self, name: RelationName) -> int:
         sequence = self._sequence(name)
         self.check_access(sequence, "USAGE", "SELECT")
-        return self.client.drawn.current(sequence)
+        (value,) = self.tape.record(("currval", sequence.id), 1, lambda _: [self.client.drawn.current(sequence)])
+        return int(value)
 
     def last_value(self) -> int:
+        (value,) = self.tape.record("lastval", 1, lambda _: [self._last_drawn()])
+        return int(value)
+
+    def _last_drawn(self) -> int:
         last = self.client.drawn.last
         sequence = self.object_by_id(last) if last is not None else None
         if not isinstance(sequence, SequenceObject):
@@ -235,9 +240,14 @@ class TransactionReads(TransactionSchema):
             raise errors.ReadOnlyTransaction(command="setval()")
         sequence = self._sequence(name)
         self.check_access(sequence, "UPDATE")
-        self.parts.sequences.set(sequence, value, called)
-        if called:
-            self.client.drawn.by_sequence[sequence.id] = value
+
+        def set_once(_: int) -> list[int]:
+            self.parts.sequences.set(sequence, value, called)
+            if called:
+                self.client.drawn.by_sequence[sequence.id] = value
+            return [value]
+
+        self.tape.record(("setval", sequence.id), 1, set_once)
 
     def sequence_state(self, sequence: SequenceObject) -> SequenceState:
         return self.parts.sequences.state(sequence)

@@ -73,6 +73,11 @@ class Prepared:
         return self._mentions
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether its rows come in an order that it asks for."""
+        return isinstance(self.parsed, TreeStatement) and self.parsed.tree.args.get("order") is not None
+
+    @property
     def is_brief(self) -> bool:
         """Whether its result is known, or is a row that is likely to be in memory."""
         if self.constant is not None:

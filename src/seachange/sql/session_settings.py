@@ -26,12 +26,18 @@ class SessionSettings:
         self._before: dict[str, str] | None = None
         # What was asked for since something changed: every statement asks for a dozen.
         self._known: dict[str, str] = {}
+        # How often something did.
+        self.changes = 0
 
     def get(self, name: str) -> str:
         known = self._known.get(name)
         if known is None:
             known = self._known[name] = self._look_up(name)
         return known
+
+    def _note_change(self) -> None:
+        self._known.clear()
+        self.changes += 1
 
     def _look_up(self, name: str) -> str:
         if name in FIXED:
@@ -46,7 +52,7 @@ class SessionSettings:
 
     def add_defaults(self, defaults: Mapping[str, str]) -> None:
         self.defaults |= defaults
-        self._known.clear()
+        self._note_change()
 
     def begin_with(self, name: str, value: str) -> None:
         """As `set`, and for good: it is what RESET and DISCARD go back to."""
@@ -55,7 +61,7 @@ class SessionSettings:
             self._begun[name] = self._values.pop(name)
 
     def set(self, name: str, value: str | None, local: bool = False) -> None:
-        self._known.clear()
+        self._note_change()
         if name in FIXED:
             self._set_fixed(name, value)
             return
@@ -77,7 +83,7 @@ class SessionSettings:
             raise errors.SettingFixed(name=name, value=FIXED[name])
 
     def reset(self, name: str | None) -> None:
-        self._known.clear()
+        self._note_change()
         if name is None:
             self._values = {kept: value for kept, value in self._values.items() if kept in _NOT_RESET}
             self._local = {kept: value for kept, value in self._local.items() if kept in _NOT_RESET}
@@ -105,7 +111,7 @@ class SessionSettings:
         return dict(self._values), dict(self._local)
 
     def restore(self, mark: SettingsMark) -> None:
-        self._known.clear()
+        self._note_change()
         self._values, self._local = dict(mark[0]), dict(mark[1])
 
     def end_own(self, before: SettingsMark, committed: bool) -> None:
@@ -122,4 +128,4 @@ class SessionSettings:
             self._values = self._before
         self._before = None
         self._local.clear()
-        self._known.clear()
+        self._note_change()
