@@ -6,7 +6,7 @@ from seachange.model import elements
 from seachange.model.elements import Element
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.types import BIGINT, TEXT, SqlType
 
 DATABASE, SCHEMA, TABLE, PARENT, SEQUENCE, TYPE, VIEW, OTHER_VIEW = range(1, 9)

@@ -12,7 +12,7 @@ from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId, IndexId
 from seachange.model.log import DescriptorChange, GenerationChange
 from seachange.model.object_json import encode_descriptor
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import Descriptor, Role, Sequence, View, is_relabelled, is_within, qualified_name
 from seachange.model.rights import takes_rights
 from seachange.model.states import State

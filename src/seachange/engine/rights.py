@@ -18,7 +18,7 @@ from seachange.engine.schemas import Schema
 from seachange.model.access import DEFAULT_ROLE, Access, merge_access
 from seachange.model.actor import ROOT, Actor, actor_of
 from seachange.model.ids import DescriptorId, KeyHash, Seq
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import Database, Descriptor, Role
 from seachange.model.rights import (
     ROOT_IDENTITY,

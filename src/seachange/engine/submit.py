@@ -39,7 +39,7 @@ from seachange.model.log import (
     Superseded,
     VersionRaise,
 )
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import Database
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind

@@ -35,7 +35,7 @@ from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobChange, JobId, JobRecord
 from seachange.model.locking import WEAK_TABLE_LOCKS, LockPolicy, TableLock
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import DEFAULT_SCHEMA, Descriptor, EnumType, Role, View
 from seachange.model.objects import Schema as SchemaObject
 from seachange.model.references import Reference, references_to

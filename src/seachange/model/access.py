@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 
 K = TypeVar("K")
 V = TypeVar("V")

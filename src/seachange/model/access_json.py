@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from seachange.model.access import Access, PartComment, RolePrivileges
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 
 
 def encode_access(access: Access) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from seachange.model.constraint import Action
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.types import SqlType
 
 # Any object.

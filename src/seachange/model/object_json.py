@@ -8,7 +8,7 @@ from seachange.model.access import Access, PartComment, RolePrivileges
 from seachange.model.codec import Codec
 from seachange.model.descriptor import Table
 from seachange.model.descriptor_json import decode_table, encode_table
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import (
     Database,
     DefaultPrivileges,

@@ -3,25 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
+from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.types import SqlType
-
-
-class ObjectKind(StrEnum):
-    """What a statement can name. A part (column, constraint) is named together with its table."""
-
-    DATABASE = "database"
-    SCHEMA = "schema"
-    TABLE = "table"
-    COLUMN = "column"
-    INDEX = "index"
-    CONSTRAINT = "constraint"
-    SEQUENCE = "sequence"
-    TYPE = "type"
-    VIEW = "view"
-
 
 # Of every kind of object.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from seachange.model.access import Access
 from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId, DescriptorId, Seq, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.types import SqlType
 
 DEFAULT_DATABASE = "seachange"

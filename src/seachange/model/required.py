@@ -12,7 +12,7 @@ from typing import Final
 from seachange.model import object_statements as o
 from seachange.model import session_statements as s
 from seachange.model import statements as t
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.rights import OWNER
 
 # Rights that are no privileges on an object.

@@ -12,7 +12,7 @@ from seachange import errors
 from seachange.model.access import DEFAULT_ROLE, UNSAID_DATABASE, UNSAID_SCHEMA, Access, RolePrivileges
 from seachange.model.actor import ROOT, Actor, actor_of, memberships, role_exists
 from seachange.model.ids import DescriptorId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import Descriptor, Role
 
 # Beside the privileges that can be granted.

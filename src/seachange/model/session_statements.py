@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from seachange.model.isolation import Isolation
 from seachange.model.locking import TableLock
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.types import SqlType
 

@@ -8,7 +8,7 @@ from seachange.model import elements
 from seachange.model.codec import Codec
 from seachange.model.constraint import Action
 from seachange.model.expression import Expression
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.targets import Goal, Status, Target
 from seachange.model.types import Kind, SqlType
 from seachange.planner.graph import Skip

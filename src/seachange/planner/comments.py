@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from seachange.model import elements
 from seachange.model.elements import Element
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.states import State
 
 Part = tuple[ObjectKind, int]

@@ -10,7 +10,7 @@ from seachange import errors
 from seachange.model import elements, objects
 from seachange.model.descriptor import Table
 from seachange.model.elements import Element
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import Descriptor
 from seachange.model.states import State
 from seachange.planner.access_parts import compose_access, decompose_access

@@ -13,7 +13,7 @@ from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.model.elements import ColumnName, Namespace, descriptor_of
 from seachange.model.ids import IndexId, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.ops import FALLIBLE, Op
 from seachange.model.statements import AlterTable, DdlStatement
 from seachange.model.targets import GOAL_STATUS, Goal, Status, Target

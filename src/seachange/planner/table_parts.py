@@ -13,7 +13,7 @@ from seachange.model.constraint import Check, ForeignKey
 from seachange.model.descriptor import Column, Identity, Index, Layout, Table
 from seachange.model.elements import Element
 from seachange.model.ids import ColumnId, ConstraintId, IndexId, LayoutId, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.states import State
 from seachange.model.types import Kind, SqlType
 from seachange.planner.access_parts import compose_access, decompose_access

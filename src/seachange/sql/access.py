@@ -16,13 +16,13 @@ from seachange.model.actor import find_roles, role_exists
 from seachange.model.descriptor import Table
 from seachange.model.elements import Element, descriptor_of
 from seachange.model.ids import DescriptorId
+from seachange.model.object_kind import ObjectKind
 from seachange.model.object_statements import (
     ChangeOwner,
     CreateDatabase,
     CreateSchema,
     DropObjects,
     Grant,
-    ObjectKind,
     TruncateTables,
 )
 from seachange.model.objects import Database, Descriptor, EnumType, Role, Schema, Sequence, View

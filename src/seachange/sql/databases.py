@@ -8,7 +8,8 @@ from dataclasses import fields, is_dataclass
 from seachange import errors
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId
-from seachange.model.object_statements import DropObjects, ObjectKind, RenameObject
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import DropObjects, RenameObject
 from seachange.model.objects import Database, Descriptor, Role
 from seachange.model.relation import RelationName
 from seachange.model.statements import DdlStatement

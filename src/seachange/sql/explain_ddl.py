@@ -25,8 +25,8 @@ from seachange.planner.plan import Plan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.strategy import Cost, measure_whole
 from seachange.sql.access import check_plan
+from seachange.sql.check_types import verify_checks
 from seachange.sql.databases import check_named_databases, descriptors_of, tables_of
-from seachange.sql.ddl.check import verify_checks
 from seachange.sql.ddl.local_times import settle_local_times
 from seachange.sql.ddl.settled import settle_conversions
 from seachange.sql.duck import DuckSession

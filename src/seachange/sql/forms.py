@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from seachange.sql.pgcatalog.keywords import RESERVED
+from seachange.sql.keywords import RESERVED
 
 # The name of a column that stands for `IS NFD NORMALIZED` and its kin begins with this; no other column has a space.
 NORMALIZED: Final = "normalized "

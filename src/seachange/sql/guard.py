@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import TokenType
 from seachange import errors
 from seachange.model.relation import RelationName
 from seachange.runtime.interruption import each
+from seachange.sql.catalog_functions import CATALOG_FUNCTIONS
 from seachange.sql.functions import (
     FUNCTIONS,
     REFUSED_PREFIXES,
@@ -26,7 +27,6 @@ from seachange.sql.functions import (
     TYPES,
     VARIADIC,
 )
-from seachange.sql.pgcatalog.names import CATALOG_FUNCTIONS
 
 # Bare words (units, fields, keywords) are generated as they are: they must be words.
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

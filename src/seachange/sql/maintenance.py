@@ -6,7 +6,7 @@ Statistics come with the files, entries that are gone go with the next fold, a c
 
 from __future__ import annotations
 
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.session_statements import NeedlessStatement
 from seachange.sql.ddl.names import read_list, read_relation

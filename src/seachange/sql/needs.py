@@ -12,6 +12,7 @@ from seachange import errors
 from seachange.model.access import PRIVILEGES
 from seachange.model.actor import ROOT
 from seachange.model.descriptor import Table
+from seachange.model.object_kind import ObjectKind
 from seachange.model.object_statements import (
     AddEnumValue,
     AlterSequence,
@@ -26,7 +27,6 @@ from seachange.model.object_statements import (
     DropObjects,
     Grant,
     MoveObject,
-    ObjectKind,
     RenameEnumValue,
     RenameObject,
     TruncateTables,

@@ -16,6 +16,7 @@ from seachange.model.actor import find_roles, memberships, role_exists
 from seachange.model.coercion import coerce
 from seachange.model.descriptor import Table
 from seachange.model.ids import DescriptorId
+from seachange.model.object_kind import ObjectKind
 from seachange.model.object_statements import (
     AlterRole,
     ChangeDefaultPrivileges,
@@ -28,7 +29,6 @@ from seachange.model.object_statements import (
     DropRoles,
     Grant,
     GrantRoles,
-    ObjectKind,
     ReassignOwned,
     RenameRole,
     RoleOptions,

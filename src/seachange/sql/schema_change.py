@@ -30,8 +30,8 @@ from seachange.planner.rules.release import release_of
 from seachange.planner.stages import Phase, progress_after
 from seachange.sql.access import check_named_roles, check_plan, give_to_creator, without_lost_roles
 from seachange.sql.busy import check_change, check_named, check_relied
+from seachange.sql.check_types import verify_checks
 from seachange.sql.databases import descriptors_of, hold_database, tables_of
-from seachange.sql.ddl.check import verify_checks
 from seachange.sql.ddl.computed import evaluate_stable, verify_computed
 from seachange.sql.ddl.index_types import settle_indexes
 from seachange.sql.ddl.local_times import settle_local_times

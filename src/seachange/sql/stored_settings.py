@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from seachange import errors
-from seachange.model.object_statements import ChangeSettings, ObjectKind
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import ChangeSettings
 from seachange.model.objects import Database, Descriptor, Role, RoleSetting
 from seachange.model.rights import OWNER, Attribute, OnObject
 from seachange.sql.port import TransactionPort

@@ -5,7 +5,7 @@ from itertools import takewhile
 import pytest
 
 from seachange.model.elements import Comment
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.planner.catalog import apply_ops
 from tests.planner.builders.world import World
 

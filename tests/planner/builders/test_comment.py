@@ -2,7 +2,7 @@
 
 import pytest
 
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.planner.catalog import apply_ops
 from seachange.planner.plan import plan_revert
 from seachange.planner.stages import progress_after

@@ -1,5 +1,6 @@
 """Statements about everything but tables as text, and EXPLAIN."""
 
+from seachange.model.object_kind import ObjectKind
 from seachange.model.object_statements import (
     AddEnumValue,
     AlterSequence,
@@ -14,7 +15,6 @@ from seachange.model.object_statements import (
     DropObjects,
     Grant,
     MoveObject,
-    ObjectKind,
     RenameEnumValue,
     RenameObject,
     TruncateTables,

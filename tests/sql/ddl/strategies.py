@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from seachange.model.access import PRIVILEGES
 from seachange.model.constraint import Action
+from seachange.model.object_kind import ObjectKind
 from seachange.model.object_statements import (
     AddEnumValue,
     AlterSequence,
@@ -20,7 +21,6 @@ from seachange.model.object_statements import (
     DropObjects,
     Grant,
     MoveObject,
-    ObjectKind,
     RenameEnumValue,
     RenameObject,
     SequenceOptions,

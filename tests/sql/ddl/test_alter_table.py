@@ -3,7 +3,8 @@
 import pytest
 
 from seachange.model.constraint import Action
-from seachange.model.object_statements import ChangeOwner, MoveObject, ObjectKind, SequenceOptions
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import ChangeOwner, MoveObject, SequenceOptions
 from seachange.model.relation import RelationName
 from seachange.model.statements import (
     AddColumn,

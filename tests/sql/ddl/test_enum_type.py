@@ -2,6 +2,7 @@
 
 import pytest
 
+from seachange.model.object_kind import ObjectKind
 from seachange.model.object_statements import (
     AddEnumValue,
     ChangeOwner,
@@ -9,7 +10,6 @@ from seachange.model.object_statements import (
     DropEnumValue,
     DropObjects,
     MoveObject,
-    ObjectKind,
     RenameEnumValue,
     RenameObject,
 )

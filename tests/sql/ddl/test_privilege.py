@@ -2,10 +2,8 @@
 
 import pytest
 
-from seachange.model.object_statements import (
-    Grant,
-    ObjectKind,
-)
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import Grant
 from seachange.sql.ddl.tags import command_tag
 from tests.sql.ddl.parsing import ST, T, U, code, name, parse
 

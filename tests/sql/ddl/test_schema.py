@@ -2,14 +2,8 @@
 
 import pytest
 
-from seachange.model.object_statements import (
-    ChangeOwner,
-    CreateDatabase,
-    CreateSchema,
-    DropObjects,
-    ObjectKind,
-    RenameObject,
-)
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import ChangeOwner, CreateDatabase, CreateSchema, DropObjects, RenameObject
 from seachange.sql.ddl.tags import command_tag
 from tests.sql.ddl.parsing import T, U, code, name, parse
 

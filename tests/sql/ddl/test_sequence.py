@@ -2,13 +2,13 @@
 
 import pytest
 
+from seachange.model.object_kind import ObjectKind
 from seachange.model.object_statements import (
     AlterSequence,
     ChangeOwner,
     CreateSequence,
     DropObjects,
     MoveObject,
-    ObjectKind,
     RenameObject,
     SequenceOptions,
     SequenceOwner,

@@ -2,14 +2,8 @@
 
 import pytest
 
-from seachange.model.object_statements import (
-    ChangeOwner,
-    CreateView,
-    DropObjects,
-    MoveObject,
-    ObjectKind,
-    RenameObject,
-)
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import ChangeOwner, CreateView, DropObjects, MoveObject, RenameObject
 from seachange.model.relation import RelationName
 from tests.sql.ddl.parsing import ST, T, U, code, name, parse
 

@@ -6,7 +6,7 @@ from seachange import errors
 from seachange.model import elements
 from seachange.model.defaults import constant_value
 from seachange.model.ids import ColumnId, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.statements import (
     AddColumn,
     ColumnDefinition,

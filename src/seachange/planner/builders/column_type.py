@@ -11,7 +11,7 @@ from seachange.model.defaults import constant_default, constant_value
 from seachange.model.enums import quote_text, relabel
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, DescriptorId, IndexId, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.shown import show_held
 from seachange.model.statements import (
     AlterColumnType,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import DescriptorId
-from seachange.model.object_statements import CommentOn, ObjectKind
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import CommentOn
 from seachange.planner.builders.constraint import existing_constraint
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import existing

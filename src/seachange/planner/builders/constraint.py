@@ -7,7 +7,7 @@ from collections.abc import Container
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.statements import (
     AddConstraint,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from seachange.model import elements
 from seachange.model.ids import DescriptorId, IndexId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 
 # Where the names of an object of that kind are kept: those of a schema, or all there are.
 _RELATIONS = "relations"

@@ -17,7 +17,7 @@ from seachange.model import elements
 from seachange.model.descriptor import Table
 from seachange.model.elements import Element
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import DEFAULT_SCHEMA, Descriptor
 from seachange.model.relation import RelationName
 from seachange.model.states import State

@@ -9,7 +9,8 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import DescriptorId, TableId
-from seachange.model.object_statements import DropObjects, ObjectKind
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import DropObjects
 from seachange.model.relation import RelationName
 from seachange.model.statements import DropColumn, DropTable
 from seachange.planner.builders.column import drop_column

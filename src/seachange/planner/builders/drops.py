@@ -5,7 +5,7 @@ from __future__ import annotations
 from seachange.model import elements
 from seachange.model.elements import AnyIndex
 from seachange.model.ids import ColumnId, DescriptorId, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.planner.builders.dependents import label_of, need_cascade
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.rebuild import forget_rebuild, remove_index

@@ -15,7 +15,8 @@ from seachange.model.constraint import column_reference
 from seachange.model.defaults import constant_value
 from seachange.model.enums import quote_text
 from seachange.model.ids import ColumnId, DescriptorId, TableId
-from seachange.model.object_statements import AddEnumValue, CreateEnum, DropEnumValue, ObjectKind, RenameEnumValue
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import AddEnumValue, CreateEnum, DropEnumValue, RenameEnumValue
 from seachange.model.objects import EnumType
 from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft

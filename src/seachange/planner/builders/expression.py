@@ -14,7 +14,7 @@ from seachange.model.defaults import constant_default
 from seachange.model.enums import quote_text, relabel, relabel_list
 from seachange.model.expression import Expression
 from seachange.model.ids import ColumnId, DescriptorId, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.statements import Constant, Default, ExpressionDefinition, UserType, sequence_call
 from seachange.model.types import TEXT, SqlType

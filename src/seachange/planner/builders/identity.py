@@ -7,7 +7,8 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import ColumnId, DescriptorId, TableId
-from seachange.model.object_statements import ObjectKind, SequenceOptions
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import SequenceOptions
 from seachange.model.statements import AddIdentity, DropIdentity, IdentityDefinition, SetIdentity
 from seachange.model.types import Kind, SqlType
 from seachange.planner.builders.draft import Draft

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import ColumnId, IndexId, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.statements import BTREE, CreateIndex, DropIndex, ExpressionDefinition, KeyDefinition
 from seachange.model.types import TEXT

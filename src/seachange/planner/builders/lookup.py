@@ -8,7 +8,7 @@ from seachange import errors
 from seachange.model import elements
 from seachange.model.access import EVERYBODYS, PUBLIC_ROLE
 from seachange.model.ids import DescriptorId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
 from seachange.model.relation import RelationName
 from seachange.planner.builders.directory import Found

@@ -7,7 +7,8 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import DescriptorId
-from seachange.model.object_statements import ChangeOwner, MoveObject, ObjectKind, RenameObject
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import ChangeOwner, MoveObject, RenameObject
 from seachange.model.temporary import is_temporary
 from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft

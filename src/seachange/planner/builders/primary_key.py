@@ -9,7 +9,7 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import ColumnId, IndexId, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.statements import (
     AddColumn,
     AddConstraint,

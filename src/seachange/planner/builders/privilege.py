@@ -10,7 +10,8 @@ from seachange import errors
 from seachange.model import elements
 from seachange.model.access import PRIVILEGES, PUBLIC_ROLE
 from seachange.model.ids import DescriptorId
-from seachange.model.object_statements import Grant, ObjectKind
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import Grant
 from seachange.model.relation import RelationName
 from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft

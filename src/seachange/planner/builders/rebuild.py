@@ -7,7 +7,7 @@ from dataclasses import replace
 from seachange.model import elements
 from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId, IndexId, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft
 from seachange.planner.table_parts import index_element

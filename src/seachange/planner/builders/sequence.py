@@ -7,13 +7,8 @@ from dataclasses import fields, replace
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import DescriptorId
-from seachange.model.object_statements import (
-    AlterSequence,
-    CreateSequence,
-    ObjectKind,
-    SequenceOptions,
-    SequenceOwner,
-)
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import AlterSequence, CreateSequence, SequenceOptions, SequenceOwner
 from seachange.model.types import BIGINT, Kind, SqlType
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import find_object, refuse_taken

@@ -7,7 +7,7 @@ from typing import Any
 
 from seachange.model import object_statements as objects
 from seachange.model import statements
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.statements import AlterColumnType, AlterTable, DdlStatement, RenameTable, SetExpression
 from seachange.planner.builders import (
     column,

@@ -8,7 +8,8 @@ from seachange import errors
 from seachange.model import elements
 from seachange.model.elements import descriptor_of
 from seachange.model.ids import DescriptorId, IndexId, TableId
-from seachange.model.object_statements import ObjectKind, TruncateTables
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import TruncateTables
 from seachange.model.statements import CreateTable, KeyDefinition
 from seachange.model.targets import Goal
 from seachange.planner.builders.column import check_case, define_column

@@ -12,7 +12,8 @@ from seachange.model import elements
 from seachange.model.descriptor import Table
 from seachange.model.elements import Element
 from seachange.model.ids import ColumnId
-from seachange.model.object_statements import ObjectKind, UndropTable
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import UndropTable
 from seachange.model.states import State
 from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft, at_rest

@@ -13,7 +13,8 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model import elements
 from seachange.model.ids import ColumnId, DescriptorId, TableId
-from seachange.model.object_statements import CreateView, ObjectKind
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import CreateView
 from seachange.model.relation import RelationName
 from seachange.model.temporary import is_temporary
 from seachange.planner.builders.directory import Found

@@ -13,7 +13,7 @@ from typing import Any
 from seachange.model import elements
 from seachange.model.elements import Element, descriptor_of
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import DEFAULT_SCHEMA
 from seachange.model.targets import Goal, Target
 from seachange.planner.catalog import Catalog

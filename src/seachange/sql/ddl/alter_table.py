@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seachange import errors
-from seachange.model.object_statements import ChangeOwner, MoveObject, ObjectKind
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import ChangeOwner, MoveObject
 from seachange.model.statements import (
     AddColumn,
     AddConstraint,

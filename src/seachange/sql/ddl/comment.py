@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model.object_statements import CommentOn, CommentOnRole, ObjectKind
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import CommentOn, CommentOnRole
 from seachange.sql.ddl.names import read_column_path, read_relation
 from seachange.sql.ddl.object import read_object_name, read_role
 from seachange.sql.tokens import Reader

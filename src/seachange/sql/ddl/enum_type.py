@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seachange import errors
+from seachange.model.object_kind import ObjectKind
 from seachange.model.object_statements import (
     AddEnumValue,
     ChangeOwner,
     CreateEnum,
     DropEnumValue,
     MoveObject,
-    ObjectKind,
     RenameEnumValue,
     RenameObject,
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seachange import errors
-from seachange.model.object_statements import ObjectKind, RenameObject
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import RenameObject
 from seachange.model.statements import BTREE, CreateIndex, DropIndex, ExpressionDefinition
 from seachange.sql.ddl.constraint import read_nulls_distinct
 from seachange.sql.ddl.expression import INDEX, PREDICATE, compile_expression

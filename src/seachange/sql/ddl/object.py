@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model.object_statements import (
-    ChangeOwner,
-    DropObjects,
-    MoveObject,
-    ObjectKind,
-    RenameObject,
-)
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import ChangeOwner, DropObjects, MoveObject, RenameObject
 from seachange.model.relation import RelationName
 from seachange.sql.ddl.names import read_list, read_relation, read_relations
 from seachange.sql.tokens import Reader

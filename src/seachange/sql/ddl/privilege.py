@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from seachange import errors
 from seachange.model.access import PRIVILEGES
-from seachange.model.object_statements import Grant, ObjectKind
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import Grant
 from seachange.model.relation import RelationName
 from seachange.sql.ddl.names import read_list
 from seachange.sql.ddl.object import read_object_name, read_role, take_cascade

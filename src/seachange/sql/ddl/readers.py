@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from seachange import errors
-from seachange.model.object_statements import Grant, GrantRoles, ObjectKind, RoleStatement
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import Grant, GrantRoles, RoleStatement
 from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement
 from seachange.sql.ddl.alter_table import read_alter_table
 from seachange.sql.ddl.comment import read_comment

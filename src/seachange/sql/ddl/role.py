@@ -6,6 +6,7 @@ from typing import Any
 
 from seachange import errors
 from seachange.model.access import PUBLIC_ROLE
+from seachange.model.object_kind import ObjectKind
 from seachange.model.object_statements import (
     AlterRole,
     ChangeDefaultPrivileges,
@@ -14,7 +15,6 @@ from seachange.model.object_statements import (
     DropOwned,
     DropRoles,
     GrantRoles,
-    ObjectKind,
     ReassignOwned,
     RenameRole,
     RoleOptions,

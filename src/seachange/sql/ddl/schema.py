@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from seachange import errors
+from seachange.model.object_kind import ObjectKind
 from seachange.model.object_statements import (
     ChangeOwner,
     ChangeSettings,
     CreateDatabase,
     CreateSchema,
     MoveObject,
-    ObjectKind,
     RenameObject,
 )
 from seachange.sql.ddl.object import SESSION_ROLES, read_object_name, read_role, take_change

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from seachange import errors
+from seachange.model.object_kind import ObjectKind
 from seachange.model.object_statements import (
     AlterSequence,
     ChangeOwner,
     CreateSequence,
     MoveObject,
-    ObjectKind,
     RenameObject,
     SequenceOptions,
     SequenceOwner,

@@ -5,13 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.object_statements import (
-    ChangeOwner,
-    CreateView,
-    MoveObject,
-    ObjectKind,
-    RenameObject,
-)
+from seachange.model.object_kind import ObjectKind
+from seachange.model.object_statements import ChangeOwner, CreateView, MoveObject, RenameObject
 from seachange.sql.ddl.names import read_relation
 from seachange.sql.ddl.object import take_change
 from seachange.sql.ddl.view_reads import columns_used, relations_read

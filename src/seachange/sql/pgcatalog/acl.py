@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Final
 
 from seachange.model.access import EVERYBODYS, PRIVILEGES, PUBLIC_ROLE, Access
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 
 _LETTERS: Final[dict[str, str]] = {
     "INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d", "TRUNCATE": "D", "REFERENCES": "x", "TRIGGER": "t",

@@ -7,7 +7,7 @@ from typing import Final
 
 from seachange.model.descriptor import Index, Table
 from seachange.model.ids import DescriptorId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import Database, Role
 from seachange.sql.pgcatalog.builtin import CATALOG_OIDS
 from seachange.sql.pgcatalog.facts import Facts, Relation, Rows, object_oid, part_oid, shown_constraints

@@ -19,7 +19,7 @@ from seachange.model.actor import ROOT, Actor, find_roles
 from seachange.model.constraint import Check, ForeignKey
 from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId, DescriptorId, IndexId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Database, Descriptor, EnumType, Role, Schema, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.states import State

@@ -8,7 +8,7 @@ from typing import Any, Final
 from seachange.model.access import PRIVILEGES, Access
 from seachange.model.constraint import Check, ForeignKey
 from seachange.model.descriptor import Index, Table
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import EnumType, View
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.types import Kind, SqlType

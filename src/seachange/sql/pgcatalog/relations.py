@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from seachange.model.constraint import Action, Check, ForeignKey
 from seachange.model.descriptor import Column, Index, Table
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import Sequence as SequenceObject
 from seachange.model.objects import View
 from seachange.model.states import State

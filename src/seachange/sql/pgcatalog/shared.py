@@ -8,7 +8,7 @@ from typing import Final
 
 from seachange.model.access import DEFAULT_ROLE
 from seachange.model.ids import DescriptorId
-from seachange.model.object_statements import ObjectKind
+from seachange.model.object_kind import ObjectKind
 from seachange.model.objects import Database, Role
 from seachange.sql.pgcatalog.acl import acl
 from seachange.sql.pgcatalog.facts import Facts, Rows, object_oid

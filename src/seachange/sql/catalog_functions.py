@@ -1,4 +1,4 @@
-"""The functions of catalogs by name, for those who must know them before anything is asked."""
+"""Names of the catalog functions, which checks and rewrites need before any call is made."""
 
 from __future__ import annotations
 
