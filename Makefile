@@ -58,7 +58,7 @@ format: $(STAMP) ## format the code and fix what ruff can fix
 
 docs: $(STAMP) ## check the documentation: spelling, links, examples, and the pages that are generated
 	$(BIN)/codespell $(PROSE)
-	$(BIN)/python -m pytest -q tests/docs tests/bench/test_page.py tests/planner/explain/test_docs.py tests/catalogue/test_page.py $(ARGS)
+	$(BIN)/python -m pytest -q tests/docs tests/benchmark_page/test_page.py tests/planner/explain/test_docs.py tests/ddl_operations/test_page.py $(ARGS)
 
 bench: $(STAMP) ## run the benchmarks and write their page (ARGS="--only headline --scale small")
 	$(BIN)/python -m bench $(ARGS)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 import seachange
 from bench.rows import Row
-from seachange.engine.opening import acquire_node, release_node
+from seachange.engine.database.opening import acquire_node, release_node
 
 # What a statement raises that Seachange does not take, whatever its data.
 Refusal = (seachange.NotSupportedError, seachange.ProgrammingError)

@@ -8,7 +8,7 @@ from typing import Any
 
 from seachange.catalog.postgres import PostgresCatalog
 from seachange.catalog.sqlite import SqliteCatalog
-from seachange.engine.transaction import Transaction
+from seachange.engine.transaction.transaction import Transaction
 
 
 def plant_fence_off() -> None:

@@ -10,7 +10,7 @@ import seachange
 from seachange.cli.main import COMMANDS, parser_of
 from seachange.model.jobs import JobStatus
 from seachange.model.states import State
-from seachange.sql.settings import SETTINGS
+from seachange.sql.settings.settings import SETTINGS
 
 TARGETS = ("demo", "test", "serve", "bench", "lint", "golden", "compat", "docs")
 OPTIONS = {

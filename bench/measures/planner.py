@@ -7,10 +7,10 @@ from time import process_time
 
 from bench.bounds import bounds_of
 from bench.harness import Context, Measure, Reading, Sample, interleave
-from seachange.model.statements import DdlStatement
-from seachange.planner.catalog import Catalog, apply_ops
+from seachange.model.statements.table_statements import DdlStatement
+from seachange.planner.known_schema import Catalog, apply_ops
 from seachange.planner.plan import plan_statements
-from seachange.sql.parse import parse_script
+from seachange.sql.parsing.parse import parse_script
 
 MANY = 1_000
 TIMES = 10

@@ -33,7 +33,7 @@ from seachange.errors import (
     ProgrammingError,
     Warning,  # noqa: A004 - the name is PEP 249's
 )
-from seachange.model.interval import Interval
+from seachange.values.interval import Interval
 
 __version__ = version("seachange")
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from seachange.catalog.port import Catalog
-from seachange.model.descriptor import Column, Index, Layout, Table
-from seachange.model.descriptor_json import encode_table
+from seachange.model.codecs.descriptor_json import encode_table
 from seachange.model.ids import (
     ColumnId,
     CommitId,
@@ -28,9 +27,10 @@ from seachange.model.log import (
     Outcome,
     VersionRaise,
 )
+from seachange.model.schema.descriptor import Column, Index, Layout, Table
 from seachange.model.segments import GenerationMember, InlineBatch, Segment, SegmentKind
-from seachange.model.types import BIGINT
 from seachange.storage.batches import seal_batch
+from seachange.values.types import BIGINT
 
 LONG_MS = 3_600_000
 

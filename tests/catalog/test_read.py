@@ -5,7 +5,7 @@ import pytest
 from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.model.ids import IndexId, KeyHash, Seq
-from seachange.model.objects import PublishedDescriptor
+from seachange.model.schema.objects import PublishedDescriptor
 from tests.catalog.builders import (
     accept,
     batch,

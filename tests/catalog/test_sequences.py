@@ -7,7 +7,7 @@ import pytest
 from seachange import errors
 from seachange.catalog.port import Catalog
 from seachange.model.ids import DescriptorId
-from seachange.model.sequences import SequenceLimits, SequenceState
+from seachange.model.schema.sequences import SequenceLimits, SequenceState
 
 ID = DescriptorId(7)
 LIMITS = SequenceLimits("s", start=1, increment=1, minimum=1, maximum=10_000, cycle=False)

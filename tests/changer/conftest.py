@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import prepare
 from tests.support.databases import MakePlace, catalog_kind, place, place_for

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import pytest
 
 from seachange import errors
-from seachange.engine.interrupts import Interrupts
-from seachange.engine.jobs import Conditions
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.database.opening import open_node
+from seachange.engine.jobs.job_manager import Conditions
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.jobs import JobId, JobRequest, JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import BROKEN, UNIQUE, ask, begin, judge, run

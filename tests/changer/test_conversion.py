@@ -7,9 +7,9 @@ from contextlib import closing
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.jobs import JobStatus
 from seachange.verify.consistency import check
 from tests.changer.changing import ask, begin, run_between

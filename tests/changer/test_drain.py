@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.jobs import JobId, JobStatus
 from tests.changer.changing import UNIQUE, ask, begin, judge, run
 from tests.cluster.sqlprocess import SqlProcess

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.jobs import JobStatus
 from seachange.planner.exclusion import Answer, ChangeKind, decide
 from seachange.runtime.faults import FAULTS

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from seachange import errors
-from seachange.engine.derive import Derivation
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.encode.derive import Derivation
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.jobs import JobStatus
 from seachange.verify.consistency import check
 from tests.changer.changing import ask, begin, run_between
@@ -172,7 +172,7 @@ def test_a_large_load_beside_it(words: Node):
 @pytest.mark.parametrize("type_", ["int", "text"])
 def test_many_rows_whose_keys_are_made_of_what_changes(words: Node, type_: str, monkeypatch: pytest.MonkeyPatch):
     """The new key has the name of the old one, and entries of the index that shows it to be one have both."""
-    monkeypatch.setattr("seachange.sql.change.ROWS_MAX", 1)
+    monkeypatch.setattr("seachange.sql.write.update.ROWS_MAX", 1)
     refused: list[str] = []
 
     def write() -> None:

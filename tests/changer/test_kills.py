@@ -4,8 +4,8 @@ import signal
 
 import pytest
 
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
 from seachange.model.jobs import JobStatus
 from seachange.runtime.faults import POINTS
 from tests.changer.changing import BROKEN, UNIQUE, judge

@@ -2,7 +2,7 @@
 
 import pytest
 
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from tests.changer.changing import ask, begin, run
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.jobs import JobId, JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import BROKEN, UNIQUE, ask, begin, indexes, run

@@ -5,11 +5,11 @@ import pytest
 from seachange import errors
 from seachange.changer.job import Job, read_job
 from seachange.changer.ports import Lost
-from seachange.changer.reactions import ATTEMPTS_MAX, REACTIONS, Reaction, reaction_to
-from seachange.engine.interrupts import Interrupts
-from seachange.engine.jobs import Conditions
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
+from seachange.changer.retry_policy import ATTEMPTS_MAX, REACTIONS, Reaction, reaction_to
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.database.opening import open_node
+from seachange.engine.jobs.job_manager import Conditions
+from seachange.engine.node.node import Node
 from seachange.model.jobs import JobId, JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import BROKEN, UNIQUE, ask, begin, judge

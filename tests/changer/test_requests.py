@@ -3,7 +3,7 @@
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from seachange.model.jobs import JobId, JobRequest, JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import BROKEN, UNIQUE, ask, begin, indexes, judge, run

@@ -6,9 +6,9 @@ import pytest
 
 from seachange import errors
 from seachange.changer.ports import Lost
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.jobs import JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import ROWS, UNIQUE, ask, begin, judge, run

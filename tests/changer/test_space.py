@@ -7,13 +7,13 @@ import pytest
 from seachange import errors
 from seachange.catalog.open import open_catalog
 from seachange.changer.job import Job
-from seachange.changer.reactions import ATTEMPTS_MAX
+from seachange.changer.retry_policy import ATTEMPTS_MAX
 from seachange.changer.runner import SPACE_S
-from seachange.engine.interrupts import Interrupts
-from seachange.engine.jobs import Conditions
-from seachange.engine.node import Node
-from seachange.engine.nodeparts import NodeParts
-from seachange.engine.session import Session
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.jobs.job_manager import Conditions
+from seachange.engine.node.node import Node
+from seachange.engine.replica.node_parts import NodeParts
+from seachange.engine.session.session import Session
 from seachange.model.jobs import JobId, JobStatus
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY

@@ -9,10 +9,10 @@ import pytest
 
 from seachange import errors
 from seachange.changer.job import Job
-from seachange.engine.interrupts import Interrupts
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.jobs import JobId, JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import UNIQUE, ask, begin, judge, run

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from seachange.model.jobs import JobStatus
 from tests.changer.changing import UNIQUE, ask, begin, judge
 from tests.support.nodes import Place

@@ -11,11 +11,11 @@ import pytest
 from seachange import errors
 from seachange.catalog.port import FORMAT
 from seachange.changer.job import Job, read_job
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.model import elements
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.model.change import elements
+from seachange.model.change.targets import Status
 from seachange.model.jobs import JobId, JobStatus
-from seachange.model.targets import Status
 from seachange.planner.lifecycles.lifecycle import Lifecycle
 from seachange.planner.rules.release import CURRENT, RELEASES
 from seachange.verify.consistency import inspect

@@ -9,14 +9,14 @@ import pytest
 from seachange import errors
 from seachange.changer.job import Job, read_job
 from seachange.changer.ports import Stopped
-from seachange.engine.interrupts import Interrupts
-from seachange.engine.jobs import Conditions
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
-from seachange.engine.upkeep import _create
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.database.opening import open_node
+from seachange.engine.jobs.job_manager import Conditions
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.engine.session.vacuum import _create
 from seachange.model.jobs import JobId, JobStatus
-from seachange.pipeline import compaction
+from seachange.pipeline.compaction import deltas
 from seachange.runtime.faults import FAULTS
 from seachange.verify.consistency import inspect
 from tests.changer.changing import ask
@@ -170,8 +170,8 @@ def test_who_was_overtaken_while_it_was_left_begins_again(messy: Node, monkeypat
     ask(messy, "insert into item values (5000, 'later', 1, 1)")
     # It leaves what is large, as all of this would be.
     with monkeypatch.context() as little:
-        little.setattr(compaction, "MERGE_FACTOR", 0)
-        little.setattr(compaction, "SUPERSEDED_SHARE_MAX", 1)
+        little.setattr(deltas, "MERGE_FACTOR", 0)
+        little.setattr(deltas, "SUPERSEDED_SHARE_MAX", 1)
         assert messy.compact(table, full=False)
     assert len({layout for _, layout, _ in layouts(messy)}) > 1
     assert run(messy, job_id).status is JobStatus.SUCCEEDED

@@ -3,8 +3,8 @@
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
 from seachange.model.jobs import JobStatus
 from seachange.runtime.faults import FAULTS
 from tests.changer.changing import ask, begin, run

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
 from seachange.model.jobs import JobStatus
 from tests.changer.changing import BROKEN, UNIQUE, judge, prepare
 from tests.cluster.sqlprocess import SqlProcess

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 import seachange
-from seachange.engine.backup import back_up, restore
+from seachange.engine.database.backup import back_up, restore
 
 CERTIFY = (
     *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),

@@ -11,10 +11,10 @@ import pytest
 
 import seachange
 from seachange.cli.main import main
-from seachange.engine.session import Session
-from tests.bench_cases.world import open_quiet
+from seachange.engine.session.session import Session
 from tests.changer.changing import begin
 from tests.cluster.sqlprocess import REPOSITORY, SqlProcess
+from tests.schemachange.world import open_quiet
 from tests.support.nodes import Place
 from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until

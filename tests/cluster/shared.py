@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from seachange.engine.node import Node
-from seachange.engine.transaction import Transaction
+from seachange.engine.node.node import Node
+from seachange.engine.transaction.transaction import Transaction
 from tests.crash.workload import with_tables
 from tests.support.judge import inspect, judge_markers
 from tests.support.nodes import Place, open_ported_node

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from tests.support.forks import Fork
 from tests.support.nodes import Place, ShiftedClock, open_ported_node
 from tests.support.workers import process_state, wait_until

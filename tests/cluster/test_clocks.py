@@ -5,7 +5,7 @@ clock decides, and nobody notices. Either way it costs repetitions at most: were
 safe, the commits of those who were taken for dead would be without entries in the indexes that were built meanwhile.
 """
 
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from seachange.verify.consistency import check
 from tests.cluster.sqlprocess import SqlProcess
 from tests.support.nodes import HOUR_S, Place, open_ported_node

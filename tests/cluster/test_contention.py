@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from seachange.engine.contention import Contention
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.locks.contention import Contention
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from tests.cluster.sqlprocess import SqlProcess
 from tests.cluster.test_locks import CountingCatalog, Later, sqlstate
 from tests.support.nodes import Place, open_ported_node

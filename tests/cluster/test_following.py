@@ -3,7 +3,7 @@
 import threading
 import time
 
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from tests.support.nodes import HOUR_MS, Place, open_ported_node
 from tests.support.patience import PATIENCE_S
 from tests.support.workers import wait_until

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from seachange.changer.job import Job, read_job
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.jobs import JobId, JobStatus
 from seachange.verify.consistency import check
 from tests.support.forks import Fork

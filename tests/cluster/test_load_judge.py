@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.states import State
 from tests.cluster.load.judge import Ledger, judge_rows
 from tests.cluster.load.log import Entry

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from tests.cluster.sqlprocess import TAKE, SqlProcess
 from tests.support.nodes import Place, open_ported_node
 from tests.support.patience import PATIENCE_S

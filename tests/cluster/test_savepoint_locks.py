@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from seachange import errors
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from tests.support.nodes import Place, open_ported_node
 
 

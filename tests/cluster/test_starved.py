@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from tests.support.nodes import HOUR_MS, Place, open_ported_node
 from tests.support.servers import ServerProcess, server_process
 from tests.support.workers import wait_until

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.verify.consistency import check
 from tests.cluster.sqlprocess import SqlProcess
 from tests.support.nodes import HOUR_MS, HOUR_S, Place, ShiftedClock, open_ported_node

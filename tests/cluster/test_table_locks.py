@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.locking import CONFLICTS, TableLock
 from tests.cluster.sqlprocess import SqlProcess
 from tests.support.nodes import Place, open_ported_node

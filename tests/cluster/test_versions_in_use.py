@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from seachange.verify.consistency import check
 from tests.cluster.sqlprocess import SqlProcess
 from tests.support.nodes import Place, open_ported_node

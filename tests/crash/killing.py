@@ -4,7 +4,7 @@ import signal
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from tests.crash.script import contents_after, make_script
 from tests.crash.workload import run_step
 from tests.support.databases import CATALOGS

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from seachange.runtime.faults import FAULTS, arm_from
 from tests.crash.killing import EXPIRY_MS, SEED, judge_rest
 from tests.crash.script import KINDS, make_script

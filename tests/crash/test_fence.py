@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from tests.crash.workload import with_tables
 from tests.support.judge import judge_indexes, judge_markers
 from tests.support.nodes import HOUR_S, Place, ShiftedClock, open_ported_node

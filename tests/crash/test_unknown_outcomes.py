@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from seachange.model.ids import CommitId
 from tests.crash.killing import Tally
 from tests.crash.workload import with_tables

@@ -20,8 +20,8 @@ from typing import Any
 import pyarrow as pa
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.transaction import Transaction
+from seachange.engine.node.node import Node
+from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import CommitId
 from seachange.model.log import Committed
 from seachange.runtime.faults import FAULTS, POINTS, arm_from

@@ -15,7 +15,7 @@ import psycopg
 import seachange
 from seachange.engine.api import Connection
 from seachange.errors import Error
-from seachange.model.interval import Interval
+from seachange.values.interval import Interval
 from tests.support.postgres import LocalPostgres
 
 ROLE = "seachange"

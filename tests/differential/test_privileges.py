@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
-from seachange.model.required import ACTIONS, STATEMENTS, rows
-from seachange.model.statements import AlterAction, Statement
+from seachange.model.statements.required_privileges import ACTIONS, STATEMENTS, rows
+from seachange.model.statements.table_statements import AlterAction, Statement
 from tests.differential.both import Both, open_both
 from tests.differential.privilege_cases import CASES, DIFFERENCES, NOT_COMPARED, SETUP, Case
 from tests.support.postgres import LocalPostgres

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from seachange.model.required import LABELS, rows
+from seachange.model.statements.required_privileges import LABELS, rows
 from tests.differential.privilege_cases import CASES, DIFFERENCES
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "privileges.md"
-MARK = "<!-- generated from src/seachange/model/required.py -->\n"
+MARK = "<!-- generated from src/seachange/model/statements/required_privileges.py -->\n"
 
 
 def label(row: str) -> str:

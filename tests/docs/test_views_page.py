@@ -2,7 +2,7 @@
 
 import re
 
-from seachange.sql.system_columns import SYSTEM_VIEWS
+from seachange.sql.port.system_columns import SYSTEM_VIEWS
 from tests.docs.pages import ROOT
 
 _ROW = re.compile(r"^\| `(?P<column>\w+)` \| (?P<type>[\w ]+) \| (?P<text>.+) \|$", re.MULTILINE)

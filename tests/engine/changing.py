@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from seachange.engine.committer import Submission
-from seachange.engine.node import Node
-from seachange.engine.segments import write_rows
-from seachange.engine.writeplan import compile_write_plan
-from seachange.model.descriptor import Index, Table
+from seachange.engine.buffer.segment_staging import write_rows
+from seachange.engine.encode.write_plan import compile_write_plan
+from seachange.engine.node.node import Node
+from seachange.engine.replica.committer import Submission
 from seachange.model.ids import CommitId, IndexId, Seq
 from seachange.model.log import CommitRequest, Committed, GenerationChange, Outcome, VersionRaise
+from seachange.model.schema.descriptor import Index, Table
 from seachange.model.segments import GenerationMember, SegmentKind
 from seachange.model.states import State
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from tests.engine.database import open_quiet
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.transaction import Transaction
-from seachange.model.descriptor import Column, Index, Layout, Table
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
+from seachange.model.schema.descriptor import Column, Index, Layout, Table
 from seachange.storage.arrow import arrow_type
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 
 Row = tuple[Any, ...]
 INTEGER = SqlType(Kind.INTEGER)

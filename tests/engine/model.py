@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId
-from seachange.model.values import parse_canonical
+from seachange.model.schema.descriptor import Table
+from seachange.values.canonical import parse_canonical
 
 Row = tuple[Any, ...]
 Record = dict[ColumnId, Any]

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from seachange.catalog.open import open_catalog
 from seachange.catalog.port import Catalog
-from seachange.engine.node import Node
-from seachange.engine.nodeparts import NodeParts
+from seachange.engine.node.node import Node
+from seachange.engine.replica.node_parts import NodeParts
 from seachange.runtime.clock import SYSTEM_CLOCK
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.filesystem import LocalFileSystem

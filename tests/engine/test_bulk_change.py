@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
-from seachange.sql import change, stream
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.sql.duck import stream
+from seachange.sql.write import update
 from seachange.verify.consistency import check
 from tests.engine.database import open_quiet
 from tests.engine.test_seek_properties import SCHEMA, changes, compact, opened
@@ -26,7 +27,7 @@ from tests.support.examples import examples
 def in_bulk(rows_max: int = 0) -> Iterator[None]:
     """As if any change of more rows than that were a large one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(change, "ROWS_MAX", rows_max)
+        patch.setattr(update, "ROWS_MAX", rows_max)
         yield
 
 

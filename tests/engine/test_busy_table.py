@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from seachange.runtime.faults import FAULTS
 from tests.engine.database import arrow, create, insert, rows
 

@@ -9,8 +9,8 @@ import pytest
 
 from seachange import errors
 from seachange.catalog.port import Catalog
-from seachange.engine.committer import BATCH_MAX, GroupCommitter, Submission
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
+from seachange.engine.replica.committer import BATCH_MAX, GroupCommitter, Submission
 from seachange.model.ids import CommitId, Epoch, Seq
 from seachange.model.log import CommitRequest, Committed, Conflict, Outcome
 from tests.engine.database import create, rows

@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.isolation import Isolation
 from tests.engine.database import arrow, bulk, create, insert, rows, scan
 from tests.engine.threads import together

@@ -1,6 +1,6 @@
 """What a node knows of contention ends by itself, and is about tables once it is about many keys."""
 
-from seachange.engine.contention import HOT_US, KEYS_MAX, TABLE_KEYS, Contention
+from seachange.engine.locks.contention import HOT_US, KEYS_MAX, TABLE_KEYS, Contention
 from seachange.model.ids import CommitId, KeyHash, TableId
 
 

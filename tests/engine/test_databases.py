@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.runtime.faults import FAULTS
 from seachange.verify.consistency import check
 from tests.support.workers import wait_until

@@ -9,13 +9,13 @@ import pytest
 
 from seachange import errors
 from seachange.catalog.open import open_catalog
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
 from seachange.runtime.clock import SystemClock
 from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.sql.execute import prepare
+from seachange.sql.run.execute import prepare
 from tests.engine.database import arrow, bulk, create, insert, rows, scan
 from tests.engine.ports import HOUR_MS, HookedCatalog, open_hooked
 from tests.engine.threads import together

@@ -2,7 +2,7 @@
 
 import threading
 
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from tests.engine.database import create, insert
 from tests.support.patience import PATIENCE_S
 

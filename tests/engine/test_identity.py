@@ -13,11 +13,11 @@ import pytest
 import seachange
 from seachange import errors
 from seachange.catalog.port import FORMAT
-from seachange.engine.backup import back_up, restore
-from seachange.engine.opening import open_node
-from seachange.pipeline.spark.executor import Assignment, Failed, Site, Trace, run_assignment
+from seachange.engine.database.backup import back_up, restore
+from seachange.engine.database.opening import open_node
+from seachange.pipeline.spark.packed_task import Assignment, Failed, Site, Trace, run_assignment
 from seachange.runtime.filesystem import IDENTITY_NAME
-from seachange.sql.duck_errors import translate_error
+from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.spill import SortLimits
 from seachange.verify.consistency import check
 from tests.engine.release_0_1_0 import ORDERS, ORDERS_FOUND, unpack, unpack_database

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.runtime.faults import FAULTS
-from seachange.sql.load import load_arrow
+from seachange.sql.copy.arrow_load import load_arrow
 from seachange.verify.consistency import check
 
 
@@ -173,7 +173,7 @@ def test_rows_that_a_column_to_come_refers_to(
     writer: Session, changer: Session, rows_max: int, monkeypatch: pytest.MonkeyPatch
 ):
     """Few of them, and so many that they are changed in bulk."""
-    monkeypatch.setattr("seachange.sql.change.ROWS_MAX", rows_max)
+    monkeypatch.setattr("seachange.sql.write.update.ROWS_MAX", rows_max)
     run(changer, CASES["a converted column with a default"].given)
     run(changer, ["create table c (id int primary key)", "insert into c values (1)"])
     refused: list[str] = []

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from seachange.verify.consistency import check
 from tests.engine.test_seek_properties import bulk, compact, found, opened, population, scanned
 from tests.support.examples import examples

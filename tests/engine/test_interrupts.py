@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from seachange import errors
-from seachange.engine.interrupts import ROWS_PER_CHECK, Interrupts
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.context.interrupts import ROWS_PER_CHECK, Interrupts
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from tests.engine.database import open_quiet
 from tests.support.nodes import HOUR_S, ShiftedClock
 from tests.support.patience import PATIENCE_S

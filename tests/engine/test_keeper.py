@@ -7,9 +7,9 @@ import duckdb
 import pytest
 
 from seachange import errors
-from seachange.engine.epoch import EpochState
-from seachange.engine.keeper import FOLD_AGE_SEQS, FOLD_ROWS_MIN, Keeper, has_grown
-from seachange.engine.node import Node
+from seachange.engine.node.maintenance_thread import FOLD_AGE_SEQS, FOLD_ROWS_MIN, Keeper, has_grown
+from seachange.engine.node.node import Node
+from seachange.engine.replica.epoch import EpochState
 from seachange.model.ids import Seq
 from seachange.runtime.faults import FAULTS
 from seachange.storage.image import IndexImage
@@ -69,7 +69,7 @@ def test_a_compaction_that_fails_leaves_nothing_behind(node: Node):
 def test_an_index_that_cannot_be_folded_keeps_nothing_else_from_it(
     node: Node, problem: Exception, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("seachange.engine.keeper.FOLD_ROWS_MIN", 10)
+    monkeypatch.setattr("seachange.engine.node.maintenance_thread.FOLD_ROWS_MIN", 10)
     create(node)
     create(node, name="u")
     for name in ("t", "u"):
@@ -94,8 +94,8 @@ def test_housekeeping_outlives_whatever_it_meets(node: Node, monkeypatch: pytest
         raise duckdb.OutOfMemoryException("too wide")
 
     keeper = Keeper(node.parts, node.keeper.retention)
-    monkeypatch.setattr("seachange.engine.keeper._ROUND_SECONDS", 0.001)
-    monkeypatch.setattr("seachange.engine.keeper._ROUNDS_PER_GC", 2)
+    monkeypatch.setattr("seachange.engine.node.maintenance_thread._ROUND_SECONDS", 0.001)
+    monkeypatch.setattr("seachange.engine.node.maintenance_thread._ROUNDS_PER_GC", 2)
     monkeypatch.setattr(keeper, "compact_grown", fail)
     monkeypatch.setattr(keeper, "collect", lambda epoch: collected.set())
     keeper.start(lambda: node.epoch)

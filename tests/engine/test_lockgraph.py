@@ -4,7 +4,7 @@ from collections.abc import Mapping, Set
 
 import pytest
 
-from seachange.engine.lockgraph import Party, blockers, find_cycle, find_victim
+from seachange.engine.locks.lock_graph import Party, blockers, find_cycle, find_victim
 from seachange.model.ids import Epoch, KeyHash
 from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from seachange import errors
-from seachange.engine.locks import LockTable
+from seachange.engine.locks.key_locks import LockTable
 from seachange.model.ids import Epoch, KeyHash
 from seachange.model.locking import CONFLICTS, LockOwner, LockPolicy, LockStrength
 from tests.support.patience import PATIENCE_S

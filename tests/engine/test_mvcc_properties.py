@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.transaction import Transaction
-from seachange.model.descriptor import Column
+from seachange.engine.node.node import Node
+from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import Seq
 from seachange.model.isolation import Isolation
-from seachange.model.types import BIGINT, TEXT
+from seachange.model.schema.descriptor import Column
+from seachange.values.types import BIGINT, TEXT
 from seachange.verify.consistency import inspect
 from seachange.verify.reference import ReferenceReader
 from seachange.verify.subject import Subject

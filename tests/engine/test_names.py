@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.runtime.faults import FAULTS
 from tests.support.databases import MakePlace, catalog_kind, place, place_for
 from tests.support.nodes import Place

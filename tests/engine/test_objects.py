@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from tests.engine.database import open_quiet
 
 # What there is, what is made of it in a transaction, what another drops meanwhile.

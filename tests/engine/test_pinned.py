@@ -6,10 +6,10 @@ from contextlib import closing
 import pytest
 
 from seachange import errors
-from seachange.engine.session import Session
-from seachange.model.session_statements import CopyStream
-from seachange.sql.copy_text import copy_format
-from seachange.sql.execute import prepare
+from seachange.engine.session.session import Session
+from seachange.model.statements.session_statements import CopyStream
+from seachange.sql.copy.copy_text import copy_format
+from seachange.sql.run.execute import prepare
 from tests.engine.database import open_quiet
 
 

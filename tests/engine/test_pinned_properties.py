@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from seachange.verify.consistency import inspect
 
 COLUMNS = {

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
-from seachange.engine.submit import UNLISTED_ATTEMPTS
-from seachange.engine.transaction import Transaction
-from seachange.model.descriptor import Table
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.engine.transaction.submit import UNLISTED_ATTEMPTS
+from seachange.engine.transaction.transaction import Transaction
 from seachange.model.isolation import Isolation
+from seachange.model.schema.descriptor import Table
 from tests.engine.database import bulk, create, insert, rows, scan
 from tests.engine.ports import HookedCatalog, open_hooked
 

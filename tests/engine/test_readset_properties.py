@@ -13,10 +13,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from seachange import errors
-from seachange.engine import readset
-from seachange.engine.node import Node
-from seachange.engine.predicate import compile_predicate
-from seachange.engine.session import Session
+from seachange.engine.buffer import read_set
+from seachange.engine.buffer.predicate import compile_predicate
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from tests.engine.test_seek_properties import (
     SCHEMA,
     Clause,
@@ -126,6 +126,6 @@ def test_the_oracle_notices_what_the_read_set_overlooks(monkeypatch: pytest.Monk
     disturbances = [("update", ("a", 2, ("id = ?", [1])))]
     assert not is_missed(before, query, disturbances)
     monkeypatch.setattr(
-        readset, "compile_predicate", lambda table, _: lambda row: not compile_predicate(table, ())(row)
+        read_set, "compile_predicate", lambda table, _: lambda row: not compile_predicate(table, ())(row)
     )
     assert is_missed(before, query, disturbances)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from contextlib import closing
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.verify.consistency import check
 
 

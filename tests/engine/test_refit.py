@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
-from seachange.engine.transaction import Transaction
-from seachange.model.constraint import Action, Check, ForeignKey
-from seachange.model.descriptor import Column, Table
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import ColumnId, ConstraintId
 from seachange.model.isolation import Isolation
+from seachange.model.schema.constraint import Action, Check, ForeignKey
+from seachange.model.schema.descriptor import Column, Table
 from seachange.model.states import State
-from seachange.model.types import TEXT
+from seachange.values.types import TEXT
 from seachange.verify.consistency import check
 from tests.engine.changing import attach, fence, new_index, publish, with_index
 from tests.engine.database import add_column, arrow, create, insert, rows, with_columns

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from seachange.engine.registry import Registry, Writer
+from seachange.engine.replica.registry import Registry, Writer
 from seachange.model.ids import Seq
 
 # A transaction registers, reads the head, moves to it, and ends; meanwhile commits arrive and marks are published.

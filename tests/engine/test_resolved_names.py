@@ -3,8 +3,8 @@
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 
 SWAP = """alter table foo rename to foo_old; create table foo (id int primary key, n int);
     insert into foo select * from foo_old"""

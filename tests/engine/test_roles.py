@@ -7,8 +7,8 @@ import pytest
 
 import seachange
 from seachange import errors
-from seachange.model.actor import find_roles
-from seachange.model.scram import is_password, is_verifier
+from seachange.model.schema.actor import find_roles
+from seachange.model.schema.scram import is_password, is_verifier
 
 
 def test_who_may_connect_and_load(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 import seachange
 from seachange import errors
-from seachange.engine.savepoints import Point, Savepoints
+from seachange.engine.session.savepoints import Point, Savepoints
 
 
 def point(name, mark):

@@ -12,11 +12,11 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seachange.engine.node import Node
-from seachange.engine.transaction import Transaction
-from seachange.model.descriptor import Column
+from seachange.engine.node.node import Node
+from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import ColumnId
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
+from seachange.model.schema.descriptor import Column
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.engine.database import add_column, arrow, create, open_quiet
 from tests.support.examples import examples
 

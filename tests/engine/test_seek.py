@@ -2,7 +2,7 @@
 
 import pytest
 
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from seachange.model.condition import Above, Among, Below, Condition, StartsWith
 from seachange.model.ids import ColumnId
 from tests.engine.database import bulk, create, insert

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
-from seachange.engine.transaction import Transaction
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.engine.transaction.transaction import Transaction
 from tests.engine.database import arrow, open_quiet
 from tests.support.examples import examples
 

@@ -3,7 +3,7 @@
 import pytest
 
 from seachange import errors
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from tests.engine.database import open_quiet
 
 

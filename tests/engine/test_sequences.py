@@ -6,8 +6,8 @@ import pytest
 
 import seachange
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from tests.support.forks import Fork
 
 

@@ -6,10 +6,10 @@ from contextlib import closing
 import pytest
 
 from seachange import errors
-from seachange.engine.session import Session
-from seachange.engine.sessionstate import Status
+from seachange.engine.session.session import Session
+from seachange.engine.session.session_state import Status
 from seachange.runtime.faults import FAULTS
-from seachange.sql.execute import prepare
+from seachange.sql.run.execute import prepare
 from tests.engine.threads import together
 from tests.support.workers import wait_until
 

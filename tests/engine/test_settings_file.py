@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
-from seachange.sql.settings import SETTINGS
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
+from seachange.sql.settings.settings import SETTINGS
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine import spark_pipeline
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.jobs import spark_pipeline
+from seachange.engine.session.session import Session
 from tests.support.patience import PATIENCE_S
 
 

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
-from seachange.engine.transaction import Transaction
-from seachange.model.constraint import Check, ForeignKey
-from seachange.model.descriptor import Column, Index, Layout, Table
-from seachange.model.expression import Expression
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import ColumnId, ConstraintId, LayoutId, Seq
 from seachange.model.log import Committed, Conflict
+from seachange.model.schema.constraint import Check, ForeignKey
+from seachange.model.schema.descriptor import Column, Index, Layout, Table
+from seachange.model.schema.expression import Expression
 from seachange.model.states import State
 from seachange.storage.arrow import arrow_type
 from seachange.storage.keys import conversion_hash

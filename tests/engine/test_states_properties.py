@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.transaction import Transaction
-from seachange.model.constraint import ForeignKey
-from seachange.model.descriptor import Table
+from seachange.engine.node.node import Node
+from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import ColumnId, ConstraintId, Seq
+from seachange.model.schema.constraint import ForeignKey
+from seachange.model.schema.descriptor import Table
 from seachange.model.states import State
 from seachange.verify.consistency import check
 from tests.engine.changing import attach, fence, new_index, publish, with_index

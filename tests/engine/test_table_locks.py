@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine.epoch import EpochState
-from seachange.engine.lockdetails import name_party
-from seachange.engine.lockgraph import Party
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.locks.lock_details import name_party
+from seachange.engine.locks.lock_graph import Party
+from seachange.engine.node.node import Node
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.session.session import Session
 from seachange.model.locking import CONFLICTS, TableLock
 from tests.engine.database import open_quiet
 from tests.engine.ports import open_hooked

@@ -6,8 +6,8 @@ import pytest
 
 import seachange
 from seachange import errors
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.shaped import shaped
-from seachange.model.descriptor import Column, Table
+from seachange.engine.node.node import Node
+from seachange.engine.session.shaped_port import shaped
 from seachange.model.ids import ColumnId
 from seachange.model.isolation import Isolation
-from seachange.model.types import BIGINT
+from seachange.model.schema.descriptor import Column, Table
+from seachange.values.types import BIGINT
 from tests.engine.database import COLUMNS, add_column, arrow, bulk, create, insert, new_table, rows, scan
 
 UNIQUE_V = [("t_v_key", (2,), True)]

@@ -6,9 +6,9 @@ from contextlib import closing
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.ids import IndexId
 from seachange.runtime.faults import FAULTS
 from seachange.verify.consistency import inspect

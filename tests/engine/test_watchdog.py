@@ -6,9 +6,9 @@ import pytest
 
 import seachange
 from seachange import errors
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
-from seachange.engine.watchdog import Watchdog
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.watchdog import Watchdog
+from seachange.engine.session.session import Session
 
 ENDLESS = """select count(*) from generate_series(1, 100000000) as a(i), generate_series(1, 1000000) as b(j)
     where i % 7 = j % 5"""

@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.runtime.faults import FAULTS
 from seachange.verify.consistency import check
 from tests.support.postgres import LocalPostgres

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from tests.engine.database import open_quiet
 from tests.engine.threads import together
 from tests.support.workers import wait_until

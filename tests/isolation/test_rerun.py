@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine.claims import LOCKED_ROWS_MAX
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.buffer.write_locks import LOCKED_ROWS_MAX
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from tests.engine.database import open_quiet
 from tests.engine.threads import together
 from tests.support.workers import wait_until

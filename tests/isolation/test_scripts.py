@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from tests.engine.database import open_quiet
 from tests.isolation.script import LEVELS, Script, interleavings, read_script
 from tests.isolation.tester import Outcome, ScriptRunner, is_serial

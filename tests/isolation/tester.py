@@ -16,9 +16,9 @@ from itertools import permutations
 from typing import Any
 
 from seachange import errors
-from seachange.engine.lockgraph import Party, blockers, find_cycle
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.locks.lock_graph import Party, blockers, find_cycle
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from tests.isolation.script import Script
 from tests.support.patience import PATIENCE_S
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from seachange.model.codec import Codec
+from seachange.model.codecs.codec import Codec
 
 
 class Colour(StrEnum):

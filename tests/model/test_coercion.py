@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from seachange.errors import Error
-from seachange.model.coercion import coerce
-from seachange.model.types import Kind, SqlType
+from seachange.values.coercion import coerce
+from seachange.values.types import Kind, SqlType
 
 UTC = dt.UTC
 PLUS_TWO = dt.timezone(dt.timedelta(hours=2))

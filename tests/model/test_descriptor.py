@@ -6,12 +6,12 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seachange.model.constraint import Action, Check, ForeignKey
-from seachange.model.descriptor import Column, Index, Layout, Table
-from seachange.model.descriptor_json import decode_table, encode_table
+from seachange.model.codecs.descriptor_json import decode_table, encode_table
 from seachange.model.ids import ColumnId, ConstraintId, IndexId, LayoutId, TableId
+from seachange.model.schema.constraint import Action, Check, ForeignKey
+from seachange.model.schema.descriptor import Column, Index, Layout, Table
 from seachange.model.states import State
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType, widens
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType, widens
 
 A, B, C, D = (ColumnId(i) for i in range(1, 5))
 TABLE = Table(

@@ -3,8 +3,8 @@
 import pytest
 
 from seachange.errors import Error
-from seachange.model import json_ops
-from seachange.model.json_text import normalize_json
+from seachange.values import json_ops
+from seachange.values.json_text import normalize_json
 
 
 @pytest.mark.parametrize(

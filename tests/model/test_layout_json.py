@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seachange.model.descriptor import Layout
+from seachange.model.codecs.layout_json import decode_layouts, encode_layouts
 from seachange.model.ids import ColumnId, LayoutId
-from seachange.model.layout_json import decode_layouts, encode_layouts
-from seachange.model.types import Kind, SqlType
+from seachange.model.schema.descriptor import Layout
+from seachange.values.types import Kind, SqlType
 
 TYPES = {kind.value: SqlType(kind) for kind in (Kind.INTEGER, Kind.BIGINT, Kind.TEXT)}
 

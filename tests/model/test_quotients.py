@@ -5,7 +5,7 @@ from decimal import Context, Decimal
 import pytest
 
 from seachange import errors
-from seachange.model.quotients import divide, multiply, show_quotient
+from seachange.values.quotients import divide, multiply, show_quotient
 
 SCALE = 21
 WIDE = Context(prec=60)

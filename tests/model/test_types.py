@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from seachange.model.types import KIND_BY_ALIAS, NAMES, Kind, SqlType, array_of, from_duckdb
+from seachange.values.types import KIND_BY_ALIAS, NAMES, Kind, SqlType, array_of, from_duckdb
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "sql.md"
 HEAD = "| type | also written | DuckDB | Parquet | Spark | OID | of arrays | key |"

@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from seachange import errors
-from seachange.model.descriptor import Column, Index
-from seachange.model.expression import Expression
+from seachange.model.change.work import UnitDone
 from seachange.model.ids import ColumnId, IndexId, SegmentId
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
-from seachange.model.work import UnitDone
-from seachange.pipeline.backfill import backfill
-from seachange.pipeline.crew import LocalCrew, Sizes
-from seachange.storage.passing import passing_name
+from seachange.model.schema.descriptor import Column, Index
+from seachange.model.schema.expression import Expression
+from seachange.pipeline.kernels.backfill import backfill
+from seachange.pipeline.kernels.executor import LocalCrew, Sizes
+from seachange.storage.shuffle_file import passing_name
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.pipeline.worlds import Row, World, assert_generation, make_table, virtual
 from tests.storage.samples import TYPES, VALUES
 from tests.support.examples import examples

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seachange.changer.job import Job
-from seachange.engine.interrupts import Interrupts
-from seachange.engine.jobs import Conditions
-from seachange.engine.meters import BOUNDS_US, Meters
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.pace import FOREGROUND, STATEMENTS_MIN, WINDOW_STATEMENTS, WINDOW_US_MAX, PaceMeter
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.meters import BOUNDS_US, Meters
+from seachange.engine.context.pace import FOREGROUND, STATEMENTS_MIN, WINDOW_STATEMENTS, WINDOW_US_MAX, PaceMeter
+from seachange.engine.database.opening import open_node
+from seachange.engine.jobs.job_manager import Conditions
+from seachange.engine.node.node import Node
 from seachange.model.jobs import JobStatus
 from seachange.model.pace import Pace
-from seachange.pipeline.backoff import FLOOR_US, PATIENCE_US, Foreground, most_slowed
-from seachange.pipeline.manners import HOLD_SECONDS, Manners
+from seachange.pipeline.throttling.backoff import FLOOR_US, PATIENCE_US, Foreground, most_slowed
+from seachange.pipeline.throttling.throttle import HOLD_SECONDS, Manners
 from seachange.runtime.clock import SystemClock
 from tests.changer.changing import UNIQUE, ask, begin, judge, prepare
 from tests.support.nodes import Place

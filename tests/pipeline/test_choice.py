@@ -5,7 +5,7 @@ import pytest
 
 from seachange.model.ids import IndexId, LayoutId, SegmentId, Seq
 from seachange.model.segments import Segment, SegmentKind
-from seachange.pipeline.compaction import plan_fold
+from seachange.pipeline.compaction.deltas import plan_fold
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
 

@@ -6,15 +6,15 @@ import duckdb
 import numpy as np
 import pytest
 
-from seachange.model.descriptor import Column
 from seachange.model.ids import ColumnId
-from seachange.model.types import BIGINT, TEXT
-from seachange.pipeline.shape import base_shape
+from seachange.model.schema.descriptor import Column
+from seachange.pipeline.kernels.segment_shape import base_shape
 from seachange.storage.bulk import sort_query_into_segments
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.plan import plan_rewrite
 from seachange.storage.sorter import Sorter
 from seachange.storage.spill import SortLimits, sorting_connection
+from seachange.values.types import BIGINT, TEXT
 from tests.pipeline.worlds import make_table
 from tests.storage.samples import Store
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine.interrupts import Interrupts
-from seachange.pipeline.crew import LocalCrew, run_all
-from seachange.pipeline.workshop import Workshop
-from seachange.sql.duck_errors import translate_error
+from seachange.engine.context.interrupts import Interrupts
+from seachange.pipeline.kernels.executor import LocalCrew, run_all
+from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.sql.translate.duck_errors import translate_error
 from tests.storage.samples import Store
 
 

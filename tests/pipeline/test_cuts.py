@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.model.descriptor import Column, Index
+from seachange.model.change.work import UnitDone
 from seachange.model.ids import ColumnId, IndexId
-from seachange.model.types import BIGINT, TEXT
-from seachange.model.work import UnitDone
-from seachange.pipeline.crew import Sizes
-from seachange.pipeline.cuts import Cuts, choose_cuts, cut_evenly
-from seachange.pipeline.runs import decode_runs
+from seachange.model.schema.descriptor import Column, Index
+from seachange.pipeline.kernels.executor import Sizes
+from seachange.pipeline.kernels.runs import decode_runs
+from seachange.pipeline.kernels.split_points import Cuts, choose_cuts, cut_evenly
+from seachange.values.types import BIGINT, TEXT
 from tests.pipeline.worlds import World, assert_generation, make_table, virtual
 
 KEY = Column(ColumnId(1), "id", BIGINT, nullable=False)

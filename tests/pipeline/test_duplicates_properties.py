@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from seachange.model.descriptor import Column, Index
 from seachange.model.ids import ColumnId, GenerationId, IndexId
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
-from seachange.pipeline.crew import Sizes
-from seachange.pipeline.duplicates import find_duplicates, split_chain
-from seachange.pipeline.source import Source
+from seachange.model.schema.descriptor import Column, Index
+from seachange.pipeline.kernels.duplicates import find_duplicates, split_chain
+from seachange.pipeline.kernels.executor import Sizes
+from seachange.pipeline.kernels.source import Source
 from seachange.storage.image import SnapshotParts
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.pipeline.worlds import World, make_table
 
 DOUBLE = SqlType(Kind.DOUBLE)

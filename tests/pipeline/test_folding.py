@@ -7,18 +7,18 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from seachange import errors
-from seachange.model.descriptor import Column
+from seachange.model.change.vacuum import Rewritten
+from seachange.model.change.work import Built, UnitDone
 from seachange.model.ids import ColumnId, GenerationId, Seq
+from seachange.model.schema.descriptor import Column
 from seachange.model.segments import Generation
-from seachange.model.types import TEXT
-from seachange.model.upkeep import Rewritten
-from seachange.model.work import Built, UnitDone
-from seachange.pipeline.backfill import Report
-from seachange.pipeline.compaction import kept_members
-from seachange.pipeline.crew import Sizes
-from seachange.pipeline.folding import Fold, choose_fold, fold_units, rewrite
-from seachange.pipeline.gc import UNIT_FILES, delete_by
-from seachange.pipeline.runs import Target
+from seachange.pipeline.compaction.deltas import kept_members
+from seachange.pipeline.compaction.gc import UNIT_FILES, delete_by
+from seachange.pipeline.compaction.generations import Fold, choose_fold, fold_units, rewrite
+from seachange.pipeline.kernels.backfill import Report
+from seachange.pipeline.kernels.executor import Sizes
+from seachange.pipeline.kernels.runs import Target
+from seachange.values.types import TEXT
 from tests.pipeline.test_backfill_properties import SIZES, build_world, worlds
 from tests.pipeline.worlds import Row, World, assert_generation, expected_entries
 from tests.storage.samples import same

@@ -9,19 +9,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from seachange import errors
-from seachange.engine.interrupts import Interrupts
-from seachange.engine.local_pipeline import local_pipeline
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.model.descriptor import Index, Table
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.database.opening import open_node
+from seachange.engine.jobs.local_pipeline import local_pipeline
+from seachange.engine.node.node import Node
+from seachange.model.change.ops import BackfillIndexes
+from seachange.model.change.work import Built, UnitDone
 from seachange.model.ids import ColumnId, IndexId, Seq
-from seachange.model.ops import BackfillIndexes
+from seachange.model.schema.descriptor import Index, Table
 from seachange.model.states import State
-from seachange.model.work import Built, UnitDone
-from seachange.pipeline.crew import Sizes
-from seachange.pipeline.local import LocalPipeline
+from seachange.pipeline.kernels.executor import Sizes
+from seachange.pipeline.local_kernels import LocalPipeline
 from seachange.runtime.faults import FAULTS
-from seachange.storage.passing import passing_name
+from seachange.storage.shuffle_file import passing_name
 from tests.engine.database import bulk, create, insert, rows
 from tests.support.nodes import Place
 from tests.support.patience import PATIENCE_S

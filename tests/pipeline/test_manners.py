@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from seachange import errors
-from seachange.pipeline.manners import Manners
+from seachange.pipeline.throttling.throttle import Manners
 from seachange.runtime.filesystem import LocalFileSystem
 
 

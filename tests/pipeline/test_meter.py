@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seachange.engine.interrupts import Interrupts
-from seachange.engine.opening import open_node
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.database.opening import open_node
 from seachange.model.jobs import JobStatus
-from seachange.pipeline.crew import LocalCrew
-from seachange.pipeline.meter import Meter
-from seachange.pipeline.spark.beacon import Beacon, read_signs, sign_of
-from seachange.pipeline.workshop import Workshop
+from seachange.pipeline.kernels.executor import LocalCrew
+from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.spark.progress_file import Beacon, read_signs, sign_of
+from seachange.pipeline.throttling.progress_meter import Meter
 from seachange.runtime.faults import FAULTS
-from seachange.sql.duck_errors import translate_error
+from seachange.sql.translate.duck_errors import translate_error
 from tests.changer.changing import ROWS, UNIQUE, ask, begin, judge, prepare, run
 from tests.storage.samples import Store
 from tests.support.nodes import Place

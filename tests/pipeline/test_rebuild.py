@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from seachange import errors
-from seachange.model.descriptor import Column, Index, Table
-from seachange.model.expression import Expression
+from seachange.model.change.work import Built, UnitDone
 from seachange.model.ids import ColumnId, IndexId
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.schema.expression import Expression
 from seachange.model.states import State
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
-from seachange.model.work import Built, UnitDone
-from seachange.pipeline.crew import Sizes
-from seachange.pipeline.runs import Target
-from seachange.pipeline.source import seen_through
+from seachange.pipeline.kernels.executor import Sizes
+from seachange.pipeline.kernels.runs import Target
+from seachange.pipeline.kernels.source import seen_through
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.pipeline.worlds import Row, World, assert_generation, make_table
 
 DOUBLE = SqlType(Kind.DOUBLE)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from seachange.model.descriptor import Column, Index
 from seachange.model.ids import ColumnId, IndexId
-from seachange.model.types import BIGINT, Kind, SqlType
-from seachange.pipeline.crew import LocalCrew
-from seachange.pipeline.validation import broken_rows, files_without_nulls, missing_parents
+from seachange.model.schema.descriptor import Column, Index
+from seachange.pipeline.kernels.executor import LocalCrew
+from seachange.pipeline.kernels.validation import broken_rows, files_without_nulls, missing_parents
+from seachange.values.types import BIGINT, Kind, SqlType
 from tests.pipeline.worlds import Row, World, make_table
 
 INTEGER = SqlType(Kind.INTEGER)

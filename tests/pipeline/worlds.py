@@ -11,24 +11,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from seachange.engine.interrupts import Interrupts
-from seachange.model.descriptor import Column, Index, Layout, Table
-from seachange.model.expression import Expression
+from seachange.engine.context.interrupts import Interrupts
+from seachange.model.change.work import Built, UnitDone
 from seachange.model.ids import ColumnId, GenerationId, IndexId, LayoutId, TableId
+from seachange.model.schema.descriptor import Column, Index, Layout, Table
+from seachange.model.schema.expression import Expression
 from seachange.model.segments import Segment
-from seachange.model.types import SqlType
-from seachange.model.work import Built, UnitDone
-from seachange.pipeline.backfill import Report, backfill
-from seachange.pipeline.crew import LocalCrew, Sizes
-from seachange.pipeline.runs import Target
-from seachange.pipeline.shape import base_shape
-from seachange.pipeline.source import Source
-from seachange.pipeline.workshop import Workshop
-from seachange.sql.duck_errors import translate_error
+from seachange.pipeline.kernels.backfill import Report, backfill
+from seachange.pipeline.kernels.executor import LocalCrew, Sizes
+from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.runs import Target
+from seachange.pipeline.kernels.segment_shape import base_shape
+from seachange.pipeline.kernels.source import Source
+from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.arrow import column_name, schema_of
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.keys import KeyCodec
 from seachange.storage.segment_writer import SegmentWriter
+from seachange.values.types import SqlType
 from tests.storage.samples import Store, same
 
 Row = dict[int, Any]

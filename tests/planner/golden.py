@@ -10,9 +10,9 @@ from itertools import groupby
 from pathlib import Path
 
 from seachange.errors import Error
-from seachange.model.session_statements import DdlExplanation
-from seachange.planner.catalog import Catalog
+from seachange.model.statements.session_statements import DdlExplanation
 from seachange.planner.explain.form import explain_plan
+from seachange.planner.known_schema import Catalog
 from seachange.planner.plan import Plan
 from tests.planner.world import World, apply_stages, reverts
 

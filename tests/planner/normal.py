@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from seachange.model.descriptor import Table
 from seachange.model.ids import ColumnId, ConstraintId, LayoutId
-from seachange.planner.catalog import Catalog
+from seachange.model.schema.descriptor import Table
+from seachange.planner.known_schema import Catalog
 
 
 def normal(catalog: Catalog) -> dict[int, Any]:

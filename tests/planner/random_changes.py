@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from seachange.errors import Error
-from seachange.model.descriptor import Table
-from seachange.model.objects import Sequence
-from seachange.planner.catalog import Catalog
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Sequence
+from seachange.planner.known_schema import Catalog
 from tests.planner.world import World
 
 BASE = """

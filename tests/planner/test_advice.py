@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
 from seachange.planner.advice import CHEAPER, ROWS_MIN, Form, advise
 from tests.planner.explain.plans import world
 

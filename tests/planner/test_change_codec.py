@@ -4,12 +4,12 @@ from itertools import count
 
 import pytest
 
-from seachange.model.statements import DdlStatement
-from seachange.planner.catalog import Catalog, apply_ops
+from seachange.model.statements.table_statements import DdlStatement
 from seachange.planner.change_codec import CHANGE_CODEC
+from seachange.planner.known_schema import Catalog, apply_ops
 from seachange.planner.plan import plan_remainder, plan_statements
 from seachange.planner.stages import progress_after
-from seachange.sql.parse import parse_script
+from seachange.sql.parsing.parse import parse_script
 
 CHANGES = [
     "alter table t add column c int not null default 7, add unique (c), drop column b",

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seachange.errors import Error
-from seachange.model.descriptor import Index, Table
 from seachange.model.ids import ColumnId
-from seachange.sql.parse import parse_script
+from seachange.model.schema.descriptor import Index, Table
+from seachange.sql.parsing.parse import parse_script
 from tests.planner.one_step.statement import ids_needed, plan_statement
 from tests.planner.random_changes import BASE, TABLE_STATEMENTS, make_statement
 from tests.planner.world import World

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from seachange.model.descriptor import Index, Table
-from seachange.model.descriptor_json import decode_table, encode_table
-from seachange.model.elements import descriptor_of
-from seachange.model.objects import Descriptor, EnumType, Sequence
-from seachange.model.ops import FALLIBLE, BackfillIndexes, CollectIndexes, OpType, SetState, Validate
+from seachange.model.change.elements import descriptor_of
+from seachange.model.change.ops import FALLIBLE, BackfillIndexes, CollectIndexes, OpType, SetState, Validate
+from seachange.model.change.targets import STATE_OF
+from seachange.model.codecs.descriptor_json import decode_table, encode_table
+from seachange.model.schema.descriptor import Index, Table
+from seachange.model.schema.objects import Descriptor, EnumType, Sequence
 from seachange.model.states import State
-from seachange.model.targets import STATE_OF
-from seachange.planner.catalog import Catalog
+from seachange.planner.known_schema import Catalog
 from seachange.planner.object_parts import compose, decompose
 from seachange.planner.plan import Plan, plan_remainder
 from seachange.planner.rules.rule import Order

@@ -8,11 +8,11 @@ from typing import get_args
 
 import pytest
 
-from seachange.model import elements
-from seachange.model.elements import Element
-from seachange.model.ops import FALLIBLE, OpType
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
+from seachange.model.change.ops import FALLIBLE, OpType
+from seachange.model.change.targets import GOAL_STATUS, STATE_OF, Goal, Status, Target
 from seachange.model.states import BEHAVIOUR, State
-from seachange.model.targets import GOAL_STATUS, STATE_OF, Goal, Status, Target
 from seachange.planner.graph import Graph, build_graph, field_values
 from seachange.planner.lifecycles.f1 import F1_LIFECYCLES
 from seachange.planner.lifecycles.lifecycle import Lifecycle, Step

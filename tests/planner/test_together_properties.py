@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seachange.errors import Error, FeatureNotSupported
-from seachange.model.descriptor import Table
-from seachange.planner.catalog import Catalog, TableSize
+from seachange.model.schema.descriptor import Table
+from seachange.planner.known_schema import Catalog, TableSize
 from tests.planner.random_changes import BASE, make_statement
 from tests.planner.world import World
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from seachange.model import elements
-from seachange.model.elements import Element
-from seachange.model.expression import Expression
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
 from seachange.model.ids import ColumnId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.types import BIGINT, TEXT, SqlType
+from seachange.model.schema.expression import Expression
+from seachange.values.types import BIGINT, TEXT, SqlType
 
 DATABASE, SCHEMA, TABLE, PARENT, SEQUENCE, TYPE, VIEW, OTHER_VIEW = range(1, 9)
 SPACE = ("d", "s")

@@ -5,10 +5,10 @@ from dataclasses import replace
 from itertools import count
 
 from seachange.model.ids import TableId
-from seachange.planner.catalog import Catalog, TableSize, apply_ops
+from seachange.planner.known_schema import Catalog, TableSize, apply_ops
 from seachange.planner.plan import Change, Plan, plan_revert, plan_statements
 from seachange.planner.stages import Progress, Stage, progress_after
-from seachange.sql.parse import parse_script
+from seachange.sql.parsing.parse import parse_script
 
 FIRST_ID = 100
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
 from tests.support.databases import catalog_kind, place, place_for
 
 __all__ = ["catalog_kind", "place", "place_for"]

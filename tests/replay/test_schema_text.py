@@ -1,6 +1,6 @@
 """Two schemas compared."""
 
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from seachange.replay.schema_text import Lines, describe_schema, differences
 
 SCHEMA = """

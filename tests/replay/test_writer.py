@@ -1,7 +1,7 @@
 """Writers write rows that are valid now, and after what is to come."""
 
-from seachange.engine.session import Session
-from seachange.replay.demands import Foresight, Shape, dropped, foresee
+from seachange.engine.session.session import Session
+from seachange.replay.row_rules import Foresight, Shape, dropped, foresee
 from seachange.replay.writer import Writer, shape_of
 from seachange.runtime.clock import SYSTEM_CLOCK
 

@@ -8,10 +8,10 @@ import pytest
 
 from seachange import errors
 from seachange.changer.job import Job
-from seachange.engine.interrupts import Interrupts
-from seachange.engine.jobs import Conditions
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.jobs.job_manager import Conditions
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.jobs import JobId
 from seachange.runtime.faults import FAULTS
 from seachange.verify.consistency import check

@@ -16,7 +16,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Json, Jsonb
 
-from seachange.model.types import Kind
+from seachange.values.types import Kind
 from tests.support.serving import serving
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seachange.model.types import Kind, SqlType
 from seachange.server.framing import frame_rows
 from seachange.server.messages import data_rows
 from seachange.server.values import encoder
-from seachange.sql.result import table_column
+from seachange.sql.port.result import table_column
+from seachange.values.types import Kind, SqlType
 
 INTEGERS = {Kind.SMALLINT: 15, Kind.INTEGER: 31, Kind.BIGINT: 63}
 VALUES = {

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from seachange.engine.session import Session
-from seachange.runtime.haste import Holding, WouldWait, in_haste, may_wait
-from seachange.server.crew import Crew
-from seachange.sql.execute import prepare
+from seachange.engine.session.session import Session
+from seachange.runtime.nonblocking import Holding, WouldWait, in_haste, may_wait
+from seachange.server.worker_threads import Crew
+from seachange.sql.run.execute import prepare
 from tests.support.patience import PATIENCE_S
 from tests.support.serving import serving
 from tests.support.wire import SYNC, Wire, bind, describe, execute, message, parse, query

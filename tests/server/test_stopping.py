@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from seachange.sql.tokens import STATEMENT_WORDS_MAX
+from seachange.sql.text.tokens import STATEMENT_WORDS_MAX
 from tests.support.nodes import Place
 from tests.support.servers import ServerProcess, server_process
 from tests.support.workers import wait_until

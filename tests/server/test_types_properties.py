@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.pq import ExecStatus, Format
 
-from seachange.engine.backup import back_up, restore
-from seachange.model.binary_form import encode_binary
-from seachange.model.shown import show_text
+from seachange.engine.database.backup import back_up, restore
+from seachange.values.binary_form import encode_binary
+from seachange.values.output_format import show_text
 from tests.sql.test_types_properties import CHECKED, NAMES, SAMPLES, TYPES, columns
 from tests.support.serving import serving
 

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from seachange.engine.interrupts import Interrupts
+from seachange.engine.context.interrupts import Interrupts
 from seachange.model.ids import SegmentId
-from seachange.pipeline.spark.crew import SparkCrew
-from seachange.pipeline.spark.executor import Site
+from seachange.pipeline.kernels.kernel_context import Workshop
 from seachange.pipeline.spark.host import AnyApplication
-from seachange.pipeline.workshop import Workshop
-from seachange.sql.duck_errors import translate_error
+from seachange.pipeline.spark.packed_task import Site
+from seachange.pipeline.spark.spark_executor import SparkCrew
+from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.spill import SortLimits
 from tests.spark.flaky import Troubled
 from tests.storage.samples import Store

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark import TaskContext
 
 from seachange import errors
-from seachange.pipeline.workshop import Workshop
+from seachange.pipeline.kernels.kernel_context import Workshop
 from seachange.runtime import faults
 from tests.support.patience import PATIENCE_S
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from pyspark.sql import DataFrame
 
 from seachange.engine.api import Connection
-from seachange.model.interval import Interval
+from seachange.values.interval import Interval
 
 Row = tuple[Any, ...]
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from seachange.model.work import UnitDone
-from seachange.pipeline.backfill import backfill
-from seachange.pipeline.spark.crew import SparkCrew
-from seachange.pipeline.spark.executor import Site
+from seachange.model.change.work import UnitDone
+from seachange.pipeline.kernels.backfill import backfill
 from seachange.pipeline.spark.host import Application
-from seachange.sql.duck_errors import translate_error
+from seachange.pipeline.spark.packed_task import Site
+from seachange.pipeline.spark.spark_executor import SparkCrew
+from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.spill import SortLimits
 from tests.pipeline.test_backfill_properties import SIZES, build_world, has_entry, worlds
 from tests.pipeline.worlds import World, assert_generation

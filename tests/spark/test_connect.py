@@ -8,8 +8,8 @@ import pytest
 from pyspark import cloudpickle
 
 from seachange import errors
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
 from seachange.pipeline.spark.connect import ConnectApplication, start_connect
 from seachange.pipeline.spark_options import SparkOptions
 from seachange.verify.consistency import inspect

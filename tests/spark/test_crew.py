@@ -12,10 +12,10 @@ import pytest
 from pyspark import cloudpickle
 
 from seachange import errors
-from seachange.pipeline.manners import Manners
-from seachange.pipeline.spark.executor import Outcome, Trace, run_assignment
 from seachange.pipeline.spark.host import HOST, Application
+from seachange.pipeline.spark.packed_task import Outcome, Trace, run_assignment
 from seachange.pipeline.spark_options import SparkOptions
+from seachange.pipeline.throttling.throttle import Manners
 from seachange.runtime.filesystem import LocalFileSystem
 from tests.spark import flaky
 from tests.spark.bench import Bench

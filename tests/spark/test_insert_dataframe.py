@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 import seachange
 from seachange import errors
 from seachange.engine.api import Connection
-from seachange.model.interval import Interval
+from seachange.values.interval import Interval
 from seachange.verify.consistency import inspect
 from tests.spark.frames import frame_rows, table_rows
 from tests.support.nodes import Place

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from seachange.changer.job import read_job
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.jobs import JobId, JobStatus
 from seachange.pipeline.spark.host import Application
 from seachange.verify.consistency import inspect

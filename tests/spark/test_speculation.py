@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seachange.engine.opening import open_node
+from seachange.engine.database.opening import open_node
 from seachange.verify.consistency import inspect
 from tests.spark import speculating
 from tests.spark.cluster import StandaloneCluster

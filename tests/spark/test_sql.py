@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
-from seachange.engine.spark_pipeline import warm_spark
+from seachange.engine.database.opening import open_node
+from seachange.engine.jobs.spark_pipeline import warm_spark
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.pipeline.spark import host
 from seachange.pipeline.spark.host import Application
 from seachange.pipeline.spark_options import SparkOptions

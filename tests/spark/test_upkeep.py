@@ -10,17 +10,17 @@ from pyspark import cloudpickle
 
 from seachange.changer.job import Job
 from seachange.changer.ports import Stopped
-from seachange.engine.interrupts import Interrupts
-from seachange.engine.jobs import Conditions
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.database.opening import open_node
+from seachange.engine.jobs.job_manager import Conditions
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.model.change.work import Built, UnitDone
 from seachange.model.jobs import JobStatus
-from seachange.model.work import Built, UnitDone
-from seachange.pipeline.crew import Sizes, Task
-from seachange.pipeline.folding import choose_fold, rewrite
-from seachange.pipeline.spark.crew import SparkCrew
+from seachange.pipeline.compaction.generations import choose_fold, rewrite
+from seachange.pipeline.kernels.executor import Sizes, Task
 from seachange.pipeline.spark.host import Application
+from seachange.pipeline.spark.spark_executor import SparkCrew
 from seachange.verify.consistency import inspect
 from tests.changer.changing import ask, prepare
 from tests.changer.test_upkeep import begin, clutter

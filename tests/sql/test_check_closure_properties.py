@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
-from seachange.sql.check_closure import Undecided, compile_check_expression
 from seachange.sql.ddl.check import compile_check
+from seachange.sql.duck.check_closure import Undecided, compile_check_expression
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 
 # The columns of every row: their names, types and values.
 COLUMNS = {

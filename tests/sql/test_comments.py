@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
 
 SETUP = """
 create schema s;

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import seachange
-from seachange.sql.copy_text import copy_format, format_record, read_records
+from seachange.sql.copy.copy_text import copy_format, format_record, read_records
 
 FORMATS = [copy_format("csv", False, None, None), copy_format("text", False, None, None)]
 FORMATS += [copy_format("csv", False, ";", "NULL"), copy_format("text", False, "|", "")]

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import seachange
 from seachange import errors
-from seachange.model.coercion import coercer
-from seachange.model.types import Kind, SqlType
-from seachange.sql import copy_blocks
-from seachange.sql.copy_blocks import Resumed, read_columns
-from seachange.sql.copy_text import copy_format, read_records
+from seachange.sql.copy import copy_blocks
+from seachange.sql.copy.copy_blocks import Resumed, read_columns
+from seachange.sql.copy.copy_text import copy_format, read_records
 from seachange.storage.arrow import arrow_type
+from seachange.values.coercion import coercer
+from seachange.values.types import Kind, SqlType
 
 TYPES = [
     SqlType(Kind.SMALLINT),
@@ -144,7 +144,7 @@ def test_a_file_goes_on_where_its_block_ended():
 def test_the_sizes_of_blocks_do_not_show(tmp_path, monkeypatch, size: int, header: bool, bad: str | None):
     """Nor do defaults of columns that the file has not."""
     monkeypatch.setattr(copy_blocks, "BLOCK_CHARS", size)
-    monkeypatch.setattr("seachange.sql.copy.BLOCK_CHARS", size)
+    monkeypatch.setattr("seachange.sql.copy.copy.BLOCK_CHARS", size)
     lines = [f"{number},name {number}\n" for number in range(40)]
     text = ("id,name\n" if header else "") + "".join([*lines[:20], bad or "", *lines[20:]])
     with seachange.connect(str(tmp_path)) as db:

@@ -6,8 +6,8 @@ import duckdb
 import pytest
 
 from seachange import errors
-from seachange.sql.duck import DuckQuery, DuckSession
-from seachange.sql.duck_errors import translate_error
+from seachange.sql.duck.cursor import DuckQuery, DuckSession
+from seachange.sql.translate.duck_errors import translate_error
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 import pytest
 
 from seachange import errors
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
-from seachange.model.session_statements import Begin, DdlExplanation, Explain
-from seachange.model.statements import DropTable
-from seachange.sql.parse import parse_script
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
+from seachange.model.statements.session_statements import Begin, DdlExplanation, Explain
+from seachange.model.statements.table_statements import DropTable
+from seachange.sql.parsing.parse import parse_script
 
 
 @pytest.fixture

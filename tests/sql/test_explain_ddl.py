@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 
 FOO = "create table foo (k text primary key, c1 int not null check (c1 > 5), c2 int not null, c3 int)"
 CHANGE = (

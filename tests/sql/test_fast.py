@@ -7,10 +7,10 @@ from uuid import UUID
 import pytest
 
 from seachange import errors
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
-from seachange.sql.duck import DuckSession
-from seachange.sql.execute import prepare, run_statement
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
+from seachange.sql.duck.cursor import DuckSession
+from seachange.sql.run.execute import prepare, run_statement
 
 
 class NoDuck(DuckSession):

@@ -3,8 +3,8 @@
 import pytest
 
 from seachange import errors
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
 
 SECRET = "the-secret-of-the-environment"
 CALL = "getenv(''SECRET'')"

@@ -4,9 +4,9 @@ import pytest
 
 from seachange import errors
 from seachange.runtime.interruption import interruptible
-from seachange.sql.execute import prepare
-from seachange.sql.parse import TreeStatement
-from seachange.sql.template import compile_template
+from seachange.sql.compile.template import compile_template
+from seachange.sql.parsing.parse import TreeStatement
+from seachange.sql.run.execute import prepare
 
 TEXT = "select 1 in ({}) -- {}"
 

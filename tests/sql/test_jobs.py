@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import seachange
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from seachange.errors import Error
-from seachange.sql.system_columns import SYSTEM_VIEWS
+from seachange.sql.port.system_columns import SYSTEM_VIEWS
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
-from seachange.sql.execute import prepare
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
+from seachange.sql.run.execute import prepare
 
 COUNT = 32_768
 PARAMETERS = ",".join(f"${number}" for number in range(1, COUNT + 1))

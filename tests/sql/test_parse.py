@@ -5,7 +5,7 @@ import pytest
 from seachange.errors import Error
 from seachange.model.isolation import Isolation
 from seachange.model.relation import RelationName
-from seachange.model.session_statements import (
+from seachange.model.statements.session_statements import (
     Begin,
     Commit,
     ResetSetting,
@@ -14,7 +14,7 @@ from seachange.model.session_statements import (
     SetTransaction,
     ShowSetting,
 )
-from seachange.model.statements import (
+from seachange.model.statements.table_statements import (
     AddColumn,
     AlterColumnType,
     AlterTable,
@@ -33,9 +33,9 @@ from seachange.model.statements import (
     SetDefault,
     SetNotNull,
 )
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType, array_of
-from seachange.sql.parse import TreeStatement, parse_script
-from seachange.sql.tokens import is_complete
+from seachange.sql.parsing.parse import TreeStatement, parse_script
+from seachange.sql.text.tokens import is_complete
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType, array_of
 
 INTEGER = SqlType(Kind.INTEGER)
 T = RelationName(None, "t")

@@ -3,7 +3,7 @@
 import pytest
 
 from seachange.errors import SyntaxProblem
-from seachange.sql.placeholders import isolate_parameters, number_parameters
+from seachange.sql.text.placeholders import isolate_parameters, number_parameters
 
 
 @pytest.mark.parametrize(

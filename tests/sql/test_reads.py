@@ -2,8 +2,8 @@
 
 import pytest
 
-from seachange.sql.parse import TreeStatement, parse_script
-from seachange.sql.reads import columns_read, columns_sought
+from seachange.sql.compile.reads import columns_read, columns_sought
+from seachange.sql.parsing.parse import TreeStatement, parse_script
 
 
 def parsed(text):

@@ -4,11 +4,11 @@ import pytest
 from sqlglot import exp
 
 from seachange.model.condition import Above, Among, Below, IsNull, StartsWith
-from seachange.model.descriptor import Column, Index, Layout, Table
 from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
-from seachange.model.types import TEXT, Kind, SqlType
-from seachange.sql.parse import TreeStatement, parse_script
-from seachange.sql.seek import DEMANDS, bind_demands, note_demands
+from seachange.model.schema.descriptor import Column, Index, Layout, Table
+from seachange.sql.compile.seek import DEMANDS, bind_demands, note_demands
+from seachange.sql.parsing.parse import TreeStatement, parse_script
+from seachange.values.types import TEXT, Kind, SqlType
 
 COLUMNS = (
     Column(ColumnId(1), "i", SqlType(Kind.INTEGER)),

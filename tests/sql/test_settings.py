@@ -6,9 +6,9 @@ import pytest
 
 from seachange import errors
 from seachange.errors import InvalidSetting, UndefinedObject
-from seachange.sql.session_settings import SessionSettings
-from seachange.sql.setting_checks import parse_as_of, parse_duration_ms
-from seachange.sql.settings import SETTINGS
+from seachange.sql.settings.session_settings import SessionSettings
+from seachange.sql.settings.setting_checks import parse_as_of, parse_duration_ms
+from seachange.sql.settings.settings import SETTINGS
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda s: s.name)

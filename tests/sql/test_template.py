@@ -3,8 +3,8 @@
 import pytest
 
 from seachange.errors import Error
-from seachange.sql.parse import TreeStatement, parse_script
-from seachange.sql.template import compile_template
+from seachange.sql.compile.template import compile_template
+from seachange.sql.parsing.parse import TreeStatement, parse_script
 
 
 def compiled(text):

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 import seachange
-from seachange.sql.stream import ROWS_MAX
+from seachange.sql.duck.stream import ROWS_MAX
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOON = dt.datetime(2024, 7, 1, 12, tzinfo=BERLIN)

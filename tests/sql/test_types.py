@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 import seachange
-from seachange.model.interval import Interval
+from seachange.values.interval import Interval
 
 
 @pytest.fixture

@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import seachange
-from seachange.model.binary_form import decode_binary, encode_binary
-from seachange.model.coercion import coerce
-from seachange.model.interval import Interval
-from seachange.model.json_text import normalize_json
-from seachange.model.shown import show_text
-from seachange.model.types import Kind, SqlType, array_of
-from seachange.sql.stream import ROWS_MAX
+from seachange.sql.duck.stream import ROWS_MAX
 from seachange.storage.arrow import arrow_type
+from seachange.values.binary_form import decode_binary, encode_binary
+from seachange.values.coercion import coerce
+from seachange.values.interval import Interval
+from seachange.values.json_text import normalize_json
+from seachange.values.output_format import show_text
+from seachange.values.types import Kind, SqlType, array_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
 WORDS = st.text("aB ,\"\\{}'\t\n\r.NUL", max_size=6)

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seachange
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
-from seachange.sql import upsert
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
+from seachange.sql.write import upsert
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=8)
 

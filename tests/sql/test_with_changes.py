@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 
 from seachange import errors
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from seachange.model.ids import ColumnId, IndexId, LayoutId, SegmentId
 from seachange.model.segments import Segment
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.runtime.filesystem import LocalFileSystem
 from seachange.storage.arrow import schema_of
 from seachange.storage.keys import KeyCodec
 from seachange.storage.segment_writer import SegmentShape, SegmentWriter
 from seachange.storage.warehouse import Warehouse
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 
 NUMERIC = SqlType(Kind.NUMERIC, 38, 10)
 # Files hold these as integers of four and eight bytes.

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from seachange import errors
 from seachange.model.ids import ColumnId
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.runtime.faults import FAULTS
 from seachange.storage.bulk import Distinct, distinct_neighbours, sort_into_segments, sort_query_into_segments
 from seachange.storage.spill import SortLimits, sorting_connection
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.storage.samples import TYPES, Store, some_values, sorted_rows, table_of
 
 DOUBLE = SqlType(Kind.DOUBLE)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seachange.storage.arrow import arrow_type
-from seachange.storage.few import FEW, array_of, values_of
+from seachange.storage.small_arrays import FEW, array_of, values_of
 from tests.storage.samples import TYPES, VALUES, same
 
 
@@ -77,8 +77,8 @@ def test_what_does_not_fit_fails_as_with_pyarrow(value, type_):
 WORK = """
 import sys
 from pathlib import Path
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.session.session import Session
 
 here, there = (open_node(Path(sys.argv[1])) for _ in range(2))
 session, other = Session(here), Session(there)

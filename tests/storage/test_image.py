@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from seachange import errors
-from seachange.model.descriptor import Column, Index, Layout, Table
 from seachange.model.ids import ColumnId, GenerationId, IndexId, LayoutId, SegmentId, Seq, TableId
+from seachange.model.schema.descriptor import Column, Index, Layout, Table
 from seachange.model.segments import (
     Generation,
     GenerationMember,
@@ -22,7 +22,6 @@ from seachange.model.segments import (
     Segment,
     SegmentKind,
 )
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.runtime.filesystem import LocalFileSystem
 from seachange.storage.arrow import schema_of
 from seachange.storage.batches import BatchCodec, seal_batch
@@ -31,6 +30,7 @@ from seachange.storage.keys import KeyCodec
 from seachange.storage.plan import Overlay, plan_scan
 from seachange.storage.segment_writer import SegmentShape, SegmentWriter
 from seachange.storage.warehouse import Warehouse
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 
 ID, VALUE = ColumnId(1), ColumnId(2)
 COLUMNS = ((ID, BIGINT), (VALUE, TEXT))

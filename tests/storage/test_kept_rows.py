@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seachange import errors
-from seachange.storage.kept_rows import Spool
+from seachange.storage.spill_file import Spool
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=8), st.data())

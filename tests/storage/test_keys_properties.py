@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seachange.model.ids import ColumnId, IndexId
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.storage.arrow import schema_of
 from seachange.storage.keys import KeyCodec, entry_hash, unique_hash
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.storage.samples import NUMERIC, TYPES, VALUES
 
 COMPOSITES = ((TEXT, BIGINT), (SqlType(Kind.DOUBLE), TEXT), (SqlType(Kind.BYTEA), SqlType(Kind.BYTEA)))

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seachange import errors
-from seachange.model.types import BIGINT, TEXT
 from seachange.storage.pages import PageReader
 from seachange.storage.segment_footer import PAGE_ROWS, segment_name
 from seachange.storage.segment_reader import SegmentReader
 from seachange.storage.thrift import BINARY, BYTE, I16, I32, I64, LIST, STRUCT, ListOf, ThriftReader, encode_struct
+from seachange.values.types import BIGINT, TEXT
 from tests.storage.samples import TYPES, Store, same, some_values
 
 ROWS = 2 * PAGE_ROWS + 100

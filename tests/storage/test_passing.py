@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from seachange import errors
 from seachange.model.ids import SegmentId
-from seachange.storage.passing import PassingFile, PassingWriter, passing_name, read_range
+from seachange.storage.shuffle_file import PassingFile, PassingWriter, passing_name, read_range
 from tests.storage.samples import Store
 
 SCHEMA = pa.schema([("c1", pa.int64()), ("c2", pa.string())])

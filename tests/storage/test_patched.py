@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 
 from seachange.model.ids import ColumnId, IndexId, LayoutId, SegmentId
-from seachange.model.types import BIGINT, TEXT
 from seachange.runtime.filesystem import LocalFileSystem
 from seachange.storage.arrow import schema_of
 from seachange.storage.patched import PatchedColumns, TouchedFile, in_memory
 from seachange.storage.segment_writer import SegmentShape, SegmentWriter
+from seachange.values.types import BIGINT, TEXT
 
 COLUMNS = ((ColumnId(1), BIGINT), (ColumnId(2), BIGINT), (ColumnId(3), TEXT))
 ROWS = 100

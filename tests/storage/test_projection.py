@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seachange.model.descriptor import Column
 from seachange.model.ids import ColumnId
-from seachange.model.types import BIGINT, TEXT, WIDENINGS, Kind, SqlType
-from seachange.model.values import format_canonical, parse_canonical
+from seachange.model.schema.descriptor import Column
 from seachange.storage.arrow import schema_of
 from seachange.storage.duck import Duck
 from seachange.storage.projection import Frozen, Stored, compile_row, select_list, sources
+from seachange.values.canonical import format_canonical, parse_canonical
+from seachange.values.types import BIGINT, TEXT, WIDENINGS, Kind, SqlType
 from tests.storage.samples import TYPES, VALUES, same
 
 DUCK = Duck(Path(tempfile.gettempdir()))

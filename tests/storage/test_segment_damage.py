@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.model.types import BIGINT, TEXT
 from seachange.storage.segment_footer import segment_name
+from seachange.values.types import BIGINT, TEXT
 from tests.storage.samples import Store
 
 

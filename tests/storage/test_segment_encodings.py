@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from seachange.model.ids import SegmentId
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.storage.encodings import choose_encodings
 from seachange.storage.row_groups import Columns, RowGroupCache
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.storage.samples import TYPES, Store, some_values, table_of
 
 RANDOM = random.Random(1)

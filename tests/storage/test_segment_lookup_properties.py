@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.storage.arrow import arrow_type
 from seachange.storage.keys import KeyCodec
 from seachange.storage.row_groups import match_rows
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.storage.samples import TYPES, VALUES, Store, codec_of, key_of, same, sorted_rows
 
 SHAPES = st.sampled_from([*((t,) for t in TYPES), (TEXT, BIGINT), (SqlType(Kind.DOUBLE), TEXT, BIGINT)])

@@ -7,8 +7,8 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.storage.segment_footer import decode_footer
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.storage.samples import TYPES, Store, key_of, same, some_values
 
 INTEGER = SqlType(Kind.INTEGER)

@@ -7,10 +7,10 @@ import subprocess
 import pytest
 
 from seachange import errors
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.runtime.faults import FAULTS
 from seachange.storage.segment_footer import segment_name
 from seachange.storage.segment_writer import SegmentWriter
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.storage.samples import Store, table_of
 
 

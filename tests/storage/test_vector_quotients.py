@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seachange.model.quotients import divide
 from seachange.storage.vector_quotients import divide_all
+from seachange.values.quotients import divide
 
 NUMBERS = st.integers(-(10**15), 10**15) | st.integers(-100, 100) | st.sampled_from([10**n for n in range(15)])
 PAIRS = st.lists(st.tuples(NUMBERS, NUMBERS.filter(bool)), min_size=1, max_size=20)

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.transaction import Transaction
+from seachange.engine.node.node import Node
+from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import SegmentId
 from seachange.model.segments import Segment
 from seachange.runtime.filesystem import TEMPORARY_PREFIX

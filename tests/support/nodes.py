@@ -1,4 +1,4 @@
-"""Nodes whose ports a test chooses: clock, entropy, catalog. Production opens nodes with `seachange.engine.node`."""
+"""Nodes whose ports a test chooses: clock, entropy, catalog. Production opens nodes in `engine/node/node.py`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,9 +8,9 @@ from typing import Any
 
 from seachange.catalog.open import open_catalog
 from seachange.catalog.port import Catalog
-from seachange.engine.node import Node
-from seachange.engine.nodeparts import NodeParts
-from seachange.engine.queueing import begin_queued
+from seachange.engine.database.queued_statements import begin_queued
+from seachange.engine.node.node import Node
+from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.ids import Epoch
 from seachange.model.log import CommitRequest, Outcome
 from seachange.planner.rules.release import CURRENT

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.auth import new_verifier
 from seachange.server.http import Monitor

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from seachange.engine.node import Node
-from seachange.engine.transaction import Transaction
-from seachange.model.descriptor import Column, Index, Layout, Table
+from seachange.engine.node.node import Node
+from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
 from seachange.model.scan import Scan
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
+from seachange.model.schema.descriptor import Column, Index, Layout, Table
 from seachange.storage.plan import Overlay, plan_scan
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 
 KEYED = ("left", "right")
 KEYLESS = ("first", "second")

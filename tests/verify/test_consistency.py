@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.model.descriptor import Index, Table
+from seachange.engine.node.node import Node
 from seachange.model.ids import ColumnId, CommitId, IndexId, SegmentId, Seq
 from seachange.model.log import CommitRequest, Committed, GenerationChange
+from seachange.model.schema.descriptor import Index, Table
 from seachange.model.segments import GenerationMember, Op, Segment
 from seachange.storage.arrow import schema_of
 from seachange.storage.batches import BatchCodec, seal_batch

@@ -4,9 +4,9 @@ from contextlib import closing
 
 import pytest
 
-from seachange.engine.node import Node
-from seachange.engine.session import Session
-from seachange.model.descriptor import Table
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.model.schema.descriptor import Table
 from seachange.model.segments import Op
 from seachange.verify.anomalies import Item, Kind
 from seachange.verify.consistency import check

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.model.segments import Op
 from seachange.verify.anomalies import Kind
 from seachange.verify.consistency import inspect

@@ -18,10 +18,10 @@ from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash,
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
-from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
+from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
+from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.model.segments import Generation, Holdings, IndexContents, KnownFiles
-from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 
 # The newest catalog format that this program reads and writes.
 FORMAT = 10
@@ -46,7 +46,7 @@ class Catalog(Protocol):
 
     def close(self) -> None: ...
 
-    # The id of the database, which its data folder has too (see engine/identity.py).
+    # The id of the database, which its data folder has too (see engine/database/database_identity.py).
 
     def identity(self) -> str | None:
         """None: it has none yet, because it is new or comes from a release without ids."""

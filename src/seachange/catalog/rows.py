@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import xxhash
 
 from seachange import errors
-from seachange.model.descriptor import Table
+from seachange.model.codecs.object_json import decode_descriptor
 from seachange.model.ids import (
     CommitId,
     DescriptorId,
@@ -25,9 +25,9 @@ from seachange.model.ids import (
 from seachange.model.jobs import Event, JobId, JobRecord, JobRequest, JobStatus
 from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait, TableLock, lock_mode
 from seachange.model.log import CommitRequest, DescriptorChange, Locked, LogEntry, NodeRecord
-from seachange.model.object_json import decode_descriptor
-from seachange.model.objects import Descriptor, DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Descriptor, DroppedDescriptor, PublishedDescriptor
 from seachange.model.segments import (
     Generation,
     GenerationMember,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from seachange import errors
-from seachange.model.codec import Codec
-from seachange.model.elements import descriptor_of
+from seachange.model.change.elements import descriptor_of
+from seachange.model.change.ops import OpType
+from seachange.model.change.targets import GOAL_STATUS
+from seachange.model.change.vacuum import Upkeep
+from seachange.model.change.work import UnitDone
+from seachange.model.codecs.codec import Codec
 from seachange.model.ids import DescriptorId, SegmentId, Seq
 from seachange.model.jobs import FINISHED, JobChange, JobId, JobRecord, JobStatus
-from seachange.model.ops import OpType
-from seachange.model.targets import GOAL_STATUS
-from seachange.model.upkeep import Upkeep
-from seachange.model.work import UnitDone
 from seachange.planner.change_codec import CHANGE_CLASSES
 from seachange.planner.plan import Change, Plan, Sequel, plan_remainder, plan_revert
 from seachange.planner.stages import Phase, Progress, unfenced_at_first

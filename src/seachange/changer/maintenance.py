@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from seachange.changer.job import THIS_COMMIT, Job, as_of, job_change, written
-from seachange.changer.logbook import Logbook
+from seachange.changer.job_log import Logbook
 from seachange.changer.ports import Changes, Overtaken, Pipeline
-from seachange.model.upkeep import RewriteIndex, Upkeep
-from seachange.model.work import UnitDone
+from seachange.model.change.vacuum import RewriteIndex, Upkeep
+from seachange.model.change.work import UnitDone
 from seachange.planner.stages import Phase
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from seachange.model.change.ops import BackfillIndexes, SetState, Validate
+from seachange.model.change.vacuum import RewriteIndex, Rewritten
+from seachange.model.change.work import Built, UnitDone, Violation
 from seachange.model.ids import DescriptorId, Epoch, IndexId, Seq, TableId
 from seachange.model.jobs import JobChange, JobId, JobRecord
-from seachange.model.ops import BackfillIndexes, SetState, Validate
-from seachange.model.upkeep import RewriteIndex, Rewritten
-from seachange.model.work import Built, UnitDone, Violation
 
 
 class Lost(Exception):

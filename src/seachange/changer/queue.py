@@ -14,7 +14,7 @@ from dataclasses import replace
 from seachange import errors
 from seachange.changer.job import Failure, Job, canceled, job_change, read_job
 from seachange.changer.ports import Changes, Lost, Stopped
-from seachange.changer.reactions import Reaction, reaction_to
+from seachange.changer.retry_policy import Reaction, reaction_to
 from seachange.model.jobs import JobId, JobRecord, JobRequest, JobStatus
 
 # Begins the job; gives the others that stand in its way, if there are any.

@@ -19,16 +19,16 @@ from dataclasses import replace
 from seachange import errors
 from seachange.changer.drain import Drain, describe, describe_wait, show_moment
 from seachange.changer.job import THIS_COMMIT, Failure, Job, StageDone, as_of, canceled, job_change, read_job, written
-from seachange.changer.logbook import SPACE, Logbook, Paused
+from seachange.changer.job_log import SPACE, Logbook, Paused
 from seachange.changer.maintenance import Maintenance
 from seachange.changer.ports import Changes, Holder, Lost, Pipeline, Stopped, Unconverted
-from seachange.changer.reactions import Reaction, backoff_s, reaction_to
-from seachange.model import elements
-from seachange.model.elements import descriptor_of
+from seachange.changer.retry_policy import Reaction, backoff_s, reaction_to
+from seachange.model.change import elements
+from seachange.model.change.elements import descriptor_of
+from seachange.model.change.ops import BackfillIndexes, Op, OpType, SetState, Validate
+from seachange.model.change.work import Built, UnitDone
 from seachange.model.ids import TableId
 from seachange.model.jobs import JobRequest, JobStatus
-from seachange.model.ops import BackfillIndexes, Op, OpType, SetState, Validate
-from seachange.model.work import Built, UnitDone
 from seachange.planner.plan import Plan
 from seachange.planner.stages import Phase, Progress, Stage
 from seachange.runtime.clock import Clock

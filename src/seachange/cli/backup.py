@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from seachange.cli.database import add_database_options, report_error
-from seachange.engine.backup import back_up
+from seachange.engine.database.backup import back_up
 from seachange.errors import Error
 
 EXAMPLES = """examples:

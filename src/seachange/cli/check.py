@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 
 from seachange.cli.database import add_database_options, open_database, report_error
-from seachange.engine.opening import check_database_exists
+from seachange.engine.database.opening import check_database_exists
 from seachange.errors import Error
 from seachange.verify.consistency import KEYWISE_ROWS_MAX, RANGE_ROWS_MAX, inspect
 

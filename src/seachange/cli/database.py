@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from seachange.engine.node import Node
-from seachange.engine.opening import acquire_node, release_node
+from seachange.engine.database.opening import acquire_node, release_node
+from seachange.engine.node.node import Node
 from seachange.errors import DataFolderOpen, DataFolderProblem, Error
 from seachange.runtime.permissions import create_data_folder, is_open_to_others, restrict_process
 

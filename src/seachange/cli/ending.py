@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from seachange.errors import Error
 from seachange.runtime.clock import SYSTEM_CLOCK
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TextIO
 
-from seachange.model.shown import show_text
-from seachange.model.types import Kind, SqlType
-from seachange.sql.result import Result, ResultColumn, Row
+from seachange.sql.port.result import Result, ResultColumn, Row
+from seachange.values.output_format import show_text
+from seachange.values.types import Kind, SqlType
 
 # The types that a table aligns to the right: numbers, by PostgreSQL's oids.
 _NUMBERS = frozenset({20, 21, 23, 700, 701, 1700})

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from seachange.cli.database import report_error
 from seachange.errors import Error, SyntaxProblem
-from seachange.sql.tokens import is_complete
+from seachange.sql.text.tokens import is_complete
 
 _HELP = "Statements end with a semicolon. \\q leaves, \\? shows this."
 

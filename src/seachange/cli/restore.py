@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from seachange.cli.database import add_database_options, report_error
-from seachange.engine.backup import restore
+from seachange.engine.database.backup import restore
 from seachange.errors import Error
 
 EXAMPLES = """examples:

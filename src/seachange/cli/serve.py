@@ -17,11 +17,11 @@ from urllib.parse import quote
 
 from seachange.cli.database import add_database_options, report_error, restrict_access
 from seachange.cli.ending import Ending
-from seachange.engine.node import Node
-from seachange.engine.opening import open_node
+from seachange.engine.database.opening import open_node
+from seachange.engine.node.node import Node
 from seachange.errors import Error
-from seachange.model.access import DEFAULT_ROLE
-from seachange.model.objects import DEFAULT_DATABASE
+from seachange.model.schema.access import DEFAULT_ROLE
+from seachange.model.schema.objects import DEFAULT_DATABASE
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.auth import new_verifier
 from seachange.server.http import Monitor

@@ -15,9 +15,9 @@ from typing import Any
 from seachange.cli.database import add_database_options, open_database, report_error, warn_of_open_folder
 from seachange.cli.formats import FORMATS
 from seachange.cli.prompt import converse
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from seachange.errors import Error
-from seachange.sql.tokens import split_script
+from seachange.sql.text.tokens import split_script
 
 EXAMPLES = """examples:
   seachange sql --data shop -c "create table t (id bigint primary key, name text)"

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from seachange.model.statements import DdlStatement
-from seachange.sql.parse import parse_script
+from seachange.model.statements.table_statements import DdlStatement
+from seachange.sql.parsing.parse import parse_script
 from seachange.verify.model.check import Finding, check_protocol
 from seachange.verify.model.mutants import PAIRS, SPARE
 from seachange.verify.model.scenario import Protocol, Size

@@ -10,8 +10,8 @@ from types import FrameType
 
 from seachange.changer.job import Job
 from seachange.cli.database import add_database_options, open_database, report_error, restrict_access
-from seachange.engine.job_session import describe
-from seachange.engine.spark_pipeline import warm_spark
+from seachange.engine.jobs.spark_pipeline import warm_spark
+from seachange.engine.session.job_session import describe
 from seachange.errors import Error
 
 _LOOK_SECONDS = 0.5

@@ -11,20 +11,20 @@ from typing import Any, Self
 from weakref import WeakSet
 
 from seachange import errors
-from seachange.engine.copyfile import CopyFile, reading, writing
-from seachange.engine.dataframe_read import DataFrame, SparkSession, spark_table
-from seachange.engine.dataframe_write import insert_dataframe
-from seachange.engine.node import Node
-from seachange.engine.opening import acquire_node, release_node
-from seachange.engine.registry import Holds
-from seachange.engine.session import Session
-from seachange.engine.sessionstate import Status
-from seachange.engine.transaction import Transaction
-from seachange.sql.copy import CopyIn
-from seachange.sql.copy_text import copy_format
-from seachange.sql.load import ArrowSource, load_arrow
-from seachange.sql.placeholders import Parameters, number_parameters
-from seachange.sql.result import Result, Row
+from seachange.engine.database.opening import acquire_node, release_node
+from seachange.engine.dataframes.dataframe_read import DataFrame, SparkSession, spark_table
+from seachange.engine.dataframes.dataframe_write import insert_dataframe
+from seachange.engine.node.node import Node
+from seachange.engine.replica.registry import Holds
+from seachange.engine.session.copy_file import CopyFile, reading, writing
+from seachange.engine.session.session import Session
+from seachange.engine.session.session_state import Status
+from seachange.engine.transaction.transaction import Transaction
+from seachange.sql.copy.arrow_load import ArrowSource, load_arrow
+from seachange.sql.copy.copy import CopyIn
+from seachange.sql.copy.copy_text import copy_format
+from seachange.sql.port.result import Result, Row
+from seachange.sql.text.placeholders import Parameters, number_parameters
 
 apilevel = "2.0"
 # Threads may share the module, but not connections.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-from seachange.model.types import NAMES, Category, Kind
+from seachange.values.types import NAMES, Category, Kind
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from seachange.model.ids import CommitId, DescriptorId, Epoch, GenerationId, IndexId, KeyHash, Seq
 from seachange.model.jobs import JobChange
 from seachange.model.locking import LockMode
-from seachange.model.objects import PublishedDescriptor
 from seachange.model.pace import Pace
+from seachange.model.schema.objects import PublishedDescriptor
 from seachange.model.segments import Generation, GenerationMember, InlineBatch, Segment
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seachange.model.descriptor import Table
 from seachange.model.ids import LayoutId
+from seachange.model.schema.descriptor import Table
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.keys import Key, KeyCodec
 from seachange.storage.projection import StoredColumns

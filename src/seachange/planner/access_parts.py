@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from seachange.model import elements
-from seachange.model.access import DEFAULT_ROLE, Access, PartComment, RolePrivileges
-from seachange.model.elements import Element
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
 from seachange.model.ids import DescriptorId
+from seachange.model.schema.access import DEFAULT_ROLE, Access, PartComment, RolePrivileges
 from seachange.model.states import State
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from seachange.model import elements
-from seachange.model.descriptor import Table
+from seachange.model.change import elements
 from seachange.model.ids import TableId
-from seachange.planner.catalog import Catalog
+from seachange.model.schema.descriptor import Table
 from seachange.planner.explain.words import bytes_in_words, count_of
+from seachange.planner.known_schema import Catalog
 from seachange.planner.plan import Plan
 from seachange.planner.strategy import Strategy, measure_whole, strategy_of
 

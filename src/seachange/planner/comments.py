@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from seachange.model import elements
-from seachange.model.elements import Element
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
 from seachange.model.object_kind import ObjectKind
 from seachange.model.states import State
 

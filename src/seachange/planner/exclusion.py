@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seachange.model import elements
-from seachange.model.elements import Element, descriptor_of
+from seachange.model.change import elements
+from seachange.model.change.elements import Element, descriptor_of
+from seachange.model.change.ops import FALLIBLE
+from seachange.model.change.targets import Target
 from seachange.model.ids import DescriptorId
-from seachange.model.ops import FALLIBLE
-from seachange.model.targets import Target
 from seachange.planner.graph import Skip, path_of
 from seachange.planner.plan import Change
 from seachange.planner.rules.release import release_of

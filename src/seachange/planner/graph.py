@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from seachange.model import elements
-from seachange.model.elements import Element, descriptor_of
-from seachange.model.targets import GOAL_STATUS, Goal, Status, Target
+from seachange.model.change import elements
+from seachange.model.change.elements import Element, descriptor_of
+from seachange.model.change.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.planner.lifecycles.lifecycle import Step
 from seachange.planner.rules.release import Release, lifecycle_of
 from seachange.planner.rules.rule import (

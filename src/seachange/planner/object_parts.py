@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from seachange import errors
-from seachange.model import elements, objects
-from seachange.model.descriptor import Table
-from seachange.model.elements import Element
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
 from seachange.model.object_kind import ObjectKind
-from seachange.model.objects import Descriptor
+from seachange.model.schema import objects
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Descriptor
 from seachange.model.states import State
 from seachange.planner.access_parts import compose_access, decompose_access
 from seachange.planner.table_parts import Parts, compose_table, decompose_table

@@ -10,18 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seachange import errors
-from seachange.model.descriptor import Table
-from seachange.model.elements import ColumnName, Namespace, descriptor_of
+from seachange.model.change.elements import ColumnName, Namespace, descriptor_of
+from seachange.model.change.ops import FALLIBLE, Op
+from seachange.model.change.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.model.ids import IndexId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.ops import FALLIBLE, Op
-from seachange.model.statements import AlterTable, DdlStatement
-from seachange.model.targets import GOAL_STATUS, Goal, Status, Target
+from seachange.model.schema.descriptor import Table
+from seachange.model.statements.table_statements import AlterTable, DdlStatement
 from seachange.planner.builders.draft import Draft, at_rest
 from seachange.planner.builders.primary_key import loses_key
 from seachange.planner.builders.statement import build_statement
-from seachange.planner.catalog import Catalog, apply_ops
 from seachange.planner.graph import Graph, Skip, build_graph
+from seachange.planner.known_schema import Catalog, apply_ops
 from seachange.planner.rules.release import CURRENT, Release, release_of
 from seachange.planner.skips import find_skips
 from seachange.planner.split import adds_known_column, number_first, split_statement, without_columns

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seachange.model import elements
-from seachange.model.elements import Element
-from seachange.model.ops import OpType
-from seachange.model.targets import Status, Target
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
+from seachange.model.change.ops import OpType
+from seachange.model.change.targets import Status, Target
 from seachange.planner.builders.draft import Draft
 from seachange.planner.graph import Skip
 from seachange.planner.lifecycles.lifecycle import Lifecycle

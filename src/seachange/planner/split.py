@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from seachange.model.statements import (
+from seachange.model.statements.table_statements import (
     AddColumn,
     AddConstraint,
     AddRowId,

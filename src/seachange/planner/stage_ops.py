@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from seachange.model import elements
+from seachange.model.change import elements
+from seachange.model.change.ops import BackfillIndexes, CollectIndexes, Op, OpType, SetState, Validate
+from seachange.model.change.targets import STATE_OF
 from seachange.model.ids import IndexId, TableId
-from seachange.model.ops import BackfillIndexes, CollectIndexes, Op, OpType, SetState, Validate
-from seachange.model.targets import STATE_OF
 from seachange.planner.graph import Graph
 from seachange.planner.stages import Stage
 

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seachange.model.elements import descriptor_of
+from seachange.model.change.elements import descriptor_of
+from seachange.model.change.ops import FALLIBLE, OpType
+from seachange.model.change.targets import STATE_OF, Status, Target
 from seachange.model.ids import DescriptorId
-from seachange.model.ops import FALLIBLE, OpType
-from seachange.model.targets import STATE_OF, Status, Target
 from seachange.planner.graph import Graph
 from seachange.planner.rules.rule import Order
 

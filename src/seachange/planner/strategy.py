@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seachange.model import elements
-from seachange.model.descriptor import Table
-from seachange.model.elements import Element, descriptor_of
+from seachange.model.change import elements
+from seachange.model.change.elements import Element, descriptor_of
+from seachange.model.change.ops import BackfillIndexes, CollectIndexes, Op, OpType, SetState, Validate
 from seachange.model.ids import DescriptorId, IndexId, TableId
-from seachange.model.objects import Descriptor
-from seachange.model.ops import BackfillIndexes, CollectIndexes, Op, OpType, SetState, Validate
-from seachange.planner.catalog import Catalog, TableSize
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Descriptor
 from seachange.planner.graph import Graph
+from seachange.planner.known_schema import Catalog, TableSize
 from seachange.planner.plan import Plan
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from seachange.model import elements
-from seachange.model.constraint import Check, ForeignKey
-from seachange.model.descriptor import Column, Identity, Index, Layout, Table
-from seachange.model.elements import Element
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
 from seachange.model.ids import ColumnId, ConstraintId, IndexId, LayoutId, TableId
 from seachange.model.object_kind import ObjectKind
+from seachange.model.schema.constraint import Check, ForeignKey
+from seachange.model.schema.descriptor import Column, Identity, Index, Layout, Table
 from seachange.model.states import State
-from seachange.model.types import Kind, SqlType
 from seachange.planner.access_parts import compose_access, decompose_access
+from seachange.values.types import Kind, SqlType
 
 Parts = dict[Element, State]
 

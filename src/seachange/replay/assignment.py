@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from seachange.replay.demands import Foresight
+from seachange.replay.row_rules import Foresight
 
 READY = "ready"
 LEFT = "left"

@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from seachange import errors
-from seachange.engine.job_session import JobStatement, answer
-from seachange.engine.labels import labelled
-from seachange.engine.node import Node
-from seachange.engine.session import Session
-from seachange.engine.sessionstate import Status
-from seachange.engine.transaction import Transaction
+from seachange.engine.node.node import Node
+from seachange.engine.session.enum_labels import labelled
+from seachange.engine.session.job_session import JobStatement, answer
+from seachange.engine.session.session import Session
+from seachange.engine.session.session_state import Status
+from seachange.engine.transaction.transaction import Transaction
 from seachange.model.jobs import JobId
-from seachange.model.session_statements import CopyStream
-from seachange.model.statements import DdlStatement
+from seachange.model.statements.session_statements import CopyStream
+from seachange.model.statements.table_statements import DdlStatement
 from seachange.replay.history import History, Migration
 from seachange.replay.script import Piece, PieceKind, cut
-from seachange.sql.explain_ddl import cost_of
-from seachange.sql.parse import parse_script
-from seachange.sql.result import Result
-from seachange.sql.setting_checks import parse_duration_ms
+from seachange.sql.change.explain_ddl import cost_of
+from seachange.sql.parsing.parse import parse_script
+from seachange.sql.port.result import Result
+from seachange.sql.settings.setting_checks import parse_duration_ms
 
 _JOB_COLUMN = "job_id"
 # What a replay has no use for, and why.

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from seachange.model.descriptor import Column, Table
-from seachange.model.types import Kind, SqlType
-from seachange.replay.demands import Demand, Form, Parent, Rule
-from seachange.replay.dice import Dice
+from seachange.model.schema.descriptor import Column, Table
+from seachange.replay.row_rules import Demand, Form, Parent, Rule
+from seachange.replay.seeded_random import Dice
 from seachange.replay.values import NULL, Made, make, number, quoted, word
-from seachange.sql.check_closure import Evaluate, Undecided, compile_check_expression
+from seachange.sql.duck.check_closure import Evaluate, Undecided, compile_check_expression
+from seachange.values.types import Kind, SqlType
 
 # The values of a key of another table that a row may refer to; None if there is none.
 FindParent = Callable[[Parent], tuple[Made, ...] | None]

@@ -15,19 +15,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.opening import acquire_node, release_node
-from seachange.engine.session import Session
-from seachange.engine.sessionstate import Status
+from seachange.engine.database.opening import acquire_node, release_node
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.engine.session.session_state import Status
 from seachange.model.isolation import Isolation
 from seachange.replay.assignment import Assignment
-from seachange.replay.crew import Crew
-from seachange.replay.demands import Foresight, Shape, dropped, foresee
 from seachange.replay.history import History, Naming, read_history
 from seachange.replay.perform import Outcome, Verdict, steps
+from seachange.replay.row_rules import Foresight, Shape, dropped, foresee
 from seachange.replay.schema_text import Lines, describe_schema, differences
 from seachange.replay.tally import Tally
 from seachange.replay.writer import shape_of
+from seachange.replay.writer_pool import Crew
 from seachange.verify.consistency import check
 
 Told = Callable[[Outcome], None]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId
-from seachange.model.objects import Descriptor, EnumType, Schema, Sequence, View
-from seachange.model.temporary import is_temporary
-from seachange.model.types import SqlType
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.schema.objects import Descriptor, EnumType, Schema, Sequence, View
+from seachange.model.schema.temporary import is_temporary
+from seachange.values.types import SqlType
 
 _REFERENCE = re.compile(r'"c([0-9]+)"')
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from seachange import errors
-from seachange.sql.tokens import is_complete, split_script
+from seachange.sql.text.tokens import is_complete, split_script
 
 _COPY = re.compile(r"\bfrom\s+stdin\b[^;]*;\s*$", re.IGNORECASE)
 _END_OF_ROWS = "\\."

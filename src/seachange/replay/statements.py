@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from seachange.model.descriptor import Table
-from seachange.model.enums import quote_text
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.enums import quote_text
 from seachange.replay.values import Made
 from seachange.storage.plan import quote
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from seachange.model.enums import quote_text
-from seachange.model.types import Kind, SqlType
-from seachange.replay.dice import Dice
+from seachange.model.schema.enums import quote_text
+from seachange.replay.seeded_random import Dice
+from seachange.values.types import Kind, SqlType
 
 _WORDS = ("amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath", "isle", "juniper", "kelp", "linden")
 # As many values as these are as good as never drawn twice.

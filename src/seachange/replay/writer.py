@@ -16,25 +16,25 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from seachange.engine.session import Session
-from seachange.engine.transaction import Transaction
+from seachange.engine.session.session import Session
+from seachange.engine.transaction.transaction import Transaction
 from seachange.errors import Error
-from seachange.model.constraint import Action
-from seachange.model.descriptor import Column, Table
-from seachange.model.enums import quote_text
 from seachange.model.ids import ColumnId, TableId
 from seachange.model.isolation import Isolation
-from seachange.model.objects import EnumType, View
+from seachange.model.schema.constraint import Action
+from seachange.model.schema.descriptor import Column, Table
+from seachange.model.schema.enums import quote_text
+from seachange.model.schema.objects import EnumType, View
+from seachange.model.schema.temporary import is_temporary
 from seachange.model.states import REFUSING
-from seachange.model.temporary import is_temporary
-from seachange.model.types import Kind
 from seachange.replay import statements
-from seachange.replay.demands import Demand, Foresight, Parent, Shape, demand_of, label
-from seachange.replay.dice import Dice
+from seachange.replay.row_rules import Demand, Foresight, Parent, Shape, demand_of, label
 from seachange.replay.rows import Maker, NoParent, Taken
+from seachange.replay.seeded_random import Dice
 from seachange.replay.tally import Tally
 from seachange.replay.values import Made
 from seachange.runtime.clock import Clock
+from seachange.values.types import Kind
 
 Key = tuple[str, ...]
 

@@ -11,8 +11,8 @@ import sys
 import threading
 from contextlib import closing
 
-from seachange.engine.opening import acquire_node, release_node
-from seachange.engine.session import Session
+from seachange.engine.database.opening import acquire_node, release_node
+from seachange.engine.session.session import Session
 from seachange.replay.assignment import LEFT, READY, Assignment, Order
 from seachange.replay.writer import Writer
 from seachange.runtime.clock import SYSTEM_CLOCK

@@ -13,7 +13,7 @@ import hmac
 from dataclasses import dataclass
 
 from seachange import errors
-from seachange.model.scram import ITERATIONS, SALT_BYTES, make_verifier
+from seachange.model.schema.scram import ITERATIONS, SALT_BYTES, make_verifier
 from seachange.runtime.entropy import Entropy
 
 MECHANISM = "SCRAM-SHA-256"

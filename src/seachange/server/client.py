@@ -15,11 +15,11 @@ from functools import partial
 from typing import Protocol, cast
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
-from seachange.engine.sessionstate import Status
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.engine.session.session_state import Status
 from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.runtime.haste import WouldWait, in_haste
+from seachange.runtime.nonblocking import WouldWait, in_haste
 from seachange.server import messages as m
 from seachange.server.connection import Connection
 from seachange.server.inbox import Inbox

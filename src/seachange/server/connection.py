@@ -15,16 +15,14 @@ from functools import partial
 from typing import Any
 
 from seachange import errors
-from seachange.engine.control import is_way_out
-from seachange.engine.cursors import OpenCursor
-from seachange.engine.session import Session
-from seachange.engine.sessionstate import Status
-from seachange.engine.statements import NamedStatement
-from seachange.engine.together import ImplicitBlock, Way, find_way, settings_kept
-from seachange.model.session_statements import CopyStream, FetchCursor
-from seachange.model.timezone import in_zone
-from seachange.model.types import TEXT, SqlType
-from seachange.runtime.haste import WouldWait
+from seachange.engine.context.statement_calls import NamedStatement
+from seachange.engine.session.cursors import OpenCursor
+from seachange.engine.session.implicit_transaction import ImplicitBlock, Way, find_way, settings_kept
+from seachange.engine.session.session import Session
+from seachange.engine.session.session_control import is_way_out
+from seachange.engine.session.session_state import Status
+from seachange.model.statements.session_statements import CopyStream, FetchCursor
+from seachange.runtime.nonblocking import WouldWait
 from seachange.server import messages as m
 from seachange.server.copying import Copying
 from seachange.server.delivery import Delivery
@@ -35,10 +33,12 @@ from seachange.server.portals import Portal, Portals, Statement, Statements
 from seachange.server.reports import error_report, notice_report
 from seachange.server.rows import describe_rows, encode_rows
 from seachange.server.values import TYPE_BY_OID, decode
-from seachange.sql.describe import gives_rows
-from seachange.sql.execute import Prepared
-from seachange.sql.parse import TreeStatement
-from seachange.sql.result import Result, ResultColumn
+from seachange.sql.parsing.parse import TreeStatement
+from seachange.sql.port.result import Result, ResultColumn
+from seachange.sql.run.describe import gives_rows
+from seachange.sql.run.execute import Prepared
+from seachange.values.timezone import in_zone
+from seachange.values.types import TEXT, SqlType
 
 _LOG = logging.getLogger(__name__)
 # So many statements are not tried at once after one that could not be.

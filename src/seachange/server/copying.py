@@ -10,17 +10,17 @@ from contextlib import ExitStack
 from typing import BinaryIO, TextIO
 
 from seachange import errors
-from seachange.engine.session import Session
-from seachange.engine.statements import prepare_one
+from seachange.engine.context.statement_calls import prepare_one
+from seachange.engine.session.session import Session
 from seachange.model.relation import RelationName
-from seachange.model.session_statements import CopyStream
+from seachange.model.statements.session_statements import CopyStream
 from seachange.server import messages as m
 from seachange.server.delivery import BinaryCopy
 from seachange.server.inbox import Inbox
 from seachange.server.outbox import Outbox
 from seachange.server.values import TEXT_FORM
-from seachange.sql.copy_text import stream_format
-from seachange.sql.result import Result
+from seachange.sql.copy.copy_text import stream_format
+from seachange.sql.port.result import Result
 from seachange.storage.plan import quote
 
 _BUFFER_BYTES = 1 << 16

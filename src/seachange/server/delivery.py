@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
-from seachange.engine.interrupts import Interruptible
+from seachange.engine.context.interrupts import Interruptible
 from seachange.server import messages as m
 from seachange.server.outbox import Outbox
 from seachange.server.rows import describe_rows, encode_each, encode_rows
 from seachange.server.values import BINARY_FORM
-from seachange.sql.copy_binary import HEADER, TRAILER
-from seachange.sql.result import ResultColumn, Row
+from seachange.sql.copy.copy_binary import HEADER, TRAILER
+from seachange.sql.port.result import ResultColumn, Row
 
 Columns = tuple[ResultColumn, ...]
 Reaching = Callable[[Interruptible], AbstractContextManager[None]]

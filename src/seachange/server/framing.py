@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from seachange.model.types import Kind
 from seachange.server.values import BINARY_FORM, TEXT_FORM, encoder
-from seachange.sql.result import ResultColumn, Row
+from seachange.sql.port.result import ResultColumn, Row
+from seachange.values.types import Kind
 
 Values = Sequence[Any]
 # None: not these values.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from seachange import errors
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from seachange.server.exposition import CONTENT_TYPE, write_families
 from seachange.server.metrics import collect_metrics
 from seachange.server.server import Server

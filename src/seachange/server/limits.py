@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seachange import errors
-from seachange.engine.sessionstate import Status
-from seachange.sql.session_settings import SessionSettings
-from seachange.sql.setting_checks import parse_duration_ms, parse_size
+from seachange.engine.session.session_state import Status
+from seachange.sql.settings.session_settings import SessionSettings
+from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
 
 
 @dataclass(frozen=True, slots=True)

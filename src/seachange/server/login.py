@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from seachange import errors
-from seachange.model.objects import DEFAULT_DATABASE
+from seachange.model.schema.objects import DEFAULT_DATABASE
 from seachange.runtime.entropy import Entropy
 from seachange.server import messages as m
 from seachange.server.auth import MECHANISM, Scram, Verifier, mock_verifier

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from seachange import errors
 from seachange.changer.job import read_job
-from seachange.engine.meters import BOUNDS_US, Histogram, Tally
-from seachange.engine.node import Node
+from seachange.engine.context.meters import BOUNDS_US, Histogram, Tally
+from seachange.engine.node.node import Node
 from seachange.model.jobs import FINISHED, JobRecord, JobStatus
 from seachange.server.exposition import Family, Sample, histogram_samples
 

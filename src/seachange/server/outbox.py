@@ -15,7 +15,7 @@ import os
 import threading
 
 from seachange import errors
-from seachange.runtime.haste import is_hasty
+from seachange.runtime.nonblocking import is_hasty
 
 _GATHERED_BYTES_MAX = 64 << 10
 _UNDERWAY_BYTES_MAX = 1 << 20

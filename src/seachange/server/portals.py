@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from seachange import errors
-from seachange.engine.cursors import OpenCursor
-from seachange.engine.statements import NamedStatement, NamedStatements
-from seachange.model.types import SqlType
-from seachange.sql.execute import Prepared
-from seachange.sql.result import Result, ResultColumn
+from seachange.engine.context.statement_calls import NamedStatement, NamedStatements
+from seachange.engine.session.cursors import OpenCursor
+from seachange.sql.port.result import Result, ResultColumn
+from seachange.sql.run.execute import Prepared
+from seachange.values.types import SqlType
 
 
 @dataclass(slots=True)

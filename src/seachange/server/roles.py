@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from seachange.server.auth import Verifier, read_verifier
 
 

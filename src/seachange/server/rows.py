@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from seachange.server.framing import frame_rows
 from seachange.server.messages import Field, data_rows, row_description, spread_formats
 from seachange.server.values import encoder, modifier, width
-from seachange.sql.result import ResultColumn, Row
+from seachange.sql.port.result import ResultColumn, Row
 
 _ROWS_AT_ONCE = 4_096
 # Of fewer rows it takes longer to make columns.

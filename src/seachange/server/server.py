@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from seachange import errors
-from seachange.engine.node import Node
+from seachange.engine.node.node import Node
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.client import Client
-from seachange.server.crew import Crew
 from seachange.server.limits import read_limits
 from seachange.server.login import Doors
 from seachange.server.messages import Cancel
 from seachange.server.throttle import Throttle
+from seachange.server.worker_threads import Crew
 
 _BACKLOG = 512
 # How long the server may take to end, and the parts of it after which statements are cancelled, connections are cut,

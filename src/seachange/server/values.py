@@ -7,14 +7,14 @@ from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any
 
-from seachange.model.binary_form import decode_binary, encode_binary
-from seachange.model.coercion import check_characters, coercer
-from seachange.model.number_coercion import exact_numeric
-from seachange.model.shown import show_text, shower
-from seachange.model.timezone import UTC
-from seachange.model.types import NAMES, TEXT, Kind, SqlType, array_of
 from seachange.server.messages import decode_text
-from seachange.sql.result import ResultColumn
+from seachange.sql.port.result import ResultColumn
+from seachange.values.binary_form import decode_binary, encode_binary
+from seachange.values.coercion import check_characters, coercer
+from seachange.values.number_coercion import exact_numeric
+from seachange.values.output_format import show_text, shower
+from seachange.values.timezone import UTC
+from seachange.values.types import NAMES, TEXT, Kind, SqlType, array_of
 
 TEXT_FORM, BINARY_FORM = 0, 1
 

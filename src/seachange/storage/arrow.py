@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from seachange.model.ids import ColumnId
-from seachange.model.types import NAMES, Kind, SqlType
+from seachange.values.types import NAMES, Kind, SqlType
 
 OP_COLUMN = "op"
 _WHOLE_AND_FLOATING: Final = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.REAL, Kind.DOUBLE)

@@ -19,9 +19,9 @@ import xxhash
 from seachange import errors
 from seachange.model.ids import ColumnId, IndexId, LayoutId
 from seachange.model.segments import InlineBatch
-from seachange.model.types import SqlType
 from seachange.storage.arrow import OP_COLUMN, schema_of
-from seachange.storage.few import array_of, values_of
+from seachange.storage.small_arrays import array_of, values_of
+from seachange.values.types import SqlType
 
 Row = tuple[Any, ...]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import LayoutId
+from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.storage.arrow import arrow_type, column_name
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.patched import TouchedFile, in_memory

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from seachange import errors
 from seachange.model.ids import ColumnId
 from seachange.model.segments import Segment
-from seachange.model.types import Kind, SqlType
 from seachange.runtime.faults import reach
 from seachange.runtime.filesystem import FileSystem
 from seachange.storage.arrow import column_name, schema_of, write_stored
@@ -26,6 +25,7 @@ from seachange.storage.keys import Key
 from seachange.storage.row_groups import comparable
 from seachange.storage.segment_writer import Reserve, SegmentShape, SegmentWriter
 from seachange.storage.spill import sorting
+from seachange.values.types import Kind, SqlType
 
 # Rows per Arrow batch of the sorted stream: a quarter of a row group, so that wide text stays below Arrow's 2 GB.
 _BATCH_ROWS = 10_240

@@ -19,17 +19,17 @@ import pyarrow.compute as pc
 from duckdb.func import FunctionNullHandling
 
 from seachange import errors
-from seachange.model import bytes_ops, digits, interval_parts, json_build, json_ops, json_path, names_text
-from seachange.model.array_text import parse_array, show_record
-from seachange.model.duck_text import SHOWN_TYPES, show_list, show_scalar
-from seachange.model.format_text import format_text
-from seachange.model.interval import read_canonical
-from seachange.model.json_text import normalize_json, parse_json
-from seachange.model.number_patterns import read_number, write_number
-from seachange.model.patterns import capitalise, read_moment, write_interval, write_moment
-from seachange.model.types import NUMERIC_DEFAULT
 from seachange.storage.arrow import interval_text
 from seachange.storage.duck_numerics import COMPLAINT, is_vector_function, macro_definition, make_vector_function
+from seachange.values import bytes_ops, digits, interval_parts, json_build, json_ops, json_path, names_text
+from seachange.values.array_text import parse_array, show_record
+from seachange.values.date_patterns import capitalise, read_moment, write_interval, write_moment
+from seachange.values.duck_text import SHOWN_TYPES, show_list, show_scalar
+from seachange.values.format_text import format_text
+from seachange.values.interval import read_canonical
+from seachange.values.json_text import normalize_json, parse_json
+from seachange.values.number_patterns import read_number, write_number
+from seachange.values.types import NUMERIC_DEFAULT
 
 # What their names begin with, and no other name in generated text.
 PREFIX: Final = "seachange_"

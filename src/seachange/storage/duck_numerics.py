@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from duckdb.func import PythonUDFType
 
-from seachange.model.numeric_functions import CALCULATIONS
-from seachange.model.types import NUMERIC_PRECISION_MAX
 from seachange.storage.vector_quotients import divide_all
+from seachange.values.numeric_functions import CALCULATIONS
+from seachange.values.types import NUMERIC_PRECISION_MAX
 
 # What texts begin with that are no numbers, but say why there is none.
 COMPLAINT: Final = "no number: "

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from seachange.model.descriptor import Column, Index, Table
-from seachange.model.expression import Expression
-from seachange.model.types import MOMENTS, NAME_BYTES_MAX, Kind, SqlType
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.schema.expression import Expression
 from seachange.storage.arrow import column_name
 from seachange.storage.duck_functions import PREFIX
 from seachange.storage.duck_numerics import complaint
+from seachange.values.types import MOMENTS, NAME_BYTES_MAX, Kind, SqlType
 
 
 def select_entries(

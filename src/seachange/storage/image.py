@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from seachange.model.ids import GenerationId, IndexId, LayoutId, Seq
 from seachange.model.segments import Generation, IndexContents, IndexDelta, InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.batches import BatchCodec, read_batch
-from seachange.storage.few import array_of, mask_of
-from seachange.storage.growing import GrowingInts
+from seachange.storage.int_buffer import GrowingInts
 from seachange.storage.keys import Key, KeyCodec
 from seachange.storage.ordered import OrderedKeys
 from seachange.storage.projection import StoredColumns
+from seachange.storage.small_arrays import array_of, mask_of
 from seachange.storage.warehouse import Warehouse
 
 Row = tuple[Any, ...]

@@ -21,7 +21,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from seachange.model.ids import ColumnId, DescriptorId, IndexId, KeyHash, TableId
-from seachange.model.types import Kind, SqlType
+from seachange.values.types import Kind, SqlType
 
 # The form of NULL; below it and at or above FIRST_VALUE is every value. AFTER follows all that continues a key.
 NULL = b"\x02"

@@ -16,7 +16,7 @@ from itertools import accumulate
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from seachange.runtime.haste import may_wait
+from seachange.runtime.nonblocking import may_wait
 from seachange.storage.thrift import I64, LIST, STRUCT, ListOf, Struct, ThriftReader, encode_struct
 
 _MAGIC = b"PAR1"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId, LayoutId
 from seachange.model.scan import Scan
+from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.segments import Segment
 from seachange.model.states import READABLE
 from seachange.storage.arrow import column_name

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seachange.model.descriptor import Column
 from seachange.model.ids import ColumnId
-from seachange.model.types import TEXT, Kind, SqlType
-from seachange.model.values import format_canonical, parse_canonical
+from seachange.model.schema.descriptor import Column
 from seachange.storage.arrow import column_name
+from seachange.values.canonical import format_canonical, parse_canonical
+from seachange.values.types import TEXT, Kind, SqlType
 
 Row = tuple[Any, ...]
 StoredColumns = tuple[tuple[ColumnId, SqlType], ...]

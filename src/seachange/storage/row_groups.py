@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seachange.model.ids import SegmentId
-from seachange.model.types import Kind, SqlType
 from seachange.storage.arrow import arrow_type
 from seachange.storage.keys import Key, KeyCodec
+from seachange.values.types import Kind, SqlType
 
 Positions = npt.NDArray[np.int64]
 

@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 from seachange import errors
 from seachange.model.ids import ColumnId
 from seachange.model.segments import Segment
-from seachange.model.types import SqlType
-from seachange.runtime.haste import Holding, may_wait
+from seachange.runtime.nonblocking import Holding, may_wait
 from seachange.storage.arrow import column_name
 from seachange.storage.keys import Key, KeyCodec
 from seachange.storage.pages import PageReader
 from seachange.storage.row_groups import INTEGER_KINDS, Columns, KeyColumns, Positions, RowGroupCache
 from seachange.storage.segment_footer import PAGE_ROWS, decode_footer, segment_name
+from seachange.values.types import SqlType
 
 Row = tuple[Any, ...]
 Found = tuple[int, Row]

@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 from seachange import errors
 from seachange.model.ids import ColumnId, IndexId, LayoutId, SegmentId, Seq
 from seachange.model.segments import Segment, SegmentKind
-from seachange.model.types import Kind, SqlType
 from seachange.runtime.filesystem import FileSystem
 from seachange.storage.arrow import column_name, schema_of
 from seachange.storage.encodings import choose_encodings
@@ -33,6 +32,7 @@ from seachange.storage.segment_footer import (
     checksum_of,
     segment_name,
 )
+from seachange.values.types import Kind, SqlType
 
 # Registers intents and gives the ids of that many new segments.
 Reserve = Callable[[int], Sequence[SegmentId]]

@@ -10,9 +10,9 @@ from types import TracebackType
 import duckdb
 import pyarrow as pa
 
-from seachange.model.descriptor import Column
 from seachange.model.ids import ColumnId
 from seachange.model.scan import Scan
+from seachange.model.schema.descriptor import Column
 from seachange.model.segments import Segment
 from seachange.runtime.filesystem import FileSystem
 from seachange.storage.arrow import column_name

@@ -1,6 +1,6 @@
 """Many quotients at once: how many digits each has is found for all of them together.
 
-**Invariant:** they are those of `model/quotients.py`.
+**Invariant:** they are those of `values/quotients.py`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from seachange.model.quotients import DIGITS_MIN, GROUP
-from seachange.model.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX
+from seachange.values.quotients import DIGITS_MIN, GROUP
+from seachange.values.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX
 
 _GROUPS: Final = np.array([10 ** (GROUP * count) for count in range(5)], np.int64)
 # What is multiplied by a thousand stays within 64 bits.

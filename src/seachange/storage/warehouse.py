@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 from seachange import errors
 from seachange.model.ids import ColumnId, SegmentId
 from seachange.model.segments import Segment
-from seachange.model.types import SqlType
 from seachange.runtime.filesystem import FileSystem
-from seachange.runtime.haste import may_wait
-from seachange.storage.passing import PassingFile, passing_name
+from seachange.runtime.nonblocking import may_wait
 from seachange.storage.patched import PatchedColumns
 from seachange.storage.row_groups import RowGroupCache
 from seachange.storage.segment_footer import checksum_of, decode_footer, segment_name
 from seachange.storage.segment_reader import SegmentReader, reading
+from seachange.storage.shuffle_file import PassingFile, passing_name
+from seachange.values.types import SqlType
 
 # Each open reader holds a file descriptor.
 READERS_MAX = 256

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from seachange import errors
-from seachange.model.constraint import ForeignKey
-from seachange.model.descriptor import Index, Table
 from seachange.model.isolation import Isolation
-from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
+from seachange.model.schema.constraint import ForeignKey
+from seachange.model.schema.descriptor import Index, Table
+from seachange.model.schema.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
 from seachange.model.segments import IndexContents
 from seachange.model.states import READABLE
 from seachange.verify.anomalies import Anomaly, Coverage, Kind

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from seachange.catalog.port import Catalog
-from seachange.model.descriptor import Index, Table
 from seachange.model.ids import Epoch, Seq
 from seachange.model.isolation import Isolation
+from seachange.model.schema.descriptor import Index, Table
 from seachange.storage.image import IndexImage
 from seachange.storage.spill import SortPool
 from seachange.storage.warehouse import Warehouse

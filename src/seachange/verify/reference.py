@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 
 from seachange.model.ids import LayoutId
 from seachange.model.segments import GenerationMember, IndexContents, IndexDelta, Op, Segment, SegmentKind
-from seachange.model.values import parse_canonical
 from seachange.runtime.filesystem import FileSystem
 from seachange.storage.arrow import column_name
 from seachange.storage.batches import BatchCodec, read_batch
 from seachange.storage.keys import Key
 from seachange.storage.segment_footer import decode_footer, segment_name
+from seachange.values.canonical import parse_canonical
 from seachange.verify.anomalies import Anomaly, Kind
 from seachange.verify.subject import Subject
 

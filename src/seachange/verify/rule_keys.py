@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from seachange.model.constraint import ForeignKey
+from seachange.model.schema.constraint import ForeignKey
 from seachange.model.states import READABLE
 from seachange.verify.anomalies import Anomaly, Kind
 from seachange.verify.port import Snapshot

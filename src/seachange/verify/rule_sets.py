@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seachange.model.constraint import ForeignKey
+from seachange.model.schema.constraint import ForeignKey
 from seachange.model.states import READABLE
 from seachange.storage.arrow import column_name
 from seachange.storage.entries import as_assigned

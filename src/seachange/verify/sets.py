@@ -12,8 +12,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from seachange.model.descriptor import Column
 from seachange.model.scan import Scan
+from seachange.model.schema.descriptor import Column
 from seachange.model.states import READABLE
 from seachange.storage.arrow import column_name, read_stored, schema_of
 from seachange.storage.duck_functions import know_functions

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import LayoutId
+from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.states import READABLE
-from seachange.model.values import parse_canonical
 from seachange.storage.keys import KeyCodec
+from seachange.values.canonical import parse_canonical
 from seachange.verify.anomalies import Anomaly, Kind
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from seachange import errors
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from tests.cluster.load.log import Log
 from tests.cluster.load.schema import KINDS_KEPT, SLOT_BAD, SLOTS_SHARED, TABLES
 

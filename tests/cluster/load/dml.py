@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from seachange import errors
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from tests.cluster.load.log import Log
 from tests.cluster.load.schema import (
     ACCOUNTS,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from seachange import errors
-from seachange.engine.node import Node
-from seachange.engine.session import Session
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
 from seachange.verify.consistency import check
 from tests.cluster.load.log import Entry
 from tests.cluster.load.schema import ACCOUNTS, BALANCE, TABLES

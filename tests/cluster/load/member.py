@@ -9,7 +9,7 @@ import threading
 import traceback
 from pathlib import Path
 
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from tests.cluster.load.ddl import Changer
 from tests.cluster.load.dml import Writer
 from tests.cluster.load.log import Log

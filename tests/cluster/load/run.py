@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from tests.cluster.load.crew import Crew
 from tests.cluster.load.judge import Ledger, judge, resume_jobs
 from tests.cluster.load.sampler import Sampler

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from seachange import errors
-from seachange.engine.holders import leases_of
-from seachange.engine.node import Node
-from seachange.model.descriptor import Table
+from seachange.engine.node.node import Node
+from seachange.engine.replica.mark_holders import leases_of
 from seachange.model.ids import DescriptorId, Seq
+from seachange.model.schema.descriptor import Table
 
 ABSENT = "ABSENT"
 

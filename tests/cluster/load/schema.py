@@ -8,7 +8,7 @@ Constraints and indexes come in two sorts, which their names tell. What is calle
 it can be added at any time and refuses nobody. What is called `may_` is violated now and then, by few.
 """
 
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 
 # A row is in the one or the other by its id.
 TABLES = ("item", "part")

@@ -4,9 +4,9 @@ from itertools import takewhile
 
 import pytest
 
-from seachange.model.elements import Comment
+from seachange.model.change.elements import Comment
 from seachange.model.object_kind import ObjectKind
-from seachange.planner.catalog import apply_ops
+from seachange.planner.known_schema import apply_ops
 from tests.planner.builders.world import World
 
 UNDER_WAY = ("alter table t alter b type varchar(9)", "alter table t alter primary key using columns (a)")

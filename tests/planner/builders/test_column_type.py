@@ -2,8 +2,8 @@
 
 import pytest
 
-from seachange.model.elements import ForeignKey, PrimaryIndex, UniqueIndex
-from seachange.model.ops import OpType, Validate
+from seachange.model.change.elements import ForeignKey, PrimaryIndex, UniqueIndex
+from seachange.model.change.ops import OpType, Validate
 from tests.planner.builders.world import World, changes
 
 T = "create table t (id int primary key, a int unique, b text)"

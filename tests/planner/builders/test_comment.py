@@ -3,7 +3,7 @@
 import pytest
 
 from seachange.model.object_kind import ObjectKind
-from seachange.planner.catalog import apply_ops
+from seachange.planner.known_schema import apply_ops
 from seachange.planner.plan import plan_revert
 from seachange.planner.stages import progress_after
 from tests.planner.builders.world import World, changes

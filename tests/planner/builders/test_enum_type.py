@@ -2,8 +2,8 @@
 
 import pytest
 
-from seachange.model.elements import CheckConstraint
-from seachange.model.ops import SetState, Validate
+from seachange.model.change.elements import CheckConstraint
+from seachange.model.change.ops import SetState, Validate
 from seachange.model.states import State
 from tests.planner.builders.world import World, changes
 

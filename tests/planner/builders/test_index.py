@@ -2,7 +2,7 @@
 
 import pytest
 
-from seachange.model.ops import OpType
+from seachange.model.change.ops import OpType
 from tests.planner.builders.world import World, changes
 
 T = "create table t (id int primary key, a int, b text)"

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seachange.errors import FeatureNotSupported
-from seachange.model.descriptor import Table
-from seachange.planner.catalog import Catalog
+from seachange.model.schema.descriptor import Table
+from seachange.planner.known_schema import Catalog
 from tests.planner.builders.world import World
 
 TEMPLATES = (

@@ -2,8 +2,8 @@
 
 from typing import get_args
 
-from seachange.model.object_statements import ObjectStatement
-from seachange.model.statements import AlterAction, RenameTable, TableStatement
+from seachange.model.statements.object_statements import ObjectStatement
+from seachange.model.statements.table_statements import AlterAction, RenameTable, TableStatement
 from seachange.planner.builders import statement
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from seachange.model.elements import CheckConstraint, ForeignKey, ViewQuery
-from seachange.model.ops import BackfillIndexes, SetState, Validate
+from seachange.model.change.elements import CheckConstraint, ForeignKey, ViewQuery
+from seachange.model.change.ops import BackfillIndexes, SetState, Validate
+from seachange.model.change.targets import Goal
 from seachange.model.states import State
-from seachange.model.targets import Goal
 from seachange.planner.plan import Plan
 from tests.planner.builders.world import World, changes
 

@@ -4,12 +4,12 @@ from itertools import count
 from typing import cast
 
 from seachange.errors import Error
-from seachange.model.descriptor import Table
-from seachange.model.statements import DdlStatement
-from seachange.model.targets import Target
-from seachange.planner.catalog import Catalog, TableSize, apply_ops
+from seachange.model.change.targets import Target
+from seachange.model.schema.descriptor import Table
+from seachange.model.statements.table_statements import DdlStatement
+from seachange.planner.known_schema import Catalog, TableSize, apply_ops
 from seachange.planner.plan import Plan, plan_statements
-from seachange.sql.parse import parse_script
+from seachange.sql.parsing.parse import parse_script
 
 
 class World:

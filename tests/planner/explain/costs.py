@@ -3,7 +3,7 @@ docs/schema-changes.md is made of this."""
 
 from dataclasses import dataclass
 
-from seachange.model.ops import BackfillIndexes, Validate
+from seachange.model.change.ops import BackfillIndexes, Validate
 from seachange.planner.strategy import Cost, Strategy, measure_whole
 from tests.planner.explain.plans import FOO, world
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from seachange.model.session_statements import DdlExplanation
-from seachange.planner.catalog import Catalog
+from seachange.model.statements.session_statements import DdlExplanation
 from seachange.planner.explain.form import explain_plan
+from seachange.planner.known_schema import Catalog
 from seachange.planner.plan import Plan
 from tests.planner.golden import FOLDER, Case, read_blocks
 from tests.planner.world import World

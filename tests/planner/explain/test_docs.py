@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from seachange.model.session_statements import DdlExplanation
+from seachange.model.statements.session_statements import DdlExplanation
 from seachange.planner.explain.picture import draw, mermaid
 from tests.planner.explain.costs import CASES, cost_of, cost_table
 from tests.planner.explain.plans import CHANGE, FOO, explain, world

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from seachange.model.session_statements import DdlExplanation
+from seachange.model.statements.session_statements import DdlExplanation
 from seachange.planner.explain.form import explain_plan
 from tests.planner.explain.plans import golden_plans
 

@@ -1,6 +1,6 @@
 """What EXPLAIN (DDL) says of stages."""
 
-from seachange.model.session_statements import DdlExplanation
+from seachange.model.statements.session_statements import DdlExplanation
 from tests.planner.explain.plans import CHANGE, CHILD, FOO, explain, world
 
 

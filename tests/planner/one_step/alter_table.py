@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from seachange import errors
-from seachange.model.coercion import coerce
-from seachange.model.constraint import Check, ForeignKey
-from seachange.model.defaults import constant_default, constant_value
-from seachange.model.descriptor import Column, Index, Layout, Table
 from seachange.model.ids import ColumnId, LayoutId, TableId
-from seachange.model.statements import (
+from seachange.model.schema.constraint import Check, ForeignKey
+from seachange.model.schema.defaults import constant_default, constant_value
+from seachange.model.schema.descriptor import Column, Index, Layout, Table
+from seachange.model.statements.table_statements import (
     AddColumn,
     AddConstraint,
     AlterAction,
@@ -28,8 +27,9 @@ from seachange.model.statements import (
     SetDefault,
     SetNotNull,
 )
-from seachange.model.types import SqlType, widens
-from seachange.model.values import format_canonical
+from seachange.values.canonical import format_canonical
+from seachange.values.coercion import coerce
+from seachange.values.types import SqlType, widens
 from tests.planner.one_step.constraint import References, add_rules, constraint_names
 from tests.planner.one_step.create_table import build_column, build_index, check_column_names
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from seachange import errors
-from seachange.model.constraint import Check, ForeignKey, column_reference
-from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ConstraintId, IndexId, TableId
-from seachange.model.references import references_to
-from seachange.model.statements import CheckDefinition, ForeignKeyDefinition, RuleDefinition
-from seachange.model.types import Kind, SqlType
+from seachange.model.schema.constraint import Check, ForeignKey, column_reference
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.schema.references import references_to
+from seachange.model.statements.table_statements import CheckDefinition, ForeignKeyDefinition, RuleDefinition
 from seachange.planner.names import choose_name
+from seachange.values.types import Kind, SqlType
 
 # Kinds whose values are the same values in each: a key of one can be looked up as a key of another.
 _FAMILIES: tuple[frozenset[Kind], ...] = (

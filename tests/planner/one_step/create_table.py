@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from seachange import errors
-from seachange.model.coercion import coerce
-from seachange.model.defaults import constant_default
-from seachange.model.descriptor import Column, Index, Layout, Table
 from seachange.model.ids import ColumnId, IndexId, LayoutId, TableId
-from seachange.model.statements import ColumnDefinition, CreateTable, ExpressionDefinition, KeyDefinition
-from seachange.model.types import BIGINT, SqlType
+from seachange.model.schema.defaults import constant_default
+from seachange.model.schema.descriptor import Column, Index, Layout, Table
+from seachange.model.statements.table_statements import (
+    ColumnDefinition,
+    CreateTable,
+    ExpressionDefinition,
+    KeyDefinition,
+)
 from seachange.planner.names import choose_name
+from seachange.values.coercion import coerce
+from seachange.values.types import BIGINT, SqlType
 
 # The primary key of a table for which none was declared.
 HIDDEN_KEY = "rowid"

@@ -2,10 +2,16 @@
 
 from itertools import count
 
-from seachange.model.descriptor import Table
 from seachange.model.relation import RelationName
-from seachange.model.statements import AlterTable, ColumnDefinition, CreateTable, DdlStatement, KeyDefinition
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
+from seachange.model.schema.descriptor import Table
+from seachange.model.statements.table_statements import (
+    AlterTable,
+    ColumnDefinition,
+    CreateTable,
+    DdlStatement,
+    KeyDefinition,
+)
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.planner.one_step.statement import Plan, ids_needed, plan_statement
 
 INTEGER = SqlType(Kind.INTEGER)

@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Never
 
 from seachange import errors
-from seachange.model.statements import (
+from seachange.model.statements.table_statements import (
     AddIdentity,
     AlterPrimaryKey,
     AlterTable,

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from seachange import errors
-from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import IndexId, TableId
 from seachange.model.relation import RelationName
-from seachange.model.statements import (
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.statements.table_statements import (
     AddConstraint,
     AlterTable,
     CreateIndex,

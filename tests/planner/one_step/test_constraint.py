@@ -3,9 +3,9 @@
 import pytest
 
 from seachange import errors
-from seachange.model.constraint import Action
 from seachange.model.relation import RelationName
-from seachange.model.statements import (
+from seachange.model.schema.constraint import Action
+from seachange.model.statements.table_statements import (
     AddColumn,
     AddConstraint,
     AlterColumnType,
@@ -21,7 +21,7 @@ from seachange.model.statements import (
     KeyDefinition,
     RenameColumn,
 )
-from seachange.model.types import BIGINT, TEXT
+from seachange.values.types import BIGINT, TEXT
 from tests.planner.one_step.schema import INTEGER, NAME, Schema, schema_with_table
 
 CHILD = RelationName(None, "child")

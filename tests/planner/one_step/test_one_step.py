@@ -3,10 +3,10 @@
 import pytest
 
 from seachange.errors import Error
-from seachange.model.descriptor import Index
 from seachange.model.ids import ColumnId, IndexId
 from seachange.model.relation import RelationName
-from seachange.model.statements import (
+from seachange.model.schema.descriptor import Index
+from seachange.model.statements.table_statements import (
     AddColumn,
     AlterColumnType,
     AlterTable,
@@ -24,8 +24,8 @@ from seachange.model.statements import (
     SetDefault,
     SetNotNull,
 )
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
 from seachange.planner.names import NAME_BYTES_MAX, choose_name
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.planner.one_step.schema import INTEGER, NAME, Schema, create, schema_with_table
 
 

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seachange.errors import Error
-from seachange.model.descriptor import Table
-from seachange.model.descriptor_json import decode_table, encode_table
+from seachange.model.codecs.descriptor_json import decode_table, encode_table
 from seachange.model.relation import RelationName
-from seachange.model.statements import (
+from seachange.model.schema.descriptor import Table
+from seachange.model.statements.table_statements import (
     AddColumn,
     AlterColumnType,
     AlterTable,
@@ -21,7 +21,7 @@ from seachange.model.statements import (
     SetDefault,
     SetNotNull,
 )
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.planner.one_step.schema import NAME, schema_with_table
 
 NAMES = st.sampled_from(["id", "a", "b", "c", "d", "e"])

@@ -4,9 +4,9 @@ import pytest
 
 from seachange.errors import Error
 from seachange.model.relation import RelationName
-from seachange.model.statements import AlterTable, ExpressionDefinition, Volatility
-from seachange.model.types import BIGINT, TEXT, Kind, SqlType
-from seachange.sql.parse import parse_script
+from seachange.model.statements.table_statements import AlterTable, ExpressionDefinition, Volatility
+from seachange.sql.parsing.parse import parse_script
+from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 
 SMALLINT = SqlType(Kind.SMALLINT)
 INTEGER = SqlType(Kind.INTEGER)

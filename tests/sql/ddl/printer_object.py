@@ -1,7 +1,7 @@
 """Statements about everything but tables as text, and EXPLAIN."""
 
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import (
+from seachange.model.statements.object_statements import (
     AddEnumValue,
     AlterSequence,
     ChangeOwner,
@@ -20,7 +20,7 @@ from seachange.model.object_statements import (
     TruncateTables,
     UndropTable,
 )
-from seachange.model.session_statements import Explain
+from seachange.model.statements.session_statements import Explain
 from tests.sql.ddl.printing import cascade, exists, given, ident, idents, join, listed, show, string
 
 

@@ -1,10 +1,10 @@
 """Statements about tables and indexes as text."""
 
-from seachange.model.constraint import Action
-from seachange.model.object_statements import (
+from seachange.model.schema.constraint import Action
+from seachange.model.statements.object_statements import (
     SequenceOptions,
 )
-from seachange.model.statements import (
+from seachange.model.statements.table_statements import (
     AddColumn,
     AddConstraint,
     AddIdentity,
@@ -36,7 +36,7 @@ from seachange.model.statements import (
     SetNotNull,
     ValidateConstraint,
 )
-from seachange.model.types import Kind, SqlType
+from seachange.values.types import Kind, SqlType
 from tests.sql.ddl.printing import cascade, exists, given, ident, idents, join, listed, show
 
 SERIALS = {Kind.SMALLINT: "smallserial", Kind.INTEGER: "serial", Kind.BIGINT: "bigserial"}

@@ -2,13 +2,13 @@
 
 from functools import singledispatch
 
-from seachange.model.object_statements import (
+from seachange.model.relation import RelationName
+from seachange.model.statements.object_statements import (
     SequenceOptions,
     SequenceOwner,
 )
-from seachange.model.relation import RelationName
-from seachange.model.statements import Constant, ExpressionDefinition, UserType
-from seachange.model.types import SqlType
+from seachange.model.statements.table_statements import Constant, ExpressionDefinition, UserType
+from seachange.values.types import SqlType
 
 
 def join(*parts):

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from seachange.model.access import PRIVILEGES
-from seachange.model.constraint import Action
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import (
+from seachange.model.relation import RelationName
+from seachange.model.schema.access import PRIVILEGES
+from seachange.model.schema.constraint import Action
+from seachange.model.statements.object_statements import (
     AddEnumValue,
     AlterSequence,
     ChangeOwner,
@@ -28,9 +29,8 @@ from seachange.model.object_statements import (
     TruncateTables,
     UndropTable,
 )
-from seachange.model.relation import RelationName
-from seachange.model.session_statements import DdlExplanation, Explain
-from seachange.model.statements import (
+from seachange.model.statements.session_statements import DdlExplanation, Explain
+from seachange.model.statements.table_statements import (
     AddColumn,
     AddConstraint,
     AddIdentity,
@@ -65,7 +65,7 @@ from seachange.model.statements import (
     ValidateConstraint,
     Volatility,
 )
-from seachange.model.types import Kind, SqlType
+from seachange.values.types import Kind, SqlType
 
 FLAGS = st.booleans()
 INTEGERS = [SqlType(Kind.SMALLINT), SqlType(Kind.INTEGER), SqlType(Kind.BIGINT)]

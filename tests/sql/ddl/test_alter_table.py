@@ -2,11 +2,11 @@
 
 import pytest
 
-from seachange.model.constraint import Action
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import ChangeOwner, MoveObject, SequenceOptions
 from seachange.model.relation import RelationName
-from seachange.model.statements import (
+from seachange.model.schema.constraint import Action
+from seachange.model.statements.object_statements import ChangeOwner, MoveObject, SequenceOptions
+from seachange.model.statements.table_statements import (
     AddColumn,
     AddConstraint,
     AddIdentity,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seachange.errors import Error
-from seachange.sql.parse import parse_script
+from seachange.sql.parsing.parse import parse_script
 from tests.sql.ddl.printer import show
 from tests.sql.ddl.strategies import FAMILIES
 from tests.support.examples import examples

@@ -3,7 +3,7 @@
 import pytest
 
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import (
+from seachange.model.statements.object_statements import (
     AddEnumValue,
     ChangeOwner,
     CreateEnum,
@@ -13,7 +13,7 @@ from seachange.model.object_statements import (
     RenameEnumValue,
     RenameObject,
 )
-from seachange.sql.ddl.tags import command_tag
+from seachange.sql.change.command_tags import command_tag
 from tests.sql.ddl.parsing import ST, code, name, parse
 
 M = name("m")

@@ -3,9 +3,9 @@
 import pytest
 
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import RenameObject
-from seachange.model.statements import CreateIndex, DropIndex
-from seachange.sql.ddl.tags import command_tag
+from seachange.model.statements.object_statements import RenameObject
+from seachange.model.statements.table_statements import CreateIndex, DropIndex
+from seachange.sql.change.command_tags import command_tag
 from tests.sql.ddl.parsing import ST, T, code, name, parse
 
 

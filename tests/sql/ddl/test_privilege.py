@@ -3,8 +3,8 @@
 import pytest
 
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import Grant
-from seachange.sql.ddl.tags import command_tag
+from seachange.model.statements.object_statements import Grant
+from seachange.sql.change.command_tags import command_tag
 from tests.sql.ddl.parsing import ST, T, U, code, name, parse
 
 M = name("m")

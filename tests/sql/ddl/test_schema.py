@@ -3,8 +3,14 @@
 import pytest
 
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import ChangeOwner, CreateDatabase, CreateSchema, DropObjects, RenameObject
-from seachange.sql.ddl.tags import command_tag
+from seachange.model.statements.object_statements import (
+    ChangeOwner,
+    CreateDatabase,
+    CreateSchema,
+    DropObjects,
+    RenameObject,
+)
+from seachange.sql.change.command_tags import command_tag
 from tests.sql.ddl.parsing import T, U, code, name, parse
 
 M = name("m")

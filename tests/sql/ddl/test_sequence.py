@@ -3,7 +3,7 @@
 import pytest
 
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import (
+from seachange.model.statements.object_statements import (
     AlterSequence,
     ChangeOwner,
     CreateSequence,

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from seachange.model.constraint import Action
-from seachange.model.object_statements import SequenceOptions, TruncateTables, UndropTable
 from seachange.model.relation import RelationName
-from seachange.model.statements import (
+from seachange.model.schema.constraint import Action
+from seachange.model.statements.object_statements import SequenceOptions, TruncateTables, UndropTable
+from seachange.model.statements.table_statements import (
     CheckDefinition,
     ColumnDefinition,
     Constant,
@@ -20,8 +20,8 @@ from seachange.model.statements import (
     KeyDefinition,
     UserType,
 )
-from seachange.model.types import Kind, SqlType
-from seachange.sql.parse import parse_script
+from seachange.sql.parsing.parse import parse_script
+from seachange.values.types import Kind, SqlType
 from tests.sql.ddl.parsing import BIGINT, INTEGER, NOW, SMALLINT, ST, TEXT, TIMESTAMPTZ, T, U, code, name, parse
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import ChangeOwner, CreateView, DropObjects, MoveObject, RenameObject
 from seachange.model.relation import RelationName
+from seachange.model.statements.object_statements import ChangeOwner, CreateView, DropObjects, MoveObject, RenameObject
 from tests.sql.ddl.parsing import ST, T, U, code, name, parse
 
 V = name("v")

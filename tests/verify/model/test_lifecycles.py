@@ -3,7 +3,7 @@
 import pytest
 
 from seachange.cli.verify import parse_ddl
-from seachange.model.targets import Status
+from seachange.model.change.targets import Status
 from seachange.planner.lifecycles import seachange as lifecycles
 from seachange.planner.lifecycles.lifecycle import Lifecycle
 from seachange.planner.lifecycles.seachange import LIFECYCLES

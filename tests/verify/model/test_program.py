@@ -3,7 +3,7 @@
 import pytest
 
 from seachange.cli.verify import parse_ddl
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.model.states import State
 from seachange.planner.lifecycles.seachange import LIFECYCLES
 from seachange.verify.model.program import Act, compile_program

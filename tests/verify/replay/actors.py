@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from seachange import errors
-from seachange.engine.contention import Contention
-from seachange.engine.node import Node
-from seachange.engine.session import Session
-from seachange.model import elements
+from seachange.engine.locks.contention import Contention
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.model.change import elements
 from seachange.verify.model.program import Act, Instruction
 from tests.verify.replay.cluster import Change, Cluster, Compaction
 from tests.verify.replay.translations import Translation

@@ -5,7 +5,7 @@ itself, for the head and for every open transaction.
 """
 
 from seachange import errors
-from seachange.engine.session import Session
+from seachange.engine.session.session import Session
 from seachange.verify.consistency import inspect
 from seachange.verify.model.program import Act
 from tests.verify.replay.actors import Actors

@@ -13,15 +13,15 @@ from seachange.changer.drain import Drain
 from seachange.changer.job import Job, read_job
 from seachange.changer.ports import Lost, Stopped
 from seachange.changer.runner import Runner
-from seachange.engine.changes import NodeChanges
-from seachange.engine.interrupts import Interrupts
-from seachange.engine.jobs import Conditions
-from seachange.engine.keeper import compact_index
-from seachange.engine.node import Node
-from seachange.engine.session import Session
-from seachange.engine.spark_pipeline import job_pipeline
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.jobs.job_commits import NodeChanges
+from seachange.engine.jobs.job_manager import Conditions
+from seachange.engine.jobs.spark_pipeline import job_pipeline
+from seachange.engine.node.maintenance_thread import compact_index
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.model.change.ops import OpType
 from seachange.model.jobs import JobId, JobRequest
-from seachange.model.ops import OpType
 from seachange.runtime.faults import FAULTS
 from tests.support.nodes import HOUR_MS, Place, open_ported_node
 from tests.support.patience import PATIENCE_S

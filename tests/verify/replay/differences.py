@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.verify.model.refusals import Refusal
 
 # What descriptors do not tell of: data goes when the collector finds that nobody can read it, a parent's end of a

@@ -6,9 +6,9 @@
 from collections import Counter
 
 from seachange import errors
-from seachange.engine.session import Session
-from seachange.model import elements
-from seachange.model.elements import Element
+from seachange.engine.session.session import Session
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
 from seachange.model.states import State as SchemaState
 from seachange.planner.object_parts import decompose
 from seachange.verify.consistency import inspect

@@ -9,10 +9,10 @@ import pytest
 from seachange import errors
 from seachange.changer import runner
 from seachange.changer.job import Job
-from seachange.engine import submit
-from seachange.engine.refit import Refit
-from seachange.model.descriptor import Table
-from seachange.model.object_json import decode_descriptor
+from seachange.engine.transaction import submit
+from seachange.engine.transaction.rebase import Refit
+from seachange.model.codecs.object_json import decode_descriptor
+from seachange.model.schema.descriptor import Table
 from seachange.model.states import BEHAVIOUR, Checking, State
 from seachange.planner.rules.release import CURRENT
 from seachange.verify.model.mutants import MUTANTS, SPARE, edit_lifecycles

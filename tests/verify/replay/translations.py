@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.model.states import State as SchemaState
 from seachange.verify.model.explore import Label, State
 from seachange.verify.model.layouts import NULL, SET, seen_at

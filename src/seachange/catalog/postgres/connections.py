@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from seachange import errors
 from seachange.catalog.postgres.arrays import Bigints, BigintsDumper
 from seachange.catalog.postgres.server_settings import settings_query
-from seachange.runtime.haste import may_wait
+from seachange.runtime.nonblocking import may_wait
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]

@@ -29,7 +29,7 @@ from seachange.catalog.rows import (
 )
 from seachange.model.ids import Epoch, IndexId, KeyHash, Seq
 from seachange.model.log import LogEntry
-from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
+from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.segments import Generation, IndexContents
 
 _CHECK = """SELECT s.floor, n.live FROM seachange.sequencer s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seachange.catalog.postgres.connections import Connection
 from seachange.model.ids import DescriptorId
-from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState, take_block
+from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState, take_block
 
 _READ = "SELECT last, called FROM seachange.sequence WHERE id = %s AND run = %s"
 # A row that is not there yet is made, so that there is one to lock; without `last` nothing was taken.

@@ -34,10 +34,10 @@ from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash,
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
 from seachange.model.locking import LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
-from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.pace import Pace
+from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
+from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.model.segments import Generation, Holdings, IndexContents, KnownFiles
-from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
 

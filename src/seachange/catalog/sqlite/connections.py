@@ -13,7 +13,7 @@ from types import TracebackType
 
 from seachange import errors
 from seachange.catalog.sqlite.lock import FairLock
-from seachange.runtime.haste import may_wait
+from seachange.runtime.nonblocking import may_wait
 from seachange.runtime.permissions import create_file
 
 # Others than ourselves (a back-up, a shell) may hold SQLite's own lock for a moment.

@@ -27,7 +27,7 @@ from seachange.catalog.rows import (
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import Epoch, IndexId, KeyHash, Seq
 from seachange.model.log import LogEntry
-from seachange.model.objects import DroppedDescriptor, PublishedDescriptor
+from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
 from seachange.model.segments import Generation, IndexContents, InlineBatch, Segment
 
 HEAD = "SELECT max(seq) FROM log"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from seachange.model.ids import DescriptorId
-from seachange.model.sequences import SequenceBlock, SequenceLimits, SequenceState, take_block
+from seachange.model.schema.sequences import SequenceBlock, SequenceLimits, SequenceState, take_block
 
 _READ = "SELECT last, called FROM sequence WHERE id = ? AND run = ?"
 _WRITE = """INSERT INTO sequence (id, run, last, called) VALUES (?, ?, ?, ?)

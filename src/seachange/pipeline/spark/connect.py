@@ -22,8 +22,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql.connect.session import SparkSession
 
 from seachange import errors
-from seachange.pipeline.spark.executor import OUTCOMES, Outcome, load_rows, run_rows
 from seachange.pipeline.spark.failures import failure
+from seachange.pipeline.spark.packed_task import OUTCOMES, Outcome, load_rows, run_rows
 from seachange.pipeline.spark_options import SparkOptions
 
 _ASSIGNMENTS = pa.schema([pa.field("assignment", pa.binary())])

@@ -10,9 +10,9 @@ from zipimport import zipimporter
 
 from pyspark.daemon import manager
 
-from seachange.pipeline.spark import executor
+from seachange.pipeline.spark import packed_task
 
-__all__ = ["executor"]
+__all__ = ["packed_task"]
 
 
 def _keep(importer: zipimporter) -> None:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructType
 
-from seachange.model.descriptor import Column
+from seachange.model.schema.descriptor import Column
 from seachange.pipeline.frame_parts import FrameBranch, FrameFile
 from seachange.pipeline.spark.frame_types import Labels, as_read, frozen, read_type, show, shown_type
 from seachange.storage.arrow import column_name

@@ -11,8 +11,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from seachange.model.types import NAMES, TEXT, Kind, SqlType
-from seachange.model.values import format_canonical
+from seachange.values.canonical import format_canonical
+from seachange.values.types import NAMES, TEXT, Kind, SqlType
 
 # Spark has no UUIDs and, unless a session asks for it, no times of day: those are read as they are stored.
 _READ_OTHERWISE = {Kind.TIME: "bigint", Kind.UUID: "binary"}

@@ -28,8 +28,8 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
 from seachange import errors
-from seachange.pipeline.spark.executor import Outcome, load_kernels, run_assignments
 from seachange.pipeline.spark.failures import cause, failure
+from seachange.pipeline.spark.packed_task import Outcome, load_kernels, run_assignments
 from seachange.pipeline.spark_options import SparkOptions, configuration
 from seachange.runtime.permissions import create_file, create_folder
 from seachange.runtime.process import give_way

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model import elements
-from seachange.model.defaults import constant_value
+from seachange.model.change import elements
+from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements import (
+from seachange.model.schema.defaults import constant_value
+from seachange.model.statements.table_statements import (
     AddColumn,
     ColumnDefinition,
     ColumnType,
@@ -24,9 +25,6 @@ from seachange.model.statements import (
     Volatility,
 )
 from seachange.model.states import State
-from seachange.model.targets import Goal
-from seachange.model.types import TEXT, SqlType, array_of
-from seachange.model.values import format_canonical
 from seachange.planner.builders.constraint import add_key, add_rule
 from seachange.planner.builders.dependents import label_of, need_cascade
 from seachange.planner.builders.draft import Draft
@@ -43,6 +41,8 @@ from seachange.planner.builders.identity import add_identity_parts, add_serial
 from seachange.planner.builders.lookup import find_type
 from seachange.planner.builders.primary_key import drop_primary_key, refuse_second_key
 from seachange.planner.builders.rebuild import rebuild_primary
+from seachange.values.canonical import format_canonical
+from seachange.values.types import TEXT, SqlType, array_of
 
 
 def add_column(draft: Draft, table_id: TableId, action: AddColumn) -> None:

@@ -5,22 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seachange import errors
-from seachange.model import elements
-from seachange.model.coercion import coerce
-from seachange.model.defaults import constant_default, constant_value
-from seachange.model.enums import quote_text, relabel
-from seachange.model.expression import Expression
+from seachange.model.change import elements
 from seachange.model.ids import ColumnId, DescriptorId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.shown import show_held
-from seachange.model.statements import (
+from seachange.model.schema.defaults import constant_default, constant_value
+from seachange.model.schema.enums import quote_text, relabel
+from seachange.model.schema.expression import Expression
+from seachange.model.statements.table_statements import (
     AlterColumnType,
     DropExpression,
     ExpressionDefinition,
     SetExpression,
     Volatility,
 )
-from seachange.model.types import INTEGERS, MOMENTS, TEXT, Kind, SqlType, assignable, widens
 from seachange.planner.builders.column import indexes_on, resolve_type
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import (
@@ -34,6 +31,9 @@ from seachange.planner.builders.identity import check_identity_type, retype_iden
 from seachange.planner.builders.primary_key import forget_proof, prove_key, rebuild_secondary
 from seachange.planner.builders.rebuild import move_comment, move_constraint, rebuild_primary, swap_index
 from seachange.planner.builders.view import refuse_if_read
+from seachange.values.coercion import coerce
+from seachange.values.output_format import show_held
+from seachange.values.types import INTEGERS, MOMENTS, TEXT, Kind, SqlType, assignable, widens
 
 
 def alter_column_type(draft: Draft, table_id: TableId, action: AlterColumnType) -> None:

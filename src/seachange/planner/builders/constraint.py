@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Container
 
 from seachange import errors
-from seachange.model import elements
+from seachange.model.change import elements
+from seachange.model.change.targets import Goal
 from seachange.model.ids import TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements import (
+from seachange.model.statements.table_statements import (
     AddConstraint,
     CheckDefinition,
     DropConstraint,
@@ -20,7 +21,6 @@ from seachange.model.statements import (
     ValidateConstraint,
 )
 from seachange.model.states import State
-from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_check, drop_foreign_key, drop_index
 from seachange.planner.builders.expression import bind_expression

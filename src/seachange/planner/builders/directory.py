@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.model.ids import DescriptorId, IndexId
 from seachange.model.object_kind import ObjectKind
 

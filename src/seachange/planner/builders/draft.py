@@ -13,19 +13,19 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from seachange import errors
-from seachange.model import elements
-from seachange.model.descriptor import Table
-from seachange.model.elements import Element
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
+from seachange.model.change.targets import Goal, Status, Target
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.objects import DEFAULT_SCHEMA, Descriptor
 from seachange.model.relation import RelationName
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import DEFAULT_SCHEMA, Descriptor
+from seachange.model.schema.temporary import is_temporary
 from seachange.model.states import State
-from seachange.model.targets import Goal, Status, Target
-from seachange.model.temporary import is_temporary
 from seachange.planner.builders.directory import Directory, Found
-from seachange.planner.catalog import Catalog
 from seachange.planner.graph import field_values
+from seachange.planner.known_schema import Catalog
 from seachange.planner.object_parts import decompose, namespace_of
 
 E = TypeVar("E")

@@ -7,12 +7,12 @@ depends on them from outside goes with CASCADE, and without it nothing goes.
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.model.ids import DescriptorId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import DropObjects
 from seachange.model.relation import RelationName
-from seachange.model.statements import DropColumn, DropTable
+from seachange.model.statements.object_statements import DropObjects
+from seachange.model.statements.table_statements import DropColumn, DropTable
 from seachange.planner.builders.column import drop_column
 from seachange.planner.builders.dependents import label_of, need_cascade
 from seachange.planner.builders.draft import Draft

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seachange.model import elements
-from seachange.model.elements import AnyIndex
+from seachange.model.change import elements
+from seachange.model.change.elements import AnyIndex
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.planner.builders.dependents import label_of, need_cascade

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from seachange import errors
-from seachange.model import elements
-from seachange.model.constraint import column_reference
-from seachange.model.defaults import constant_value
-from seachange.model.enums import quote_text
+from seachange.model.change import elements
+from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import AddEnumValue, CreateEnum, DropEnumValue, RenameEnumValue
-from seachange.model.objects import EnumType
-from seachange.model.targets import Goal
+from seachange.model.schema.constraint import column_reference
+from seachange.model.schema.defaults import constant_value
+from seachange.model.schema.enums import quote_text
+from seachange.model.schema.objects import EnumType
+from seachange.model.statements.object_statements import AddEnumValue, CreateEnum, DropEnumValue, RenameEnumValue
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import existing, refuse_taken
 from seachange.planner.names import NAME_BYTES_MAX, choose_name

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from seachange import errors
-from seachange.model import elements
-from seachange.model.coercion import coerce
-from seachange.model.constraint import column_reference
-from seachange.model.defaults import constant_default
-from seachange.model.enums import quote_text, relabel, relabel_list
-from seachange.model.expression import Expression
+from seachange.model.change import elements
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements import Constant, Default, ExpressionDefinition, UserType, sequence_call
-from seachange.model.types import TEXT, SqlType
+from seachange.model.schema.constraint import column_reference
+from seachange.model.schema.defaults import constant_default
+from seachange.model.schema.enums import quote_text, relabel, relabel_list
+from seachange.model.schema.expression import Expression
+from seachange.model.statements.table_statements import Constant, Default, ExpressionDefinition, UserType, sequence_call
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import existing, find_type
+from seachange.values.coercion import coerce
+from seachange.values.types import TEXT, SqlType
 
 _TYPED_LABEL = re.compile("\x01([^\x01\x02]*)\x02([^\x01\x02]*)\x02([^\x01]*)\x01")
 # Of the text before and after a column: whether it is compared by order there.

@@ -6,17 +6,17 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from seachange import errors
-from seachange.model import elements
-from seachange.model.descriptor import Table
+from seachange.model.change import elements
+from seachange.model.change.targets import Goal, Status
 from seachange.model.ids import ColumnId, TableId
-from seachange.model.statements import ForeignKeyDefinition
-from seachange.model.targets import Goal, Status
-from seachange.model.temporary import is_temporary
-from seachange.model.types import INTEGERS, Kind, SqlType
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.temporary import is_temporary
+from seachange.model.statements.table_statements import ForeignKeyDefinition
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.expression import rebind
 from seachange.planner.builders.rebuild import move_constraint
 from seachange.planner.names import choose_name
+from seachange.values.types import INTEGERS, Kind, SqlType
 
 # Kinds whose values are the same values in each: a key of one can be looked up as a key of another.
 _FAMILIES: tuple[frozenset[Kind], ...] = (

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seachange import errors
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import SequenceOptions
-from seachange.model.statements import AddIdentity, DropIdentity, IdentityDefinition, SetIdentity
-from seachange.model.types import Kind, SqlType
+from seachange.model.statements.object_statements import SequenceOptions
+from seachange.model.statements.table_statements import AddIdentity, DropIdentity, IdentityDefinition, SetIdentity
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_object
 from seachange.planner.builders.expression import draw_from
 from seachange.planner.builders.sequence import amend_settings, sequence_settings
 from seachange.planner.names import choose_name
+from seachange.values.types import Kind, SqlType
 
 _INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
 

@@ -7,12 +7,17 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from seachange import errors
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
-from seachange.model.statements import BTREE, CreateIndex, DropIndex, ExpressionDefinition, KeyDefinition
-from seachange.model.types import TEXT
+from seachange.model.statements.table_statements import (
+    BTREE,
+    CreateIndex,
+    DropIndex,
+    ExpressionDefinition,
+    KeyDefinition,
+)
 from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_index
@@ -20,6 +25,7 @@ from seachange.planner.builders.expression import bind_expression
 from seachange.planner.builders.lookup import find_object
 from seachange.planner.builders.rebuild import add_index
 from seachange.planner.names import choose_name
+from seachange.values.types import TEXT
 
 # What the names of functions begin with that DuckDB is given.
 _OUR_FUNCTIONS = "seachange_"

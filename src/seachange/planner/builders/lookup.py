@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seachange import errors
-from seachange.model import elements
-from seachange.model.access import EVERYBODYS, PUBLIC_ROLE
+from seachange.model.change import elements
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
 from seachange.model.relation import RelationName
+from seachange.model.schema.access import EVERYBODYS, PUBLIC_ROLE
+from seachange.model.schema.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
 from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seachange import errors
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import ChangeOwner, MoveObject, RenameObject
-from seachange.model.temporary import is_temporary
+from seachange.model.schema.temporary import is_temporary
+from seachange.model.statements.object_statements import ChangeOwner, MoveObject, RenameObject
 from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import ALWAYS, Kinds, find_object, refuse_taken

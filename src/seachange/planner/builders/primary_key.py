@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from seachange import errors
-from seachange.model import elements
+from seachange.model.change import elements
+from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements import (
+from seachange.model.statements.table_statements import (
     AddColumn,
     AddConstraint,
     AlterAction,
@@ -19,7 +20,6 @@ from seachange.model.statements import (
     DropConstraint,
     KeyDefinition,
 )
-from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import (
     drop_column_parts,

@@ -7,12 +7,12 @@ option that is taken away, and CASCADE and RESTRICT mean the same.
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model import elements
-from seachange.model.access import PRIVILEGES, PUBLIC_ROLE
+from seachange.model.change import elements
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import Grant
 from seachange.model.relation import RelationName
+from seachange.model.schema.access import PRIVILEGES, PUBLIC_ROLE
+from seachange.model.statements.object_statements import Grant
 from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import Kinds, existing, missing

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seachange.model import elements
-from seachange.model.descriptor import Table
+from seachange.model.change import elements
+from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.targets import Goal
+from seachange.model.schema.descriptor import Table
 from seachange.planner.builders.draft import Draft
 from seachange.planner.table_parts import index_element
 

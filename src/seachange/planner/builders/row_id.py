@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.model.ids import ColumnId, TableId
-from seachange.model.statements import AddRowId, DropRowId
-from seachange.model.types import BIGINT
+from seachange.model.statements.table_statements import AddRowId, DropRowId
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_column_parts
 from seachange.planner.builders.rebuild import rebuild_primary
+from seachange.values.types import BIGINT
 
 _NAME = "rowid"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from seachange import errors
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import AlterSequence, CreateSequence, SequenceOptions, SequenceOwner
-from seachange.model.types import BIGINT, Kind, SqlType
+from seachange.model.statements.object_statements import AlterSequence, CreateSequence, SequenceOptions, SequenceOwner
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import find_object, refuse_taken
+from seachange.values.types import BIGINT, Kind, SqlType
 
 _BOUNDS: dict[Kind, int] = {Kind.SMALLINT: 2**15, Kind.INTEGER: 2**31, Kind.BIGINT: 2**63}
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from seachange.model import object_statements as objects
-from seachange.model import statements
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements import AlterColumnType, AlterTable, DdlStatement, RenameTable, SetExpression
+from seachange.model.statements import object_statements as objects
+from seachange.model.statements import table_statements
+from seachange.model.statements.table_statements import (
+    AlterColumnType,
+    AlterTable,
+    DdlStatement,
+    RenameTable,
+    SetExpression,
+)
 from seachange.planner.builders import (
     column,
     column_type,
@@ -35,26 +41,26 @@ from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import find_object
 
 _ACTIONS: dict[type, Callable[..., None]] = {
-    statements.AddColumn: column.add_column,
-    statements.DropColumn: column.drop_column,
-    statements.RenameColumn: column.rename_column,
-    statements.AlterColumnType: column_type.alter_column_type,
-    statements.SetDefault: column.set_default,
-    statements.SetNotNull: column.set_not_null,
-    statements.DropNotNull: column.drop_not_null,
-    statements.SetExpression: column_type.set_expression,
-    statements.DropExpression: column_type.drop_expression,
-    statements.AddIdentity: identity.add_identity,
-    statements.SetIdentity: identity.set_identity,
-    statements.DropIdentity: identity.drop_identity,
-    statements.AddConstraint: constraint.add_constraint,
-    statements.DropConstraint: constraint.drop_constraint,
-    statements.RenameConstraint: constraint.rename_constraint,
-    statements.ValidateConstraint: constraint.validate_constraint,
-    statements.AlterPrimaryKey: primary_key.alter_primary_key,
-    statements.KeepAsItIs: column.keep_as_it_is,
-    statements.AddRowId: row_id.add_row_id,
-    statements.DropRowId: row_id.drop_row_id,
+    table_statements.AddColumn: column.add_column,
+    table_statements.DropColumn: column.drop_column,
+    table_statements.RenameColumn: column.rename_column,
+    table_statements.AlterColumnType: column_type.alter_column_type,
+    table_statements.SetDefault: column.set_default,
+    table_statements.SetNotNull: column.set_not_null,
+    table_statements.DropNotNull: column.drop_not_null,
+    table_statements.SetExpression: column_type.set_expression,
+    table_statements.DropExpression: column_type.drop_expression,
+    table_statements.AddIdentity: identity.add_identity,
+    table_statements.SetIdentity: identity.set_identity,
+    table_statements.DropIdentity: identity.drop_identity,
+    table_statements.AddConstraint: constraint.add_constraint,
+    table_statements.DropConstraint: constraint.drop_constraint,
+    table_statements.RenameConstraint: constraint.rename_constraint,
+    table_statements.ValidateConstraint: constraint.validate_constraint,
+    table_statements.AlterPrimaryKey: primary_key.alter_primary_key,
+    table_statements.KeepAsItIs: column.keep_as_it_is,
+    table_statements.AddRowId: row_id.add_row_id,
+    table_statements.DropRowId: row_id.drop_row_id,
 }
 
 
@@ -89,11 +95,11 @@ def _alter_table(draft: Draft, statement: AlterTable) -> None:
 _RELATIONS = frozenset({ObjectKind.VIEW, ObjectKind.SEQUENCE, ObjectKind.INDEX})
 
 _STATEMENTS: dict[type, Callable[[Draft, Any], None]] = {
-    statements.CreateTable: table.create_table,
-    statements.DropTable: drop_objects.drop_tables,
-    statements.AlterTable: _alter_table,
-    statements.CreateIndex: index.create_index,
-    statements.DropIndex: index.drop_indexes,
+    table_statements.CreateTable: table.create_table,
+    table_statements.DropTable: drop_objects.drop_tables,
+    table_statements.AlterTable: _alter_table,
+    table_statements.CreateIndex: index.create_index,
+    table_statements.DropIndex: index.drop_indexes,
     objects.TruncateTables: table.truncate_tables,
     objects.UndropTable: undrop.undrop_table,
     objects.DropObjects: drop_objects.drop_objects,

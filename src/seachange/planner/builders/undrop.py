@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seachange import errors
-from seachange.model import elements
-from seachange.model.descriptor import Table
-from seachange.model.elements import Element
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
+from seachange.model.change.targets import Goal
 from seachange.model.ids import ColumnId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import UndropTable
+from seachange.model.schema.descriptor import Table
+from seachange.model.statements.object_statements import UndropTable
 from seachange.model.states import State
-from seachange.model.targets import Goal
 from seachange.planner.builders.draft import Draft, at_rest
 from seachange.planner.builders.lookup import refuse_taken
 from seachange.planner.object_parts import decompose

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from seachange import errors
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.model.ids import ColumnId, DescriptorId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import CreateView
 from seachange.model.relation import RelationName
-from seachange.model.temporary import is_temporary
+from seachange.model.schema.temporary import is_temporary
+from seachange.model.statements.object_statements import CreateView
 from seachange.planner.builders.directory import Found
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import refuse_taken

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from seachange.planner.catalog import Catalog
 from seachange.planner.explain.names import Names
 from seachange.planner.explain.outline import indent, view_stages
 from seachange.planner.explain.words import count_of, status_name
 from seachange.planner.graph import Dependency
+from seachange.planner.known_schema import Catalog
 from seachange.planner.plan import Plan
 from seachange.planner.rules.rule import Order, Rule
 

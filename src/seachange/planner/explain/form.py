@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from seachange.model.session_statements import DdlExplanation
-from seachange.planner.catalog import Catalog
+from seachange.model.statements.session_statements import DdlExplanation
 from seachange.planner.explain.dependencies import explain_dependencies
 from seachange.planner.explain.picture import explain_picture
 from seachange.planner.explain.shape import explain_shape
 from seachange.planner.explain.stages import explain_stages
 from seachange.planner.explain.verbose import explain_verbose
 from seachange.planner.explain.words import bytes_in_words, count_of
+from seachange.planner.known_schema import Catalog
 from seachange.planner.plan import Plan
 from seachange.planner.strategy import Cost, measure_whole
 

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from seachange.model import elements
-from seachange.model.elements import Element, descriptor_of
+from seachange.model.change import elements
+from seachange.model.change.elements import Element, descriptor_of
+from seachange.model.change.targets import Goal, Target
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.objects import DEFAULT_SCHEMA
-from seachange.model.targets import Goal, Target
-from seachange.planner.catalog import Catalog
+from seachange.model.schema.objects import DEFAULT_SCHEMA
+from seachange.planner.known_schema import Catalog
 from seachange.planner.object_parts import decompose, namespace_of
 from seachange.planner.plan import Plan
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from seachange.model.ids import DescriptorId
-from seachange.planner.catalog import Catalog
+from seachange.planner.known_schema import Catalog
 from seachange.planner.plan import Plan
 from seachange.planner.stages import Phase, Stage
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from seachange.model.targets import Goal
-from seachange.planner.catalog import Catalog
+from seachange.model.change.targets import Goal
 from seachange.planner.explain.names import Names
 from seachange.planner.explain.outline import StageView, view_stages
 from seachange.planner.explain.subjects import find_hosts
 from seachange.planner.explain.words import enumerate_words, status_name
+from seachange.planner.known_schema import Catalog
 from seachange.planner.plan import Plan
 
 

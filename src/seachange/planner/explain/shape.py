@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from seachange.model.ops import BackfillIndexes, CollectIndexes, OpType, Validate
-from seachange.model.targets import Goal
-from seachange.planner.catalog import Catalog, TableSize
+from seachange.model.change.ops import BackfillIndexes, CollectIndexes, OpType, Validate
+from seachange.model.change.targets import Goal
 from seachange.planner.explain.names import Names
 from seachange.planner.explain.outline import StageView, indent, point_of_no_return, view_stages
 from seachange.planner.explain.stages import NOTHING, statement_phase
 from seachange.planner.explain.subjects import subjects
 from seachange.planner.explain.words import bytes_in_words, claim, count_of, enumerate_words, status_name
+from seachange.planner.known_schema import Catalog, TableSize
 from seachange.planner.plan import Plan, plan_revert
 from seachange.planner.stages import Phase, progress_after
 from seachange.planner.strategy import Cost, Strategy, Work, measure, strategy_of_all

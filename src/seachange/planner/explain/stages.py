@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seachange.model.targets import Goal
-from seachange.planner.catalog import Catalog
+from seachange.model.change.targets import Goal
 from seachange.planner.explain.names import Names
 from seachange.planner.explain.outline import StageView, indent, view_stages
 from seachange.planner.explain.subjects import subjects
@@ -18,6 +17,7 @@ from seachange.planner.explain.words import (
     status_name,
     waits,
 )
+from seachange.planner.known_schema import Catalog
 from seachange.planner.plan import Plan
 from seachange.planner.stages import Phase, Transition
 from seachange.planner.strategy import measure, strategy_of_all

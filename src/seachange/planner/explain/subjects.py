@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seachange.model import elements
-from seachange.model.elements import Element, descriptor_of
-from seachange.model.targets import Goal
+from seachange.model.change import elements
+from seachange.model.change.elements import Element, descriptor_of
+from seachange.model.change.targets import Goal
 from seachange.planner.explain.names import Names, Place
 from seachange.planner.plan import Plan
 

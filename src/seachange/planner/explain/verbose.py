@@ -7,12 +7,12 @@ from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
-from seachange.model.ops import Op
-from seachange.planner.catalog import Catalog
+from seachange.model.change.ops import Op
 from seachange.planner.explain.names import Names
 from seachange.planner.explain.outline import StageView
 from seachange.planner.explain.stages import StagesText
 from seachange.planner.explain.words import status_name
+from seachange.planner.known_schema import Catalog
 from seachange.planner.plan import Plan
 from seachange.planner.rules.rule import Order
 from seachange.planner.stages import Transition

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from seachange.model import elements
-from seachange.model.elements import Element, descriptor_of
+from seachange.model.change import elements
+from seachange.model.change.elements import Element, descriptor_of
+from seachange.model.change.ops import BackfillIndexes, CollectIndexes, Op, OpType, SetState, Validate
+from seachange.model.change.targets import STATE_OF, Status
 from seachange.model.ids import DescriptorId, TableId
-from seachange.model.ops import BackfillIndexes, CollectIndexes, Op, OpType, SetState, Validate
 from seachange.model.states import State
-from seachange.model.targets import STATE_OF, Status
 from seachange.planner.explain.names import Names
 from seachange.planner.rules.rule import OBJECTS
 from seachange.planner.stages import Stage

@@ -6,10 +6,10 @@ DELETE_ONLY: generations and the schema in the snapshot do its work.
 
 from __future__ import annotations
 
-from seachange.model import elements
-from seachange.model.elements import Element
-from seachange.model.ops import OpType
-from seachange.model.targets import Status
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
+from seachange.model.change.ops import OpType
+from seachange.model.change.targets import Status
 from seachange.planner.lifecycles.lifecycle import Lifecycle, Step
 
 # Every step relies on nobody being further behind than the status it starts from.

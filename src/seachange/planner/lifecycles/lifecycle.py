@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seachange.model.ops import OpType
-from seachange.model.targets import Status
+from seachange.model.change.ops import OpType
+from seachange.model.change.targets import Status
 
 
 @dataclass(frozen=True, slots=True)

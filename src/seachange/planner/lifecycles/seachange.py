@@ -6,10 +6,10 @@ once nothing is left that can fail: it is the point of no return, and so none of
 
 from __future__ import annotations
 
-from seachange.model import elements
-from seachange.model.elements import Element
-from seachange.model.ops import OpType
-from seachange.model.targets import Status
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
+from seachange.model.change.ops import OpType
+from seachange.model.change.targets import Status
 from seachange.planner.lifecycles.lifecycle import Lifecycle, Step
 
 _PUBLISH = Step(Status.PUBLIC, revertible=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seachange.model import elements
-from seachange.model.targets import Status
+from seachange.model.change import elements
+from seachange.model.change.targets import Status
 from seachange.planner.rules.rule import COLUMNS, INDEX_PARTS, INDEXES, Adding, Dropping, Order, Rule
 
 _BUILT_FROM_ROWS = (elements.SecondaryIndex, elements.UniqueIndex)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seachange import errors
-from seachange.model.elements import Element
+from seachange.model.change.elements import Element
 from seachange.planner.lifecycles.lifecycle import Lifecycle
 from seachange.planner.lifecycles.seachange import LIFECYCLES
 from seachange.planner.rules.column import COLUMN_RULES

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seachange.model import elements
-from seachange.model.elements import Element
-from seachange.model.targets import Status
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
+from seachange.model.change.targets import Status
 
 Kinds = tuple[type[Element], ...]
 

@@ -1,1 +1,1 @@
-"""DDL text to statement values, one statement family one module."""
+"""DDL text to statement values."""

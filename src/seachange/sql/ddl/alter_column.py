@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seachange import errors
-from seachange.model.statements import (
+from seachange.model.statements.table_statements import (
     AddIdentity,
     AlterAction,
     AlterColumnType,
@@ -22,10 +22,10 @@ from seachange.model.statements import (
 from seachange.sql.ddl.column import read_always
 from seachange.sql.ddl.default import read_default
 from seachange.sql.ddl.expression import GENERATED, TRANSFORM, compile_expression
-from seachange.sql.ddl.names import read_collation, read_column_type
 from seachange.sql.ddl.sequence import OptionReader, read_identity_options
-from seachange.sql.ddl.storage import take_column_storage
-from seachange.sql.tokens import Reader
+from seachange.sql.ddl.storage_parameters import take_column_storage
+from seachange.sql.text.names import read_collation, read_column_type
+from seachange.sql.text.tokens import Reader
 
 
 def read_alter_column(reader: Reader) -> AlterAction:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import ChangeOwner, MoveObject
-from seachange.model.statements import (
+from seachange.model.statements.object_statements import ChangeOwner, MoveObject
+from seachange.model.statements.table_statements import (
     AddColumn,
     AddConstraint,
     AlterAction,
@@ -24,10 +24,10 @@ from seachange.model.statements import (
 from seachange.sql.ddl.alter_column import read_alter_column
 from seachange.sql.ddl.column import read_column
 from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_added_constraint
-from seachange.sql.ddl.names import read_list, read_relation
 from seachange.sql.ddl.object import take_cascade, take_move_or_owner
-from seachange.sql.ddl.storage import take_table_storage
-from seachange.sql.tokens import Reader
+from seachange.sql.ddl.storage_parameters import take_table_storage
+from seachange.sql.text.names import read_list, read_relation
+from seachange.sql.text.tokens import Reader
 
 _ALONE = (RenameTable, RenameColumn, RenameConstraint)
 # What PostgreSQL's ALTER TABLE knows besides.

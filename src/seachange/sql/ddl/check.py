@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model.statements import CheckDefinition
+from seachange.model.statements.table_statements import CheckDefinition
 from seachange.sql.ddl.expression import CHECK, compile_expression
-from seachange.sql.tokens import Reader
+from seachange.sql.text.tokens import Reader
 
 
 def read_check(reader: Reader, name: str | None) -> CheckDefinition:

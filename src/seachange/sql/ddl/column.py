@@ -6,14 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from seachange import errors
-from seachange.model.statements import ColumnDefinition, ColumnType, Default, ExpressionDefinition, IdentityDefinition
-from seachange.model.types import Kind, SqlType
+from seachange.model.statements.table_statements import (
+    ColumnDefinition,
+    ColumnType,
+    Default,
+    ExpressionDefinition,
+    IdentityDefinition,
+)
 from seachange.sql.ddl.constraint import Constraints, read_column_constraint
 from seachange.sql.ddl.default import read_default
 from seachange.sql.ddl.expression import GENERATED, compile_expression
-from seachange.sql.ddl.names import read_collation, read_column_type
 from seachange.sql.ddl.sequence import INTEGERS, read_identity_options
-from seachange.sql.tokens import Reader
+from seachange.sql.text.names import read_collation, read_column_type
+from seachange.sql.text.tokens import Reader
+from seachange.values.types import Kind, SqlType
 
 _SERIALS: dict[str, Kind] = {
     "smallserial": Kind.SMALLINT,

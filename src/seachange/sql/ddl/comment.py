@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import CommentOn, CommentOnRole
-from seachange.sql.ddl.names import read_column_path, read_relation
+from seachange.model.statements.object_statements import CommentOn, CommentOnRole
 from seachange.sql.ddl.object import read_object_name, read_role
-from seachange.sql.tokens import Reader
+from seachange.sql.text.names import read_column_path, read_relation
+from seachange.sql.text.tokens import Reader
 
 # What else can have a comment in PostgreSQL.
 _OTHERS = frozenset(

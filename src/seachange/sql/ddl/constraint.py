@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from seachange import errors
-from seachange.model.constraint import Action
-from seachange.model.statements import ForeignKeyDefinition, KeyDefinition, RuleDefinition
+from seachange.model.schema.constraint import Action
+from seachange.model.statements.table_statements import ForeignKeyDefinition, KeyDefinition, RuleDefinition
 from seachange.sql.ddl.check import read_check
-from seachange.sql.ddl.names import read_relation
-from seachange.sql.tokens import Kind, Reader, Word
+from seachange.sql.text.names import read_relation
+from seachange.sql.text.tokens import Kind, Reader, Word
 
 _ACTIONS: tuple[tuple[tuple[str, ...], Action], ...] = (
     (("no", "action"), Action.NO_ACTION),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seachange.model.statements import ColumnType, Constant, Default, UserType
-from seachange.model.types import KIND_BY_ALIAS, SqlType
-from seachange.model.types import Kind as TypeKind
+from seachange.model.statements.table_statements import ColumnType, Constant, Default, UserType
 from seachange.sql.ddl.expression import DEFAULT, compile_expression
-from seachange.sql.ddl.names import read_column_type
-from seachange.sql.tokens import Kind, Reader
+from seachange.sql.text.names import read_column_type
+from seachange.sql.text.tokens import Kind, Reader
+from seachange.values.types import KIND_BY_ALIAS, SqlType
+from seachange.values.types import Kind as TypeKind
 
 _WORDS: dict[str, Constant] = {"null": Constant(None), "true": Constant("true"), "false": Constant("false")}
 # Of a table of type names, those of one word: they may stand before a literal.

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import (
+from seachange.model.relation import RelationName
+from seachange.model.statements.object_statements import (
     AddEnumValue,
     ChangeOwner,
     CreateEnum,
@@ -15,10 +16,9 @@ from seachange.model.object_statements import (
     RenameEnumValue,
     RenameObject,
 )
-from seachange.model.relation import RelationName
-from seachange.sql.ddl.names import read_list, read_relation
 from seachange.sql.ddl.object import take_change
-from seachange.sql.tokens import Reader
+from seachange.sql.text.names import read_list, read_relation
+from seachange.sql.text.tokens import Reader
 
 ValueChange = AddEnumValue | RenameEnumValue | DropEnumValue
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.relation import RelationName
-from seachange.model.statements import (
+from seachange.model.statements.table_statements import (
     ColumnType,
     ExpressionDefinition,
     UserType,
@@ -17,16 +17,16 @@ from seachange.model.statements import (
     sequence_call,
     typed_label,
 )
-from seachange.sql.ddl.names import read_relation
+from seachange.sql.compile.target import folded
+from seachange.sql.compile.template import compile_template
+from seachange.sql.compile.type_holes import UserCast
 from seachange.sql.ddl.volatility import ORDER, most_volatile
-from seachange.sql.functions import TABLE_FUNCTIONS
-from seachange.sql.guard import function_name, text_of, user_type
-from seachange.sql.moments import spell_now
-from seachange.sql.target import folded
-from seachange.sql.template import compile_template
-from seachange.sql.tokens import Reader, split_script
-from seachange.sql.tree import parse_tree
-from seachange.sql.type_holes import UserCast
+from seachange.sql.text.names import read_relation
+from seachange.sql.text.tokens import Reader, split_script
+from seachange.sql.text.tree import parse_tree
+from seachange.sql.translate.functions import TABLE_FUNCTIONS
+from seachange.sql.translate.guard import function_name, text_of, user_type
+from seachange.sql.translate.time_functions import spell_now
 
 # Stands in generated text around the number of a column or sequence; no expression may contain it.
 _GAP = "\x01"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model.session_statements import AcceptExtension
-from seachange.sql.ddl.names import read_list
+from seachange.model.statements.session_statements import AcceptExtension
 from seachange.sql.ddl.object import take_cascade
-from seachange.sql.tokens import Reader
+from seachange.sql.text.names import read_list
+from seachange.sql.text.tokens import Reader
 
 # What applications want of these is there: gen_random_uuid, uuid_generate_v4.
 BUILT_IN = frozenset({"plpgsql", "pgcrypto", "uuid-ossp"})

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import RenameObject
-from seachange.model.statements import BTREE, CreateIndex, DropIndex, ExpressionDefinition
+from seachange.model.statements.object_statements import RenameObject
+from seachange.model.statements.table_statements import BTREE, CreateIndex, DropIndex, ExpressionDefinition
 from seachange.sql.ddl.constraint import read_nulls_distinct
 from seachange.sql.ddl.expression import INDEX, PREDICATE, compile_expression
 from seachange.sql.ddl.index_method import read_method, skip_operator_class
-from seachange.sql.ddl.names import read_collation, read_relation, read_relations
 from seachange.sql.ddl.object import take_cascade
-from seachange.sql.ddl.storage import take_storage
-from seachange.sql.tokens import Kind, Reader, Word
+from seachange.sql.ddl.storage_parameters import take_storage
+from seachange.sql.text.names import read_collation, read_relation, read_relations
+from seachange.sql.text.tokens import Kind, Reader, Word
 
 IndexKey = str | ExpressionDefinition
 

@@ -7,9 +7,9 @@ What looks into a value is refused: parts of a document, words, trigrams, ranges
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model.statements import BTREE
-from seachange.sql.ddl.names import read_relation
-from seachange.sql.tokens import Kind, Reader
+from seachange.model.statements.table_statements import BTREE
+from seachange.sql.text.names import read_relation
+from seachange.sql.text.tokens import Kind, Reader
 
 _METHODS = frozenset({BTREE, "hash", "brin", "gin", "gist", "spgist"})
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import ChangeOwner, DropObjects, MoveObject, RenameObject
 from seachange.model.relation import RelationName
-from seachange.sql.ddl.names import read_list, read_relation, read_relations
-from seachange.sql.tokens import Reader
+from seachange.model.statements.object_statements import ChangeOwner, DropObjects, MoveObject, RenameObject
+from seachange.sql.text.names import read_list, read_relation, read_relations
+from seachange.sql.text.tokens import Reader
 
 # Objects that are in no schema.
 _TOP = frozenset({ObjectKind.DATABASE, ObjectKind.SCHEMA})

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from seachange import errors
-from seachange.model.access import PRIVILEGES
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import Grant
 from seachange.model.relation import RelationName
-from seachange.sql.ddl.names import read_list
+from seachange.model.schema.access import PRIVILEGES
+from seachange.model.statements.object_statements import Grant
 from seachange.sql.ddl.object import read_object_name, read_role, take_cascade
-from seachange.sql.tokens import Reader
+from seachange.sql.text.names import read_list
+from seachange.sql.text.tokens import Reader
 
 ALL = ("ALL",)
 _KNOWN = frozenset(privilege for known in PRIVILEGES.values() for privilege in known)

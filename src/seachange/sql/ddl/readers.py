@@ -7,8 +7,8 @@ from functools import partial
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import Grant, GrantRoles, RoleStatement
-from seachange.model.statements import CreateTableAs, CreateTemporary, DdlStatement
+from seachange.model.statements.object_statements import Grant, GrantRoles, RoleStatement
+from seachange.model.statements.table_statements import CreateTableAs, CreateTemporary, DdlStatement
 from seachange.sql.ddl.alter_table import read_alter_table
 from seachange.sql.ddl.comment import read_comment
 from seachange.sql.ddl.enum_type import read_alter_type, read_create_type
@@ -36,7 +36,7 @@ from seachange.sql.ddl.table import (
     read_undrop_table,
 )
 from seachange.sql.ddl.view import read_alter_view, read_create_view, read_replace_view
-from seachange.sql.tokens import Reader
+from seachange.sql.text.tokens import Reader
 
 
 def _read_grant(reader: Reader) -> Grant | GrantRoles:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from seachange import errors
-from seachange.model.access import PUBLIC_ROLE
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import (
+from seachange.model.schema.access import PUBLIC_ROLE
+from seachange.model.statements.object_statements import (
     AlterRole,
     ChangeDefaultPrivileges,
     ChangeSettings,
@@ -19,11 +19,11 @@ from seachange.model.object_statements import (
     RenameRole,
     RoleOptions,
 )
-from seachange.sql.ddl.names import read_list
 from seachange.sql.ddl.object import read_role, take_cascade
 from seachange.sql.ddl.privilege import check_privileges, read_privileges
-from seachange.sql.setting_words import read_settings
-from seachange.sql.tokens import Reader
+from seachange.sql.text.names import read_list
+from seachange.sql.text.setting_words import read_settings
+from seachange.sql.text.tokens import Reader
 
 # Words that say whether a role may do something.
 _FLAGS: dict[str, tuple[str, bool]] = {

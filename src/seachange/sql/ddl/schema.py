@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import (
+from seachange.model.statements.object_statements import (
     ChangeOwner,
     ChangeSettings,
     CreateDatabase,
@@ -13,8 +13,8 @@ from seachange.model.object_statements import (
     RenameObject,
 )
 from seachange.sql.ddl.object import SESSION_ROLES, read_object_name, read_role, take_change
-from seachange.sql.setting_words import read_settings
-from seachange.sql.tokens import Reader
+from seachange.sql.text.setting_words import read_settings
+from seachange.sql.text.tokens import Reader
 
 # What a new database is anyway: such options may stand there.
 _ENCODINGS = frozenset({"utf8", "utf-8", "unicode", "default"})

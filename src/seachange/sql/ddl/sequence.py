@@ -7,7 +7,7 @@ from typing import Any
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import (
+from seachange.model.statements.object_statements import (
     AlterSequence,
     ChangeOwner,
     CreateSequence,
@@ -16,11 +16,11 @@ from seachange.model.object_statements import (
     SequenceOptions,
     SequenceOwner,
 )
-from seachange.model.types import Kind, SqlType
-from seachange.sql.ddl.names import read_column_path, read_relation, read_type
 from seachange.sql.ddl.object import take_change
-from seachange.sql.tokens import Kind as WordKind
-from seachange.sql.tokens import Reader
+from seachange.sql.text.names import read_column_path, read_relation, read_type
+from seachange.sql.text.tokens import Kind as WordKind
+from seachange.sql.text.tokens import Reader
+from seachange.values.types import Kind, SqlType
 
 INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
 _BIGINT_MIN, _BIGINT_MAX = -(2**63), 2**63 - 1

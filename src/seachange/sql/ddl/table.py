@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from seachange import errors
-from seachange.model.object_statements import TruncateTables, UndropTable
 from seachange.model.relation import RelationName
-from seachange.model.statements import (
+from seachange.model.schema.temporary import OWN_SCHEMA
+from seachange.model.statements.object_statements import TruncateTables, UndropTable
+from seachange.model.statements.table_statements import (
     ColumnDefinition,
     CreateTable,
     CreateTableAs,
@@ -19,13 +20,12 @@ from seachange.model.statements import (
     LikeClause,
     OnCommit,
 )
-from seachange.model.temporary import OWN_SCHEMA
 from seachange.sql.ddl.column import read_column
 from seachange.sql.ddl.constraint import TABLE_CONSTRAINTS, Constraints, read_table_constraint
-from seachange.sql.ddl.names import read_list, read_relation, read_relations
 from seachange.sql.ddl.object import take_cascade
-from seachange.sql.ddl.storage import take_storage
-from seachange.sql.tokens import Reader
+from seachange.sql.ddl.storage_parameters import take_storage
+from seachange.sql.text.names import read_list, read_relation, read_relations
+from seachange.sql.text.tokens import Reader
 
 # What may come along with LIKE; the last three have nothing to say here.
 _LIKE_OPTIONS = (

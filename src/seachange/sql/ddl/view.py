@@ -6,15 +6,15 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
-from seachange.model.object_statements import ChangeOwner, CreateView, MoveObject, RenameObject
-from seachange.sql.ddl.names import read_relation
+from seachange.model.statements.object_statements import ChangeOwner, CreateView, MoveObject, RenameObject
+from seachange.sql.compile.template import fold_names
 from seachange.sql.ddl.object import take_change
 from seachange.sql.ddl.view_reads import columns_used, relations_read
-from seachange.sql.guard import check_tree
-from seachange.sql.sequence_calls import plain_names, sequences_named
-from seachange.sql.template import fold_names
-from seachange.sql.tokens import Reader, split_script
-from seachange.sql.tree import parse_tree, take_databases
+from seachange.sql.duck.sequence_calls import plain_names, sequences_named
+from seachange.sql.text.names import read_relation
+from seachange.sql.text.tokens import Reader, split_script
+from seachange.sql.text.tree import parse_tree, take_databases
+from seachange.sql.translate.guard import check_tree
 
 _QUERY_WORDS = ("select", "with", "values", "table")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from seachange.model.relation import RelationName
-from seachange.sql.scope import is_cte_reference
+from seachange.sql.text.scope import is_cte_reference
 
 Used = tuple[RelationName | None, str | None]
 

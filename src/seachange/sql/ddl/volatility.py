@@ -9,8 +9,8 @@ from typing import Final
 
 from sqlglot import exp
 
-from seachange.model.statements import Volatility
-from seachange.sql.guard import function_name
+from seachange.model.statements.table_statements import Volatility
+from seachange.sql.translate.guard import function_name
 
 _STABLE: Final = """
     age current_catalog current_database current_date current_schema current_time current_timestamp current_user

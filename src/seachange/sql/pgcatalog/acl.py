@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from seachange.model.access import EVERYBODYS, PRIVILEGES, PUBLIC_ROLE, Access
 from seachange.model.object_kind import ObjectKind
+from seachange.model.schema.access import EVERYBODYS, PRIVILEGES, PUBLIC_ROLE, Access
 
 _LETTERS: Final[dict[str, str]] = {
     "INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d", "TRUNCATE": "D", "REFERENCES": "x", "TRIGGER": "t",

@@ -15,9 +15,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.descriptor import Table
-from seachange.model.format_text import quote_literal
-from seachange.model.objects import EnumType, View
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import EnumType, View
 from seachange.sql.pgcatalog.builtin import (
     FIRST_USER_OID,
     PG_CATALOG,
@@ -48,7 +47,8 @@ from seachange.sql.pgcatalog.regs import (
     regtypein,
     regtypeout,
 )
-from seachange.sql.session_functions import SessionFunction, make_known, taking
+from seachange.sql.port.session_functions import SessionFunction, make_known, taking
+from seachange.values.format_text import quote_literal
 
 # The parameter that carries the session's number to these functions.
 SESSION: Final = "catalog_session"

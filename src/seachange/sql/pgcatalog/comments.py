@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from seachange.model.descriptor import Index, Table
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.objects import Database, Role
+from seachange.model.schema.descriptor import Index, Table
+from seachange.model.schema.objects import Database, Role
 from seachange.sql.pgcatalog.builtin import CATALOG_OIDS
 from seachange.sql.pgcatalog.facts import Facts, Relation, Rows, object_oid, part_oid, shown_constraints
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from seachange.model.objects import Descriptor
-from seachange.model.temporary import is_temporary
+from seachange.model.schema.objects import Descriptor
+from seachange.model.schema.temporary import is_temporary
 from seachange.sql.pgcatalog.facts import Facts
 from seachange.sql.pgcatalog.scan import CATALOGS, KeptCatalog
-from seachange.sql.port import TransactionPort
+from seachange.sql.port.port import TransactionPort
 
 
 def catalog_of(port: TransactionPort) -> KeptCatalog:

@@ -12,21 +12,21 @@ from typing import Final
 import sqlglot
 from sqlglot import exp
 
-from seachange.model.constraint import Action, Check, ForeignKey
-from seachange.model.defaults import constant_value, is_constant
-from seachange.model.descriptor import Column, Index, Table
-from seachange.model.enums import labels_of
-from seachange.model.expression import Expression
-from seachange.model.objects import EnumType, View
-from seachange.model.objects import Sequence as SequenceObject
-from seachange.model.shown import show_held, show_text
+from seachange.model.schema.constraint import Action, Check, ForeignKey
+from seachange.model.schema.defaults import constant_value, is_constant
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.schema.enums import labels_of
+from seachange.model.schema.expression import Expression
+from seachange.model.schema.objects import EnumType, View
+from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.states import State
-from seachange.model.types import Kind
-from seachange.sql.mapped.trees import FUNCTION_NAMES
-from seachange.sql.moments import spell_now
 from seachange.sql.pgcatalog.facts import Facts, Relation, quote_name, type_name
-from seachange.sql.result_types import drop_declared
+from seachange.sql.translate.mapped.trees import FUNCTION_NAMES
+from seachange.sql.translate.result_types import drop_declared
+from seachange.sql.translate.time_functions import spell_now
 from seachange.storage.duck_functions import PREFIX
+from seachange.values.output_format import show_held, show_text
+from seachange.values.types import Kind
 
 _TEXT_CAST: Final = f"{PREFIX}text"
 _COLUMN: Final = re.compile(r"c([0-9]+)")

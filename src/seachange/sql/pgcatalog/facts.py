@@ -14,17 +14,25 @@ from functools import cached_property
 from typing import Any, Final
 from zlib import crc32
 
-from seachange.model.access import DEFAULT_ROLE, PUBLIC_ROLE, UNSAID_DATABASE, UNSAID_SCHEMA, Access
-from seachange.model.actor import ROOT, Actor, find_roles
-from seachange.model.constraint import Check, ForeignKey
-from seachange.model.descriptor import Column, Index, Table
 from seachange.model.ids import ColumnId, DescriptorId, IndexId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Database, Descriptor, EnumType, Role, Schema, View
-from seachange.model.objects import Sequence as SequenceObject
+from seachange.model.schema.access import DEFAULT_ROLE, PUBLIC_ROLE, UNSAID_DATABASE, UNSAID_SCHEMA, Access
+from seachange.model.schema.actor import ROOT, Actor, find_roles
+from seachange.model.schema.constraint import Check, ForeignKey
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.schema.objects import (
+    DEFAULT_DATABASE,
+    DEFAULT_SCHEMA,
+    Database,
+    Descriptor,
+    EnumType,
+    Role,
+    Schema,
+    View,
+)
+from seachange.model.schema.objects import Sequence as SequenceObject
+from seachange.model.schema.temporary import is_temporary
 from seachange.model.states import State
-from seachange.model.temporary import is_temporary
-from seachange.model.types import MOMENTS, NAMES, Kind, SqlType
 from seachange.sql.pgcatalog.builtin import (
     BOOTSTRAP_ROLE_OID,
     CATALOG_OID,
@@ -36,6 +44,7 @@ from seachange.sql.pgcatalog.builtin import (
     PUBLIC_OID,
     TYPE_BY_OID,
 )
+from seachange.values.types import MOMENTS, NAMES, Kind, SqlType
 
 Relation = Table | View | SequenceObject
 # Of a relation of the catalogs: by column, those that say something.

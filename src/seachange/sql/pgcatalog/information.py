@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from seachange.model.access import PRIVILEGES, Access
-from seachange.model.constraint import Check, ForeignKey
-from seachange.model.descriptor import Index, Table
 from seachange.model.object_kind import ObjectKind
-from seachange.model.objects import EnumType, View
-from seachange.model.objects import Sequence as SequenceObject
-from seachange.model.types import Kind, SqlType
+from seachange.model.schema.access import PRIVILEGES, Access
+from seachange.model.schema.constraint import Check, ForeignKey
+from seachange.model.schema.descriptor import Index, Table
+from seachange.model.schema.objects import EnumType, View
+from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.sql.pgcatalog.builtin import TYPE_BY_OID
 from seachange.sql.pgcatalog.deparse import check_text, default_text, generated_text, view_definition
 from seachange.sql.pgcatalog.facts import Attribute, Facts, Rows, shown_constraints
-from seachange.sql.system_columns import SYSTEM_SCHEMA, SYSTEM_VIEWS
+from seachange.sql.port.system_columns import SYSTEM_SCHEMA, SYSTEM_VIEWS
+from seachange.values.types import Kind, SqlType
 
 # Bits of binary numbers, and how many digits of a second.
 _BITS: Final[dict[Kind, int]] = {

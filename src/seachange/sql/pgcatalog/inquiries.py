@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from seachange import errors
-from seachange.model.access import PRIVILEGES, PUBLIC_ROLE, Access
-from seachange.model.actor import Actor, actor_of, memberships
 from seachange.model.object_kind import ObjectKind
-from seachange.model.objects import Sequence as SequenceObject
+from seachange.model.schema.access import PRIVILEGES, PUBLIC_ROLE, Access
+from seachange.model.schema.actor import Actor, actor_of, memberships
+from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.sql.pgcatalog.builtin import CATALOG_OID, INFORMATION_OID
 from seachange.sql.pgcatalog.regs import (
     Context,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from seachange.sql.keywords import KEYWORDS
 from seachange.sql.pgcatalog.facts import Facts
+from seachange.sql.text.keywords import KEYWORDS
 
 _KINDS: Final[dict[str, str]] = {
     "C": "unreserved (cannot be function or type name)",

@@ -1,6 +1,6 @@
 """The functions that SQL may call, as PostgreSQL's catalogs describe them.
 
-`functions.txt` has one line for each of those that are allowed (`sql/functions.py`) and whose types are known: its
+`functions.txt` has one line for each function that is allowed (`sql/translate/functions.py`) and whose types are known:
 number, name, kind (f, a or w), volatility, whether it is strict and gives sets, the types of its result and arguments,
 that of a last argument which may be given many times, and how many rows it is expected to give.
 """

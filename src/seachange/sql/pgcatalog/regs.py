@@ -9,7 +9,7 @@ from seachange import errors
 from seachange.sql.pgcatalog.builtin import CATALOG_OIDS, PG_CATALOG, TYPE_BY_NAME
 from seachange.sql.pgcatalog.deparse import full_name
 from seachange.sql.pgcatalog.facts import Facts, object_oid, quote_name, type_name
-from seachange.sql.port import TransactionPort
+from seachange.sql.port.port import TransactionPort
 
 
 class Context(Protocol):

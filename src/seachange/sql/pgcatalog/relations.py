@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from seachange.model.constraint import Action, Check, ForeignKey
-from seachange.model.descriptor import Column, Index, Table
 from seachange.model.object_kind import ObjectKind
-from seachange.model.objects import Sequence as SequenceObject
-from seachange.model.objects import View
+from seachange.model.schema.constraint import Action, Check, ForeignKey
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.schema.objects import Sequence as SequenceObject
+from seachange.model.schema.objects import View
 from seachange.model.states import State
-from seachange.model.types import SqlType
 from seachange.sql.pgcatalog.acl import acl
 from seachange.sql.pgcatalog.builtin import (
     ACCESS_METHODS,
@@ -53,6 +52,7 @@ from seachange.sql.pgcatalog.keywords import pg_get_keywords
 from seachange.sql.pgcatalog.procedures import pg_proc
 from seachange.sql.pgcatalog.shared import SHARED_ROWS
 from seachange.sql.pgcatalog.types import ENUM_LENGTH, TYPE_ROWS
+from seachange.values.types import SqlType
 
 # The kind of object that privileges on a relation are those of, where it is no table.
 _GRANTED_AS: Final[dict[str, ObjectKind]] = {"S": ObjectKind.SEQUENCE}

@@ -13,8 +13,8 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from seachange.sql.catalog_functions import REGISTERED_TYPES
 from seachange.sql.pgcatalog.builtin import CATALOG_OIDS, INFORMATION_SCHEMA, PG_CATALOG
+from seachange.sql.text.catalog_functions import REGISTERED_TYPES
 from seachange.storage.duck_functions import PREFIX
 
 # Types that are kept as text, as numbers; "char" is the type of one byte.

@@ -6,10 +6,10 @@ import datetime as dt
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from seachange.model.access import DEFAULT_ROLE
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.objects import Database, Role
+from seachange.model.schema.access import DEFAULT_ROLE
+from seachange.model.schema.objects import Database, Role
 from seachange.sql.pgcatalog.acl import acl
 from seachange.sql.pgcatalog.facts import Facts, Rows, object_oid
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from seachange.model.objects import EnumType
-from seachange.model.objects import Sequence as SequenceObject
+from seachange.model.schema.objects import EnumType
+from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.sql.pgcatalog.builtin import CATALOG_OID, TYPES
 from seachange.sql.pgcatalog.facts import Facts, Relation, Rows, array_oid, object_oid, part_oid
 

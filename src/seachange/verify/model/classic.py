@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from seachange.model import elements
-from seachange.model.elements import Element
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
 from seachange.model.states import BEHAVIOUR, Behaviour, Checking
 from seachange.model.states import State as SchemaState
 from seachange.verify.model.explore import Label, State

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.model.states import BEHAVIOUR
 from seachange.verify.model.explore import Label, State
 from seachange.verify.model.program import Act, Program

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from seachange.model import elements
-from seachange.model.elements import Element
-from seachange.model.targets import Status
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
+from seachange.model.change.targets import Status
 from seachange.planner.lifecycles.lifecycle import Lifecycle, Step
 from seachange.planner.rules.rule import COLUMN_PARTS, INDEXES, Kinds
 from seachange.verify.model.switches import Switch, Switches

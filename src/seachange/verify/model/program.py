@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from seachange.model import elements
-from seachange.model.elements import Element
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
+from seachange.model.change.ops import CollectIndexes, Op, OpType
+from seachange.model.change.targets import GOAL_STATUS, STATE_OF, Status
 from seachange.model.ids import DescriptorId, IndexId, TableId
-from seachange.model.ops import CollectIndexes, Op, OpType
-from seachange.model.statements import DdlStatement
+from seachange.model.statements.table_statements import DdlStatement
 from seachange.model.states import State
-from seachange.model.targets import GOAL_STATUS, STATE_OF, Status
-from seachange.planner.catalog import Catalog, TableSize, apply_ops
 from seachange.planner.graph import build_graph
+from seachange.planner.known_schema import Catalog, TableSize, apply_ops
 from seachange.planner.object_parts import decompose
 from seachange.planner.plan import Plan, plan_revert, plan_statements
 from seachange.planner.rules.release import CURRENT, Release

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.model.states import BEHAVIOUR, Checking
 from seachange.model.states import State as SchemaState
 from seachange.verify.model.explore import Label, State

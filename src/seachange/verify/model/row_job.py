@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seachange.model.ops import BackfillIndexes, CollectIndexes, Validate
+from seachange.model.change.ops import BackfillIndexes, CollectIndexes, Validate
 from seachange.verify.model.entries import NONE, Entries, Generation
 from seachange.verify.model.explore import Label, State
 from seachange.verify.model.program import Act, Instruction

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from seachange.model.elements import Element
+from seachange.model.change.elements import Element
 from seachange.planner.lifecycles.f1 import F1_LIFECYCLES
 from seachange.planner.rules.release import CURRENT, Release
 from seachange.verify.model.classic import ClassicModel, ClassicScope

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seachange.model import elements
+from seachange.model.change import elements
 from seachange.verify.model.classic import ClassicScope
 from seachange.verify.model.entries import NONE
 from seachange.verify.model.layouts import LayoutScope

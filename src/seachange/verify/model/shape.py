@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from seachange.model import elements
-from seachange.model.elements import AnyIndex, Element
+from seachange.model.change import elements
+from seachange.model.change.elements import AnyIndex, Element
 from seachange.model.ids import IndexId, TableId
 from seachange.model.states import BEHAVIOUR, Behaviour, Checking, State
 from seachange.verify.model.program import Program

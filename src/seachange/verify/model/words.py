@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from seachange.model import elements
-from seachange.model.elements import Element
+from seachange.model.change import elements
+from seachange.model.change.elements import Element
 from seachange.model.states import State as SchemaState
 from seachange.verify.model.explore import Label, State
 from seachange.verify.model.program import Act, Instruction, Program

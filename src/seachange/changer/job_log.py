@@ -1,0 +1,127 @@
+"""What a runner writes down of a job, and hears of what is asked of it meanwhile.
+
+**Invariant:** how far a job is said to be never goes back while its work goes on, and its record is compared with the
+one that was read whenever it is written: a runner that was overtaken hears so (`Lost`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from seachange.changer.job import Job, StageDone, job_change, read_job, written
+from seachange.changer.ports import Changes, Lost, Pipeline
+from seachange.model.change.work import UnitDone
+from seachange.model.jobs import JobRequest
+from seachange.planner.stages import Phase
+from seachange.runtime.clock import Clock
+from seachange.runtime.faults import reach
+
+# How often long work looks at what was asked of the job, and a validation writes down how far it has come.
+LOOK_US = 800_000
+# So begins what a job is said to wait for that waits for space.
+SPACE = "space"
+
+
+class Paused(Exception):
+    """Somebody asked for a pause."""
+
+
+class Logbook:
+    """`told` is called with what was written down of work under way; `pause` raises if the work is to end."""
+
+    def __init__(
+        self,
+        changes: Changes,
+        pipeline: Pipeline,
+        clock: Clock,
+        pause: Callable[[float], None],
+        told: Callable[[Job], None],
+    ) -> None:
+        self._changes = changes
+        self._pipeline = pipeline
+        self._clock = clock
+        self._pause = pause
+        self._told = told
+        self._looked_us = 0
+
+    def record(self, job: Job, event: str = "") -> Job:
+        return written(job, self._changes.record(job_change(job, event)))
+
+    def reread(self, job: Job) -> Job:
+        """The job as it is on record: steps of a stage may have gone on."""
+        record = self._changes.read(job.id)
+        if record is None or record.revision < job.revision or not self._changes.is_ours(record):
+            raise Lost(f"job {job.id} is gone, or another has it")
+        return read_job(record)
+
+    # What is asked.
+
+    def heed(self, job: Job) -> None:
+        """Does what was asked of the job meanwhile, by an exception."""
+        self._looked_us = self._clock.steady_us()
+        record = self._changes.read(job.id)
+        if record is None or record.revision != job.revision:
+            raise Lost(f"job {job.id} was taken up by another")
+        if record.request is JobRequest.PAUSE and not job.is_reverting:
+            raise Paused
+        if record.request is JobRequest.CANCEL and job.can_be_canceled:
+            raise Lost(f"job {job.id} was canceled")
+
+    def glance(self, job: Job) -> bool:
+        """Looks, if that was not done for a while, at what was asked of the job."""
+        due = self._clock.steady_us() - self._looked_us >= LOOK_US
+        if due:
+            # Hears of an interrupt.
+            self._pause(0)
+            self.heed(job)
+        return due
+
+    # How far it is.
+
+    def keep(self, job: Job, number: int, unit: UnitDone) -> Job:
+        units = (*job.units, (number, unit))
+        rows_done = max(job.rows_done, sum(unit.rows for _, unit in units))
+        kept = replace(job, units=units, rows_done=rows_done, waiting="")
+        job = self.record(kept, _gone_on(job))
+        self._told(job)
+        reach("job.unit")
+        self.heed(job)
+        return job
+
+    def look(self, job: Job, rows: int) -> Job:
+        """Writes down now and then how far units are that are under way. What was once said is not taken back."""
+        if not self.glance(job):
+            return job
+        done = sum(unit.rows for _, unit in job.units) + rows
+        return self.tell_moved(job, replace(job, rows_done=max(job.rows_done, done)))
+
+    def tell_moved(self, before: Job, job: Job) -> Job:
+        """Writes down how far work is that is under way, and what it waits for; who waits for space goes on waiting."""
+        event = ""
+        if not before.waiting.startswith(SPACE) and bool(before.waiting) != bool(self._pipeline.waiting):
+            job = replace(job, waiting=self._pipeline.waiting)
+            event = f"backs off: {job.waiting}" if job.waiting else _gone_on(before)
+        if job != before:
+            job = self.record(job, event)
+        self._told(job)
+        return job
+
+    def stage_done(self, job: Job, phase: Phase, what: str, began_us: int, rows: int) -> Job:
+        done = StageDone(phase, what, began_us, self._clock.wall_us() - began_us, rows)
+        return replace(
+            job,
+            rows_before=job.rows_before + rows,
+            rows_done=0,
+            since_us=self._clock.wall_us(),
+            waiting="",
+            errors_met=0,
+            stages=(*job.stages, done),
+        )
+
+
+def _gone_on(job: Job) -> str:
+    """What is told of a job whose work goes on."""
+    if not job.waiting:
+        return ""
+    return "has space again" if job.waiting.startswith(SPACE) else "no longer backs off"

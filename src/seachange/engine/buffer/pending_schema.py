@@ -1,0 +1,219 @@
+"""The descriptor changes of a transaction, seen by itself at once and by others when it commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from seachange import errors
+from seachange.engine.replica.schema_history import Contents, Relation, Schema
+from seachange.model.codecs.object_json import encode_descriptor
+from seachange.model.ids import DescriptorId, IndexId
+from seachange.model.log import DescriptorChange, GenerationChange
+from seachange.model.object_kind import ObjectKind
+from seachange.model.schema.access import merge_access
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Descriptor, Role, Sequence, View, is_relabelled, is_within, qualified_name
+from seachange.model.schema.rights import takes_rights
+from seachange.model.states import State
+
+_Change = tuple[Descriptor | None, Descriptor | None]
+
+
+class PendingSchema:
+    """The newest pending version of each descriptor, with the committed version that the first change started from."""
+
+    def __init__(self) -> None:
+        # id -> (committed before, pending now); a journal of earlier values undoes a failed statement.
+        self._changes: dict[DescriptorId, _Change] = {}
+        self._journal: list[tuple[DescriptorId, _Change | None]] = []
+        # Those that others know as dropped: what they are compared with is the version of the drop.
+        self._revived: set[DescriptorId] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._changes)
+
+    def changes(self, table: Table) -> bool:
+        return table.id in self._changes
+
+    def changed(self, id_: DescriptorId) -> bool:
+        return id_ in self._changes
+
+    def change(self, id_: DescriptorId) -> _Change | None:
+        """What was committed of it when the transaction began to change it, and what it is now."""
+        return self._changes.get(id_)
+
+    @property
+    def has_roles(self) -> bool:
+        return bool(self._changes) and any(isinstance(a or b, Role) for b, a in self._changes.values())
+
+    def role_changes(self) -> Iterator[tuple[Role | None, Role | None]]:
+        for before, after in self._changes.values():
+            if isinstance(before, Role | None) and isinstance(after, Role | None):
+                yield before, after
+
+    def narrowed(self) -> set[DescriptorId]:
+        """Descriptors of which the transaction publishes a version that allows less than the one before."""
+        return {
+            id_
+            for id_, (before, after) in self._changes.items()
+            if before is not None and after is not None and takes_rights(before, after)
+        }
+
+    def created(self) -> Iterator[Descriptor]:
+        yield from (after for before, after in self._changes.values() if before is None and after is not None)
+
+    def is_new(self, table: Table) -> bool:
+        change = self._changes.get(table.id)
+        return change is not None and change[0] is None
+
+    def mark(self) -> int:
+        return len(self._journal)
+
+    def reset(self, mark: int) -> None:
+        while len(self._journal) > mark:
+            id_, before = self._journal.pop()
+            if before is None:
+                del self._changes[id_]
+            else:
+                self._changes[id_] = before
+
+    def publish(self, before: Descriptor | None, after: Descriptor | None) -> None:
+        descriptor = after or before
+        if descriptor is None:
+            raise errors.Bug(detail="a descriptor change without a descriptor")
+        known = self._changes.get(descriptor.id)
+        self._journal.append((descriptor.id, known))
+        self._changes[descriptor.id] = (known[0] if known else before, after)
+
+    def rebase(self, newest: Mapping[DescriptorId, Descriptor]) -> bool:
+        """Where others have published versions of what is changed here, and either they or this transaction give no
+        more than labels, the versions are made of what there is now. Whether that was all that stood against them."""
+        moved: dict[DescriptorId, _Change] = {}
+        for id_, (before, after) in self._changes.items():
+            now = newest.get(id_)
+            if before is None or (now is not None and now.version == before.version):
+                continue
+            if now is None or id_ in self._revived:
+                return False
+            rebased = _rebased(before, after, now)
+            if rebased is None and after is not None:
+                return False
+            if after is None and not is_relabelled(before, now):
+                return False
+            moved[id_] = (now, rebased)
+        self._changes |= moved
+        return bool(moved)
+
+    def revive(self, dropped: Table, after: Table) -> None:
+        if dropped.id not in self._changes:
+            self._revived.add(dropped.id)
+        self.publish(dropped, after)
+
+    def dropped(self) -> tuple[Table, ...]:
+        """What the transaction itself has dropped."""
+        return tuple(before for before, after in self._changes.values() if isinstance(before, Table) and after is None)
+
+    def find(self, schema: str, name: str, committed: Contents) -> Relation | None:
+        place = (committed.database, schema, name)
+        for _, pending in self._changes.values():
+            if not isinstance(pending, Table | Sequence | View):
+                continue
+            if (pending.database, pending.schema, pending.name) == place:
+                return pending
+        found = committed.relations.get((schema, name))
+        return None if found is None or found.id in self._changes else found
+
+    def find_by_id(self, table_id: DescriptorId, committed: Schema) -> Table | None:
+        change = self._changes.get(table_id)
+        if change is None:
+            return committed.by_id.get(table_id)
+        return change[1] if isinstance(change[1], Table) else None
+
+    def find_object(self, id_: DescriptorId, committed: Schema) -> Descriptor | None:
+        """Of any kind but a table."""
+        change = self._changes.get(id_)
+        return committed.objects.get(id_) if change is None else change[1]
+
+    def tables(self, committed: Contents | Schema) -> tuple[Table, ...]:
+        """Of one database, or of all."""
+        if not self._changes:
+            return tuple(committed.by_id.values())
+        pending = [after for after in self._seen(committed) if isinstance(after, Table)]
+        return (*(t for t in committed.by_id.values() if t.id not in self._changes), *pending)
+
+    def objects(self, committed: Contents | Schema) -> tuple[Descriptor, ...]:
+        """All that are not tables."""
+        pending = [after for after in self._seen(committed) if not isinstance(after, Table)]
+        return (*(o for o in committed.objects.values() if o.id not in self._changes), *pending)
+
+    def _seen(self, committed: Contents | Schema) -> Iterator[Descriptor]:
+        for _, after in self._changes.values():
+            if after is not None and (isinstance(committed, Schema) or is_within(after, committed.database)):
+                yield after
+
+    def versions(self) -> dict[DescriptorId, int]:
+        """What the commit carries for the descriptors that it changes: the versions that it publishes."""
+        return {
+            id_: after.version
+            for id_, (before, after) in self._changes.items()
+            if before and after and id_ not in self._revived
+        }
+
+    def descriptor_changes(self) -> tuple[DescriptorChange, ...]:
+        return tuple(
+            descriptor_change(id_, before, after) for id_, (before, after) in self._changes.items() if before or after
+        )
+
+    def replaced(self) -> tuple[IndexId, ...]:
+        """Primary indexes that are gone, or give way to others."""
+        return tuple(
+            before.primary.id
+            for before, after in self._changes.values()
+            if isinstance(before, Table) and not (isinstance(after, Table) and after.primary.id == before.primary.id)
+        )
+
+    def new_indexes(self) -> tuple[GenerationChange, ...]:
+        """An index that is created over nothing is complete from the start: it gets an empty generation. One that is
+        not to be read yet is built by a job."""
+        created: list[IndexId] = []
+        for before, after in self._changes.values():
+            known = set(before.index_by_id) if isinstance(before, Table) else set()
+            if isinstance(after, Table):
+                created += [i.id for i in after.indexes if i.id not in known and i.state is State.PUBLIC]
+        return tuple(GenerationChange(index_id, None, None, ()) for index_id in created)
+
+
+def _rebased(before: Descriptor, after: Descriptor | None, now: Descriptor) -> Descriptor | None:
+    if after is None:
+        return None
+    access = merge_access(before.access, after.access, now.access)
+    if access is None:
+        return None
+    if is_relabelled(before, now):
+        return replace(after, version=now.version + after.version - before.version, access=access)
+    parts = {comment.part for comment in access.comments}
+    if is_relabelled(before, after) and isinstance(now, Table) and parts <= {None, *_parts(now)}:
+        return replace(now, version=now.version + 1, access=access)
+    return None
+
+
+def _parts(table: Table) -> Iterator[tuple[ObjectKind, int]]:
+    """What of a table may have a comment of its own."""
+    yield from ((ObjectKind.COLUMN, column.id) for column in table.columns)
+    yield from ((ObjectKind.INDEX, index.id) for index in table.indexes)
+    yield from ((ObjectKind.CONSTRAINT, check.id) for check in table.checks)
+    yield from ((ObjectKind.CONSTRAINT, key.id) for key in table.foreign_keys)
+
+
+def descriptor_change(id_: DescriptorId, before: Descriptor | None, after: Descriptor | None) -> DescriptorChange:
+    descriptor = after or before
+    assert descriptor is not None
+    following = before.version + 1 if before is not None else 1
+    return DescriptorChange(
+        id=id_,
+        expected=before.version if before is not None else 0,
+        version=after.version if after is not None else following,
+        name=qualified_name(descriptor),
+        body=encode_descriptor(after) if after is not None else None,
+    )

@@ -1,0 +1,208 @@
+"""What a transaction may do: roles and access lists as of the catalog's head, under its own changes of them.
+
+**Invariant:** a statement is checked with the roles and access lists of a head that was read after it arrived, whatever
+its snapshot. What a write or a definition needed is kept (`required`), evaluated again at COMMIT, and the versions of
+the descriptors that decided it are declared with the commit. A version that takes a right away raises `min_version`, so
+a commit that is ordered after it and needed the right is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from seachange import errors
+from seachange.engine.buffer.pending_schema import PendingSchema
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.schema_history import Schema
+from seachange.model.ids import DescriptorId, KeyHash, Seq
+from seachange.model.object_kind import ObjectKind
+from seachange.model.schema.access import DEFAULT_ROLE, Access, merge_access
+from seachange.model.schema.actor import ROOT, Actor, actor_of
+from seachange.model.schema.objects import Database, Descriptor, Role
+from seachange.model.schema.rights import (
+    ROOT_IDENTITY,
+    UNSAID,
+    AdminOf,
+    Attribute,
+    Identity,
+    MemberOf,
+    OnObject,
+    OnUnsaid,
+    Right,
+    deciding_roles,
+    find_actor,
+    grants,
+    may_administer,
+)
+from seachange.storage.keys import unsaid_hash
+
+_NO_ACCESS = Access(owner="")
+
+
+class Rights:
+    def __init__(self, epoch: EpochState, pending: PendingSchema) -> None:
+        self._epoch = epoch
+        self._pending = pending
+        self.renew()
+        self.identity = ROOT_IDENTITY
+        # The owner of a view whose query is bound.
+        self._acting: str | None = None
+        # With what is reported when it is missing.
+        self.required: dict[tuple[Identity, Right], str] = {}
+
+    def renew(self) -> None:
+        """The node has caught up with the catalog. The newest descriptors know all that is applied: they are looked at
+        after it."""
+        self._known_at: Seq = self._epoch.applied
+        self._head: Schema = self._epoch.schemas.newest
+
+    # Roles.
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it runs on behalf of the role that everything belongs to at first, which can lose no right."""
+        return self.identity == ROOT_IDENTITY if self._acting is None else self._acting == DEFAULT_ROLE
+
+    @property
+    def actor(self) -> Actor:
+        """42501 if the role is gone, or the session may no longer act as it."""
+        return self._actor_of(self.identity) if self._acting is None else actor_of(self._acting, self.roles)
+
+    def _actor_of(self, identity: Identity) -> Actor:
+        if identity == ROOT_IDENTITY:
+            return ROOT
+        return find_actor(identity, self.roles) if self._pending.has_roles else self._head.actor(identity)
+
+    @property
+    def roles(self) -> Mapping[str, Role]:
+        """By name. One that both this transaction and another since have changed is as the other has left it: only one
+        of the two is committed."""
+        if not self._pending.has_roles:
+            return self._head.roles
+        found = dict(self._head.roles)
+        for before, after in self._pending.role_changes():
+            now = self._head.objects.get(before.id) if before is not None else None
+            if before is not None and (now is None or now.version != before.version):
+                continue
+            if before is not None:
+                found.pop(before.name, None)
+            if after is not None:
+                found[after.name] = after
+        return found
+
+    @contextmanager
+    def acting_as(self, role: str) -> Iterator[None]:
+        before, self._acting = self._acting, role
+        try:
+            yield
+        finally:
+            self._acting = before
+
+    # Access lists.
+
+    def access_of(self, id_: DescriptorId) -> Access:
+        """Of an object that is gone, the last that there was."""
+        now = self._head.find(id_)
+        change = self._pending.change(id_)
+        if change is not None:
+            return _under_change(*change, now)
+        return now.access if now is not None else self._lost_access(id_)
+
+    def _lost_access(self, id_: DescriptorId) -> Access:
+        found = self._epoch.schemas.last_known(id_)
+        if found is None:
+            dropped = (kept for kept in self._epoch.catalog.dropped() if kept.id == id_)
+            found = next((kept.body for kept in dropped), None)
+        return found.access if found is not None else _NO_ACCESS
+
+    def allows(self, right: Right) -> bool:
+        return self._meets(right, self.actor)
+
+    def require(self, right: Right, denial: str) -> None:
+        """For what is written or defined: needed at COMMIT, too."""
+        if self.is_root:
+            return
+        if not self.allows(right):
+            raise errors.InsufficientPrivilege(detail=denial)
+        if self._acting is None:
+            self.required.setdefault((self.identity, right), denial)
+
+    def _meets(self, right: Right, actor: Actor) -> bool:
+        if isinstance(right, OnObject | OnUnsaid) and right.of is not None and not actor.superuser:
+            actor = actor_of(right.of, self.roles)
+        match right:
+            case OnObject():
+                return actor.superuser or grants(self.access_of(right.id), actor, right)
+            case OnUnsaid():
+                found = self._unsaid(right)
+                return actor.holds(found.access if found is not None else UNSAID[right.kind], right.privilege)
+            case Attribute(name):
+                return actor.superuser or bool(getattr(actor, name))
+            case MemberOf(role):
+                return actor.superuser or role in actor.roles
+            case AdminOf(role):
+                return may_administer(actor, role, self.roles)
+
+    def _unsaid(self, right: OnUnsaid) -> Descriptor | None:
+        """What it has become."""
+        if right.kind is ObjectKind.SCHEMA:
+            return self._head.within(right.database).schemas.get(right.name)
+        return next((o for o in self._head.objects.values() if isinstance(o, Database) and o.name == right.name), None)
+
+    # At COMMIT.
+
+    def mark(self) -> int:
+        return len(self.required)
+
+    def reset(self, mark: int) -> None:
+        while len(self.required) > mark:
+            self.required.popitem()
+
+    def settle(self) -> None:
+        """42501 unless the transaction may still do all that it has done, by what the node has applied."""
+        if not self.required:
+            return
+        self.renew()
+        for (identity, right), denial in self.required.items():
+            if not self._meets(right, self._actor_of(identity)):
+                raise errors.InsufficientPrivilege(detail=denial)
+
+    def versions(self) -> dict[DescriptorId, int]:
+        """Of what decided it: with less than `min_version` the commit is sent back."""
+        found = {}
+        for identity, right in self.required:
+            of = right.of if isinstance(right, OnObject | OnUnsaid) else None
+            identities = [identity] if of is None else [identity, Identity(of, of, of)]
+            roles = [role for each in identities for role in deciding_roles(each, self._head.roles)]
+            deciding: list[Descriptor | None] = [*roles, self._decided_by(right)]
+            found.update({each.id: each.version for each in deciding if each is not None})
+        return found
+
+    def _decided_by(self, right: Right) -> Descriptor | None:
+        match right:
+            case OnObject(id=id_):
+                return self._head.find(id_)
+            case OnUnsaid():
+                return self._unsaid(right)
+            case AdminOf(role):
+                return self._head.roles.get(role)
+            case _:
+                return None
+
+    def shares(self) -> dict[KeyHash, Seq]:
+        """What has no descriptor yet has no version: its first one writes this key."""
+        return {
+            unsaid_hash(right.kind.value, right.database, right.name): self._known_at
+            for _, right in self.required
+            if isinstance(right, OnUnsaid) and self._unsaid(right) is None
+        }
+
+
+def _under_change(before: Descriptor | None, after: Descriptor | None, now: Descriptor | None) -> Access:
+    """What the transaction makes of it; where another has published a version since, what becomes of both."""
+    if before is None or now is None or now.version == before.version:
+        changed = after or before
+        return changed.access if changed is not None else _NO_ACCESS
+    merged = merge_access(before.access, after.access, now.access) if after is not None else None
+    return merged or now.access

@@ -1,0 +1,180 @@
+"""Row changes to index entries: uniqueness, not-null, and the buffer's bookkeeping, at one statement's snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from seachange import errors
+from seachange.engine.buffer.staged import StagedRow, find_staged, is_hidden
+from seachange.engine.buffer.write_buffer import Entry, IndexBuffer, WriteBuffer
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.encode.write_plan import EntryPlan, WritePlan
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.node_parts import NodeParts
+from seachange.model.ids import Seq
+from seachange.model.schema.descriptor import Table
+from seachange.storage.image import Found
+from seachange.storage.keys import Key
+
+Row = tuple[Any, ...]
+
+
+class RowWriter:
+    """Writes derived rows of one table into the buffer, as of `snapshot`."""
+
+    def __init__(
+        self,
+        plan: WritePlan,
+        buffer: WriteBuffer,
+        epoch: EpochState,
+        parts: NodeParts,
+        snapshot: Seq,
+        is_new: bool,
+        interrupts: Interrupts,
+    ) -> None:
+        self.plan = plan
+        self._buffer = buffer
+        self._epoch = epoch
+        self._warehouse = parts.warehouse
+        self._duck = parts.duck
+        self._snapshot = snapshot
+        # At which the rows were read that are replaced or removed.
+        self.base = snapshot
+        # A table that this transaction creates has no committed rows and no image.
+        self._is_new = is_new
+        self._interrupts = interrupts
+
+    def check(self, rows: Sequence[Row]) -> None:
+        """What each row must fulfil by itself, besides having its required values."""
+        if self.plan.checks is not None:
+            self.plan.checks.verify(rows, self._duck, self._interrupts)
+
+    def insert(self, row: Row) -> None:
+        self.check_required(row)
+        self.add_entries(self.plan.entries, row)
+
+    def moves(self, old: Row, new: Row) -> bool:
+        """Whether an update changes the key of any entry, so that the entry leaves its place for another, or changes
+        whether there is one."""
+        return any(
+            plan.has_entry(old) is not plan.has_entry(new)
+            or (plan.has_entry(new) and plan.stored(old)[: plan.key_width] != plan.stored(new)[: plan.key_width])
+            for plan in self.plan.entries
+        )
+
+    def update(self, old: Row, new: Row) -> None:
+        """Replaces a row whose entries stay where they are."""
+        self.check_required(new)
+        for plan in self.plan.entries:
+            stored = plan.stored(new)
+            if not plan.has_entry(new) or (stored == plan.stored(old) and not plan.is_primary):
+                continue
+            if plan.behaviour.writes:
+                self._replace(plan, stored)
+            else:
+                self._remove(plan, stored)
+
+    def delete(self, old: Row) -> None:
+        self.remove_entries(self.plan.entries, old)
+
+    def add_entries(self, plans: Sequence[EntryPlan], row: Row) -> None:
+        for plan in plans:
+            if plan.will_have_entry(row):
+                self._add(plan, plan.stored(row))
+
+    def remove_entries(self, plans: Sequence[EntryPlan], row: Row) -> None:
+        for plan in plans:
+            if plan.has_entry(row):
+                self._remove(plan, plan.stored(row))
+
+    def check_unique(self, plan: EntryPlan, stored: Row) -> None:
+        unique = plan.unique_key(stored)
+        if unique is not None:
+            encoded = plan.codec.encode(stored[: plan.key_width])
+            self._check_unique(plan, self._buffer.of(plan), unique, encoded)
+
+    def check_required(self, row: Row) -> None:
+        for position, column in self.plan.required:
+            if row[position] is None and position != self.plan.rowid:
+                raise errors.NotNullViolation(column=column.name, relation=self.plan.table.name)
+
+    # One entry.
+
+    def _add(self, plan: EntryPlan, stored: Row) -> None:
+        key = stored[: plan.key_width]
+        encoded = plan.codec.encode(key)
+        buffer = self._buffer.of(plan)
+        own = buffer.entries.get(encoded)
+        removed = find_staged(self._warehouse, plan, buffer.removed, key) if own is None and buffer.removed else None
+        if plan.is_primary and not self.plan.has_hidden_key:
+            taken = own.row is not None if own else removed is None and self._committed(plan, key) is not None
+            if taken or self._find_staged(buffer, key) is not None:
+                raise self._duplicate(plan, key)
+        at = self.base if plan.holds_rows else self._snapshot
+        existed, base = (own.existed, own.base) if own else (False, at)
+        if removed is not None:
+            # One version per entry: what comes back is no longer removed.
+            self._buffer.delete_staged(removed.file, removed.position)
+            existed, base = True, removed.file.base
+        unique = plan.unique_key(stored)
+        if unique is not None and plan.checks:
+            self._check_unique(plan, buffer, unique, encoded)
+        self._buffer.put(buffer, encoded, Entry(key, stored, existed, base))
+
+    def _replace(self, plan: EntryPlan, stored: Row) -> None:
+        key = stored[: plan.key_width]
+        encoded = plan.codec.encode(key)
+        self._buffer.put(self._buffer.of(plan), encoded, self._over(plan, key, encoded, stored))
+
+    def _remove(self, plan: EntryPlan, stored: Row) -> None:
+        key = stored[: plan.key_width]
+        encoded = plan.codec.encode(key)
+        self._buffer.put(self._buffer.of(plan), encoded, self._over(plan, key, encoded, None))
+
+    def _over(self, plan: EntryPlan, key: Key, encoded: bytes, row: Row | None) -> Entry:
+        """The new version of an entry that this statement read."""
+        buffer = self._buffer.of(plan)
+        own = buffer.entries.get(encoded)
+        if own is not None:
+            return Entry(key, row, own.existed, own.base)
+        staged = self._find_staged(buffer, key)
+        if staged is not None:
+            self._buffer.delete_staged(staged.file, staged.position)
+            return Entry(key, row, existed=not staged.file.segment.fresh, base=staged.file.base)
+        return Entry(key, row, existed=True, base=self.base)
+
+    def _committed(self, plan: EntryPlan, key: Key) -> Found | None:
+        if self._is_new:
+            return None
+        return self._epoch.image(self.plan.table, plan.index, self._snapshot).get(key, self._snapshot)
+
+    def _find_staged(self, buffer: IndexBuffer, key: Key) -> StagedRow | None:
+        return find_staged(self._warehouse, buffer.plan, buffer.staged, key) if buffer.staged else None
+
+    # Unique secondary keys.
+
+    def _check_unique(self, plan: EntryPlan, buffer: IndexBuffer, unique: Key, encoded: bytes) -> None:
+        if buffer.unique.get(unique, set()) - {encoded}:
+            raise self._duplicate(plan, unique)
+        for file in buffer.staged:
+            columns = plan.columns[: plan.key_width]
+            hits = self._warehouse.reader(file.segment, columns).find_prefix(unique)
+            others = (position for position, key in hits if plan.codec.encode(key[: plan.key_width]) != encoded)
+            if any(position not in file.deleted for position in others):
+                raise self._duplicate(plan, unique)
+        if self._is_new:
+            return
+        for found in self._epoch.image(self.plan.table, plan.index, self._snapshot).find_unique(unique, self._snapshot):
+            other = plan.codec.encode(found.row[: plan.key_width])
+            own = buffer.entries.get(other)
+            if own is None and other != encoded and not is_hidden(self._warehouse, buffer, found.row):
+                raise self._duplicate(plan, unique)
+
+    def _duplicate(self, plan: EntryPlan, key: Key) -> errors.UniqueViolation:
+        return duplicate_key(self.plan.table, plan, key)
+
+
+def duplicate_key(table: Table, plan: EntryPlan, key: Sequence[Any]) -> errors.UniqueViolation:
+    names = ", ".join(table.column_by_id[c].name for c, _ in plan.columns[: len(key)])
+    return errors.UniqueViolation(constraint=plan.index.name, key=f"({names})=({', '.join(map(str, key))})")

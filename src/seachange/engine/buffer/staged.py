@@ -1,0 +1,40 @@
+"""Look-ups in the files that bulk writes of a transaction have staged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from seachange.engine.buffer.write_buffer import IndexBuffer, StagedFile
+from seachange.engine.encode.write_plan import EntryPlan
+from seachange.storage.keys import Key
+from seachange.storage.warehouse import Warehouse
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRow:
+    file: StagedFile
+    position: int
+    row: Row
+
+
+def find_staged(warehouse: Warehouse, plan: EntryPlan, files: Iterable[StagedFile], key: Key) -> StagedRow | None:
+    """Where an entry is, unless the transaction has changed its mind about it."""
+    for file in files:
+        hit = warehouse.reader(file.segment, plan.columns[: plan.key_width]).find(key)
+        if hit is not None and hit[0] not in file.deleted:
+            return StagedRow(file, *hit)
+    return None
+
+
+def is_hidden(warehouse: Warehouse, buffer: IndexBuffer, stored: Row) -> bool:
+    """Whether a bulk write of the transaction has replaced or removed a committed entry."""
+    files = buffer.hiding
+    if not files:
+        return False
+    columns = buffer.plan.columns[: buffer.plan.key_width]
+    key = stored[: buffer.plan.key_width]
+    return any(warehouse.reader(file.segment, columns).find(key) is not None for file in files)

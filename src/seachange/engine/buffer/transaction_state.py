@@ -1,0 +1,53 @@
+"""What the parts of a commit need to know of their transaction."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from seachange import errors
+from seachange.engine.buffer.pending_schema import PendingSchema
+from seachange.engine.buffer.read_set import ReadSet
+from seachange.engine.buffer.rights import Rights
+from seachange.engine.buffer.write_buffer import WriteBuffer
+from seachange.engine.buffer.write_locks import Claims, LockedRow
+from seachange.engine.locks.session_context import Client
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.node_parts import NodeParts
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
+from seachange.model.jobs import JobChange
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.storage.image import SnapshotParts
+
+
+class TransactionState(Protocol):
+    parts: NodeParts
+    epoch: EpochState
+    buffer: WriteBuffer
+    pending: PendingSchema
+    snapshot: Seq
+    rights: Rights
+    reads: ReadSet
+    claims: Claims
+    locked: list[LockedRow]
+    client: Client
+    relied: dict[DescriptorId, int]
+    relied_empty: dict[IndexId, tuple[Table, Seq]]
+    fenced: set[TableId]
+    shares: dict[KeyHash, Seq]
+    # Tables that its statements named to write to, or to lock rows of.
+    addressed: set[DescriptorId]
+    # Of the shares, those of conversions that had no value, and why.
+    unconverted: dict[KeyHash, errors.Error]
+    jobs: list[JobChange]
+    changed: dict[KeyHash, Seq]
+    # Whether a commit has put the buffer into another form than its statements left it in.
+    is_adapted: bool
+
+    @property
+    def stands_alone(self) -> bool: ...
+
+    def index_parts(self, table: Table, index: Index) -> SnapshotParts: ...
+
+    def defaults(self, column: Column, count: int) -> list[Any]: ...
+
+    def written_versions(self) -> dict[DescriptorId, int]: ...

@@ -1,0 +1,311 @@
+"""A transaction's own writes, before anybody else can see them.
+
+**Invariant:** at most one final version per entry. `existed` says whether a committed version was visible when the
+transaction first wrote the entry; `base` is the snapshot at which it did, the oldest that its value may rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from seachange.engine.encode.write_plan import EntryPlan, WritePlan
+from seachange.model.ids import DescriptorId, IndexId, Seq
+from seachange.model.schema.descriptor import Table
+from seachange.model.segments import Op, Segment, SegmentKind
+from seachange.storage.arrow import schema_of
+from seachange.storage.image import FileSlice
+from seachange.storage.keys import Hashes, Key
+from seachange.storage.plan import Overlay
+from seachange.storage.projection import compile_row
+from seachange.storage.small_arrays import array_of
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The final version of an entry: `row` None when it is deleted."""
+
+    key: Key
+    row: Row | None
+    existed: bool
+    base: Seq
+
+
+@dataclass(slots=True)
+class StagedFile:
+    """A segment that a bulk write of this transaction wrote, less the positions that it changed its mind about.
+    `plan` is the one that it was written with: the table may change shape before the transaction ends. `hashes` are the
+    keys that the commit lists for it, None if it lists none and is probed instead; `brings_keys`: it may have keys that
+    no row had."""
+
+    segment: Segment
+    base: Seq
+    plan: EntryPlan
+    hashes: Hashes | None = None
+    brings_keys: bool = True
+    deleted: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A file was added to these."""
+
+    files: list[StagedFile]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The buffers of a table's indexes before it changed shape; None where there was none."""
+
+    buffers: dict[IndexId, tuple[IndexBuffer, EntryPlan, dict[bytes, Entry]] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The version of a table that its buffered rows fit, and a sequence as of which they do."""
+
+    table: Table
+    seq: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Refitted:
+    """The rows of a table fitted this before."""
+
+    fit: Fit
+
+
+@dataclass(slots=True)
+class IndexBuffer:
+    plan: EntryPlan
+    entries: dict[bytes, Entry] = field(default_factory=dict)
+    # Of a unique secondary index: the entries now present in the buffer under each unique key.
+    unique: dict[Key, set[bytes]] = field(default_factory=dict)
+    staged: list[StagedFile] = field(default_factory=list)
+    # Tombstones that a bulk write staged.
+    removed: list[StagedFile] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.entries or self.staged or self.removed)
+
+    @property
+    def hiding(self) -> list[StagedFile]:
+        """The files whose keys hide committed versions. A position that the transaction changed its mind about has an
+        entry, which does the same."""
+        return [*self.removed, *(file for file in self.staged if not file.segment.fresh)]
+
+    def files_of(self, kind: SegmentKind) -> list[StagedFile]:
+        return self.removed if kind is SegmentKind.TOMBSTONES else self.staged
+
+    def set(self, encoded: bytes, entry: Entry | None) -> Entry | None:
+        """Replaces the buffered version (None: forgets it); gives what was there before."""
+        before = self.entries.get(encoded)
+        if self.plan.unique_width:
+            self._track(encoded, before, entry)
+        if entry is None:
+            self.entries.pop(encoded, None)
+        else:
+            self.entries[encoded] = entry
+        return before
+
+    def _track(self, encoded: bytes, before: Entry | None, after: Entry | None) -> None:
+        if before is not None and before.row is not None:
+            self.unique[before.key[: self.plan.unique_width]].discard(encoded)
+        if after is not None and after.row is not None:
+            self.unique.setdefault(after.key[: self.plan.unique_width], set()).add(encoded)
+
+    def final(self) -> Iterator[tuple[Op, bytes, Entry]]:
+        """What the commit does to each entry; an entry that came and went is nothing at all."""
+        for encoded, entry in self.entries.items():
+            if entry.row is not None:
+                yield (Op.PUT if entry.existed else Op.INSERT), encoded, entry
+            elif entry.existed:
+                yield Op.TOMBSTONE, encoded, entry
+
+    def tombstone_row(self, entry: Entry) -> Row:
+        return entry.key + (None,) * (len(self.plan.columns) - self.plan.key_width)
+
+    def overlay(self) -> Overlay:
+        schema = schema_of(self.plan.columns)
+        rows = [e.row for e in self.entries.values() if e.row is not None]
+        hidden = [e.key for e in self.entries.values() if e.existed]
+        key_schema = pa.schema(list(schema)[: self.plan.key_width])
+        return Overlay(
+            rows=_arrow(rows, schema) if rows else None,
+            hidden_keys=_arrow(hidden, key_schema) if hidden else None,
+            files=tuple(FileSlice(f.segment, np.array(sorted(f.deleted), dtype=np.int64)) for f in self.staged),
+            hiding=tuple(file.segment for file in self.hiding),
+            layout_id=self.plan.layout_id,
+        )
+
+
+def _arrow(rows: list[Row], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    return pa.Table.from_arrays([array_of(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema)
+
+
+_Step = tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | Staging | Shape | Refitted
+
+
+class WriteBuffer:
+    """The buffers of all indexes that a transaction wrote, with an undo journal for statements and savepoints."""
+
+    def __init__(self) -> None:
+        self.indexes: dict[IndexId, IndexBuffer] = {}
+        self.fits: dict[DescriptorId, Fit] = {}
+        self._journal: list[_Step] = []
+
+    def of(self, plan: EntryPlan) -> IndexBuffer:
+        buffer = self.indexes.get(plan.index.id)
+        if buffer is None:
+            buffer = self.indexes[plan.index.id] = IndexBuffer(plan)
+        elif buffer.plan is not plan and buffer.is_empty:
+            # What was undone may have been of another version.
+            buffer.plan = plan
+        return buffer
+
+    def put(self, buffer: IndexBuffer, encoded: bytes, entry: Entry) -> None:
+        self._journal.append((buffer, encoded, buffer.set(encoded, entry)))
+
+    def delete_staged(self, file: StagedFile, position: int) -> None:
+        file.deleted.add(position)
+        self._journal.append((file, position))
+
+    def stage(self, buffer: IndexBuffer, file: StagedFile) -> None:
+        kind = file.segment.kind
+        buffer.files_of(kind).append(file)
+        self._journal.append(Staging(buffer.files_of(kind)))
+
+    # Versions.
+
+    def writes_to(self, table_id: DescriptorId) -> bool:
+        return any(b.plan.table_id == table_id and not b.is_empty for b in self.indexes.values())
+
+    def begin(self, table: Table, snapshot: Seq) -> None:
+        """Rows are about to be written with a version, which those that are there fit already."""
+        fit = self.fits.get(table.id)
+        if fit is None or (fit.table is not table and not self.writes_to(table.id)):
+            self.fits[table.id] = Fit(table, snapshot)
+
+    def relabel(self, table: Table, seq: Seq) -> None:
+        """The rows fit another version as they are."""
+        self.fits[table.id] = Fit(table, seq)
+
+    def rebase(self, before: WritePlan, after: WritePlan, seq: Seq) -> None:
+        """The rows take the layout of another version."""
+        self._journal.append(Refitted(self.fits[before.table.id]))
+        self.convert(before, after)
+        self.fits[after.table.id] = Fit(after.table, seq)
+
+    def mark(self) -> int:
+        return len(self._journal)
+
+    def reset(self, mark: int) -> list[Segment]:
+        """Undoes everything after `mark`; gives the segments that are no longer wanted."""
+        unwanted: list[Segment] = []
+        while len(self._journal) > mark:
+            match self._journal.pop():
+                case (IndexBuffer() as buffer, encoded, before):
+                    buffer.set(encoded, before)
+                case (StagedFile() as file, position):
+                    file.deleted.discard(position)
+                case Staging(files):
+                    unwanted.append(files.pop().segment)
+                case Shape() as shape:
+                    self._reshape(shape)
+                case Refitted(fit):
+                    self.fits[fit.table.id] = fit
+        return unwanted
+
+    def convert(self, before: WritePlan, after: WritePlan) -> None:
+        """The table changed shape in this transaction: its buffered rows take the new layout."""
+        self._journal.append(self._shape_of({plan.index.id for plan in (*before.entries, *after.entries)}))
+        kept = {plan.index.id: plan for plan in after.entries}
+        for old in before.entries:
+            buffer = self.indexes.get(old.index.id)
+            new = kept.get(old.index.id)
+            if buffer is None or new is None:
+                self.indexes.pop(old.index.id, None)
+                continue
+            project = compile_row(old.columns, [after.table.column_by_id[c] for c, _ in new.columns])
+            buffer.plan = new
+            if project is not None:
+                buffer.entries = {
+                    encoded: entry if entry.row is None else replace(entry, row=project(entry.row))
+                    for encoded, entry in buffer.entries.items()
+                }
+
+    def _shape_of(self, index_ids: set[IndexId]) -> Shape:
+        found = ((index_id, self.indexes.get(index_id)) for index_id in index_ids)
+        return Shape({i: None if b is None else (b, b.plan, dict(b.entries)) for i, b in found})
+
+    def _reshape(self, shape: Shape) -> None:
+        for index_id, held in shape.buffers.items():
+            if held is None:
+                # Buffers that the new shape brought with it: all that was in them is undone by now.
+                self.indexes.pop(index_id, None)
+            else:
+                self.indexes[index_id], plan, entries = held
+                self.indexes[index_id].plan, self.indexes[index_id].entries = plan, entries
+
+    def forget_empty(self) -> None:
+        """What is written next may be planned with another version of its table."""
+        self.indexes = {index_id: buffer for index_id, buffer in self.indexes.items() if not buffer.is_empty}
+
+    def rows_since(self, mark: int) -> dict[DescriptorId, dict[tuple[IndexId, bytes], Row | None] | None]:
+        """What was written after a mark, by table: the rows, or None if they are in files."""
+        found: dict[DescriptorId, dict[tuple[IndexId, bytes], Row | None] | None] = {}
+        for item in self._journal[mark:]:
+            match item:
+                case (IndexBuffer() as buffer, encoded, _):
+                    rows = found.setdefault(buffer.plan.table_id, {})
+                    entry = buffer.entries.get(encoded)
+                    if rows is not None:
+                        rows[buffer.plan.index.id, encoded] = None if entry is None else entry.row
+                case (StagedFile() as file, _):
+                    found[file.plan.table_id] = None
+                case Staging(files):
+                    found[files[-1].plan.table_id] = None
+                case _:
+                    pass
+        return found
+
+    def written_since(self, mark: int) -> Iterator[tuple[int, IndexBuffer, bytes] | tuple[int, StagedFile, None]]:
+        """The entries and files that were written after a mark, each with its place in the journal."""
+        staged: dict[int, int] = {}
+        for place, item in enumerate(self._journal):
+            match item:
+                case (IndexBuffer() as buffer, encoded, _) if place >= mark:
+                    yield place, buffer, encoded
+                case Staging(files):
+                    number = staged.get(id(files), 0)
+                    staged[id(files)] = number + 1
+                    if place >= mark:
+                        yield place, files[number], None
+                case _:
+                    pass
+
+    @property
+    def is_empty(self) -> bool:
+        return all(buffer.is_empty for buffer in self.indexes.values())
+
+    def staged_segments(self) -> list[Segment]:
+        """All that were written and not undone, also those of buffers that have gone with a shape."""
+        return [*self._attached(), *self.useless_segments()]
+
+    def _attached(self) -> list[Segment]:
+        return [file.segment for b in self.indexes.values() for file in (*b.staged, *b.removed)]
+
+    def useless_segments(self) -> list[Segment]:
+        """Those of buffers that another shape of their table has no place for."""
+        held = [held[0] for step in self._journal if isinstance(step, Shape) for held in step.buffers.values() if held]
+        attached = {segment.id for segment in self._attached()}
+        found = {file.segment.id: file.segment for b in held for file in (*b.staged, *b.removed)}
+        return [segment for id_, segment in found.items() if id_ not in attached]

@@ -1,0 +1,486 @@
+"""What a transaction claims before it writes: locks on the keys, and that nobody changed them since its snapshot.
+
+At READ COMMITTED a statement that meets a changed row is run again on the newest version; nothing is in the buffer yet.
+
+Keys that other nodes write too (`engine/locks/contention.py`) are locked through the catalog as well; a statement that
+changes many rows of a table locks them together there.
+
+**Invariant:** keys are locked before they are checked and checked before anything is buffered, so a writer that waited
+for another sees what that one committed.
+
+**Invariant:** a transaction without contended keys that changes few rows takes no lock through the catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seachange import errors
+from seachange.engine.buffer.write_buffer import WriteBuffer
+from seachange.engine.encode.write_plan import EntryPlan, WritePlan
+from seachange.engine.locks.session_context import Client
+from seachange.engine.locks.table_locks import LockScope
+from seachange.engine.replica.epoch import EpochState
+from seachange.model.ids import DescriptorId, KeyHash, Seq, TableId
+from seachange.model.locking import (
+    CONFLICTS,
+    NO_GUARD,
+    STRONG_TABLE_LOCKS,
+    LockMode,
+    LockOwner,
+    LockPolicy,
+    LocksTaken,
+    LockStrength,
+    LockWish,
+    TableLock,
+)
+from seachange.model.schema.descriptor import Table
+from seachange.runtime.nonblocking import may_wait
+from seachange.storage.keys import change_hash, entry_hash, rows_hash, table_hash, unique_hash
+
+Row = tuple[Any, ...]
+
+# A statement that writes more rows than this takes no lock on each of them.
+LOCKED_ROWS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`lock` is the key that others wait for; the commit checks `also` too."""
+
+    lock: KeyHash
+    strength: LockStrength
+    also: KeyHash | None = None
+
+    @property
+    def wish(self) -> LockWish:
+        """The lock between nodes. Who shares a key minds only that it stays."""
+        guard = self.also if self.strength is LockStrength.KEY_SHARE else None
+        return LockWish(self.lock, self.strength, self.lock if guard is None else guard)
+
+    @property
+    def written(self) -> Iterator[KeyHash]:
+        """What the commit of a locked row declares as written: others that rely on it conflict."""
+        if self.strength >= LockStrength.NO_KEY_UPDATE:
+            yield self.lock
+        if self.strength is LockStrength.UPDATE and self.also is not None:
+            yield self.also
+
+    @property
+    def shared(self) -> Iterator[KeyHash]:
+        """What it declares as relied upon: the row, or its key only."""
+        if self.strength is LockStrength.SHARE:
+            yield self.lock
+        if self.strength is LockStrength.KEY_SHARE and self.also is not None:
+            yield self.also
+
+
+@dataclass(frozen=True, slots=True)
+class LockedRow:
+    """A row that was locked by its primary key in a version of its table, as of `snapshot`."""
+
+    table: Table
+    key: Row
+    strength: LockStrength
+    snapshot: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimsMark:
+    """What there was at a savepoint: so many scopes, and so many keys declared as written."""
+
+    scopes: int
+    writes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepMark:
+    """What there was before a statement of a block: so many keys that were locked by writing them, and so many declared
+    as written."""
+
+    keys: int
+    writes: int
+
+
+class Claims:
+    """The locks of one transaction; `ticket` is its place in the registry."""
+
+    def __init__(self, epoch: EpochState, ticket: int, client: Client, shares: dict[KeyHash, Seq]) -> None:
+        self.epoch = epoch
+        self._actor = client.actor
+        # A new one begins with each savepoint: it ends with ROLLBACK TO, all of them with the transaction.
+        self.scopes = [LockScope(LockOwner(client.actor, ticket))]
+        # The weak table locks of all scopes.
+        self.table_modes: dict[DescriptorId, TableLock] = {}
+        self._interrupts = client.interrupts
+        # A session waits, and runs a statement again. Whoever drives a transaction by hand hears of it at commit.
+        self.waits = False
+        self.timeout_ms = 0
+        # Of rows that were locked and may not be written at all: what the commit declares, and since when. The shares
+        # are the transaction's own, which has others too.
+        self.writes: dict[KeyHash, Seq] = {}
+        self._shares = shares
+        # Keys that statements have locked because they write them, in order, with their tables; those that a statement
+        # was asked to lock; and those of the first that are locked through the catalog.
+        self._implied: dict[KeyHash, TableId] = {}
+        self._explicit: set[KeyHash] = set()
+        self._shared_keys: set[KeyHash] = set()
+        # Those of tables whose rows are locked together.
+        self._many: set[KeyHash] = set()
+        # After a conflict a transaction locks all that it writes for all nodes.
+        self.is_shared = False
+        # Whether statements can be run again from the first that met a conflict at COMMIT, and with which keys it did.
+        self.resumes = False
+        self.met: dict[KeyHash, Seq] = {}
+        self._awaited: KeyHash | None = None
+
+    @property
+    def owner(self) -> LockOwner:
+        return self.scopes[-1].owner
+
+    # Savepoints.
+
+    def begin_scope(self) -> ClaimsMark:
+        """What is locked from now on is released by `back_to`."""
+        if self.scopes[-1].is_used:
+            self._add_scope()
+        return ClaimsMark(len(self.scopes) - 1, len(self.writes))
+
+    def back_to(self, mark: ClaimsMark) -> None:
+        gone = self.scopes[mark.scopes :]
+        del self.scopes[mark.scopes :]
+        self._add_scope()
+        self._many.clear()
+        self.table_modes = {}
+        for scope in self.scopes:
+            self.table_modes |= scope.modes
+        while len(self.writes) > mark.writes:
+            self.writes.popitem()
+        self._release(gone)
+
+    def _add_scope(self) -> None:
+        self.scopes.append(LockScope(LockOwner(self._actor, self.epoch.registry.new_scope())))
+
+    # Tables.
+
+    def note_table(self, table_id: DescriptorId, mode: TableLock) -> None:
+        scope = self.scopes[-1]
+        scope.is_used = True
+        scope.modes[table_id] = self.table_modes[table_id] = mode
+
+    def _forget_table(self, table_id: DescriptorId, before: TableLock | None) -> None:
+        for modes in (self.scopes[-1].modes, self.table_modes):
+            if before is None:
+                modes.pop(table_id, None)
+            else:
+                modes[table_id] = before
+
+    def hold_table(self, table_id: DescriptorId, mode: TableLock, policy: LockPolicy = LockPolicy.WAIT) -> bool:
+        """One of the weak modes, which costs nothing as long as no strong one is asked for. Whether it did."""
+        before = self.table_modes.get(table_id)
+        # On record before the look: a request finds it there, or is seen here.
+        self.note_table(table_id, mode)
+        contended = self.epoch.tables.contended
+        if not contended or not self.waits or table_hash(table_id) not in contended:
+            return False
+        # It is not held yet.
+        self._forget_table(table_id, before)
+        may_wait()
+        self._take_shared(self.owner, [LockWish(table_hash(table_id), mode, NO_GUARD)], policy)
+        self.note_table(table_id, mode)
+        self.epoch.tables.look()
+        return True
+
+    def lock_table(self, table_id: DescriptorId, mode: TableLock, policy: LockPolicy) -> None:
+        """One of the other modes. Schema changes of the table wait for its end as well."""
+        owner = LockOwner(self._actor, self.epoch.registry.new_scope())
+        self.scopes[-1].strong.append(owner)
+        stops_writers = TableLock.ROW_EXCLUSIVE in CONFLICTS[mode]
+        wish = LockWish(table_hash(table_id), mode, KeyHash(table_id) if stops_writers else NO_GUARD)
+        if mode in STRONG_TABLE_LOCKS:
+            self._take_strong(owner, wish, policy)
+        else:
+            self._take_shared(owner, [wish], policy)
+        change = change_hash(table_id)
+        self.take_shared(owner, LockWish(change, LockStrength.SHARE, change), policy)
+
+    @property
+    def strong_locks(self) -> int:
+        """How many LOCK TABLE has taken since the last savepoint."""
+        return len(self.scopes[-1].strong)
+
+    def release_strong(self, kept: int) -> None:
+        """Those that turned out to be on another table than the one that has the name now."""
+        gone = self.scopes[-1].strong[kept:]
+        del self.scopes[-1].strong[kept:]
+        if gone:
+            self.epoch.shared.release_scopes(self._actor, tuple(owner.scope for owner in gone))
+        for owner in gone:
+            self.epoch.locks.release_all(owner)
+
+    def _take_strong(self, owner: LockOwner, wish: LockWish, policy: LockPolicy) -> None:
+        self._mark_shared()
+        look = self.epoch.tables.look
+        taken = self.epoch.shared.take_strong(owner, wish, policy, self._interrupts, self.timeout_ms, look)
+        self._require(owner, [wish], taken, policy)
+
+    # Keys.
+
+    def take(self, claims: Sequence[Claim], snapshot: Seq, table_id: TableId, changes: bool = True) -> None:
+        """Waits for the keys; raises RowChanged if one of them was written since `snapshot`. `changes`: of rows that
+        there are."""
+        if not self.waits:
+            return
+        if len(claims) <= LOCKED_ROWS_MAX:
+            for claim in claims:
+                self._acquire(claim, LockPolicy.WAIT)
+                self._implied.setdefault(claim.lock, table_id)
+            self._take_contended(claims, table_id, changes)
+        self.check(claims, snapshot)
+
+    def _take_contended(self, claims: Sequence[Claim], table_id: TableId, changes: bool) -> None:
+        """The second writer of a contended key waits for the first, whatever nodes they are in."""
+        contention = self.epoch.contention
+        if self.is_shared:
+            wanted = {claim.lock for claim in claims}
+        elif contention.is_quiet:
+            return
+        else:
+            wanted = contention.pick(table_id, (claim.lock for claim in claims))
+        wishes = [claim.wish for claim in claims if claim.lock in wanted]
+        if wishes:
+            self._shared_keys |= wanted
+            if changes:
+                wishes.insert(0, self._wish_of_some(table_id))
+            waits = self.epoch.shared.waits
+            self._take_shared(self.owner, wishes, LockPolicy.WAIT)
+            if self.epoch.shared.waits != waits:
+                contention.note((key, table_id) for key in wanted)
+
+    def _wish_of_some(self, table_id: TableId) -> LockWish:
+        """Before rows are locked, in the same call: a transaction that changes many rows of the table comes before this
+        one or after it, so that neither waits for the other at its commit."""
+        key = rows_hash(table_id)
+        if key not in self._implied:
+            self._implied[key] = table_id
+            self._shared_keys.add(key)
+        return LockWish(key, LockStrength.SHARE, key)
+
+    def take_rows(self, table_id: TableId) -> bool:
+        """Many rows of a table are changed: others that change or delete rows of it wait until this transaction ends,
+        instead of making it fail for one of them. Readers and inserts do not. False if it held that lock already."""
+        key = rows_hash(table_id)
+        if not self.waits or key in self._many:
+            return False
+        self._implied.setdefault(key, table_id)
+        self._shared_keys.add(key)
+        self._take_shared(self.owner, [LockWish(key, LockStrength.NO_KEY_UPDATE, key)], LockPolicy.WAIT)
+        self._many.add(key)
+        return True
+
+    def _acquire(self, claim: Claim, policy: LockPolicy) -> bool:
+        locks = self.epoch.locks
+        self.scopes[-1].is_used = True
+        return locks.acquire(self.owner, claim.lock, claim.strength, policy, self.timeout_ms, self._interrupts)
+
+    # Going back.
+
+    def mark(self) -> StepMark:
+        return StepMark(len(self._implied), len(self.writes))
+
+    def note_conflicts(self, met: Mapping[KeyHash, Seq]) -> None:
+        """The commit was refused because of these keys."""
+        self.met = dict(met)
+        self.is_shared = True
+        if self.waits:
+            self.epoch.contention.note((key, self._implied.get(key)) for key in met)
+
+    def go_back(self, mark: StepMark, step: StepMark) -> None:
+        """Gives up what statements from `mark` on have locked by writing it, so that they can lock it in turn again.
+        Only what the first of them, up to `step`, has waited for at COMMIT is kept: it comes first anyway."""
+        keys = list(self._implied)
+        kept = {self._awaited} if self._awaited in keys[mark.keys : step.keys] else set()
+        self._give_up([key for key in keys[mark.keys :] if key not in kept])
+        for key in keys[mark.keys :]:
+            del self._implied[key]
+        while len(self.writes) > mark.writes:
+            self.writes.popitem()
+        self.met, self._awaited = {}, None
+
+    def _give_up(self, keys: Iterable[KeyHash]) -> None:
+        released = [key for key in keys if key not in self._explicit]
+        shared = [key for key in released if key in self._shared_keys]
+        self._shared_keys.difference_update(shared)
+        self._many.difference_update(shared)
+        for scope in self.scopes:
+            for key in released:
+                self.epoch.locks.release(scope.owner, key)
+            if shared and scope.is_shared:
+                self.epoch.shared.release_keys(scope.owner, shared)
+
+    def check(self, claims: Iterable[Claim], snapshot: Seq) -> None:
+        keys = {key: snapshot for claim in claims for key in (claim.lock, claim.also) if key is not None}
+        changed = self.epoch.conflicts.find(keys, {})
+        if changed is not None:
+            raise errors.RowChanged(seq=changed)
+
+    def lock(
+        self, claims: Sequence[Claim], policy: LockPolicy, most: int | None = None, table_id: TableId | None = None
+    ) -> list[bool]:
+        """Locks rows that are to be read, of a table, or other keys, for all nodes; says which of them, as the policy
+        may leave some out."""
+        if not self.waits or not claims:
+            return [True] * len(claims)
+        self._explicit.update(claim.lock for claim in claims)
+        if policy is LockPolicy.SKIP:
+            return self._lock_free(claims, len(claims) if most is None else most)
+        for claim in claims:
+            self._acquire(claim, policy)
+        some = [self._wish_of_some(table_id)] if table_id is not None and policy is LockPolicy.WAIT else []
+        self._take_shared(self.owner, [*some, *(claim.wish for claim in claims)], policy)
+        return [True] * len(claims)
+
+    def _lock_free(self, claims: Sequence[Claim], most: int) -> list[bool]:
+        """Nothing waits here, so the catalog chooses first: it is asked once about all that are free in the node."""
+        taken = [False] * len(claims)
+        locks = self.epoch.locks
+        free = [n for n, c in enumerate(claims) if locks.is_free(self.owner, c.lock, c.strength)]
+        while free and sum(taken) < most:
+            wishes = [claims[n].wish for n in free]
+            granted = self._take_shared(self.owner, wishes, LockPolicy.SKIP, most - sum(taken))
+            for n, is_granted in zip(free, granted, strict=False):
+                taken[n] = is_granted and self._acquire(claims[n], LockPolicy.SKIP)
+            free = free[len(granted) :]
+        return taken
+
+    def take_shared(self, owner: LockOwner, wish: LockWish, policy: LockPolicy) -> bool:
+        """A lock that is not about a row: inside the node, then between nodes; what is refused is not held."""
+        locks = self.epoch.locks
+        self.scopes[-1].is_used = True
+        held = locks.holds(owner, wish.key)
+        if not locks.acquire(owner, wish.key, wish.strength, policy, self.timeout_ms, self._interrupts):
+            return False
+        granted = False
+        try:
+            (granted,) = self._take_shared(owner, [wish], policy)
+        finally:
+            if not granted and not held:
+                locks.release(owner, wish.key)
+        return granted
+
+    def wait_for(self, key: KeyHash, strength: LockMode) -> None:
+        """Another's lock stands against the commit: takes it in turn. A transaction that can be resumed holds nothing
+        meanwhile that it would have locked after this key, so that it closes no cycle of waits."""
+        if self.resumes:
+            self._give_up(list(self._implied))
+        self._awaited = key
+        self._shared_keys.add(key)
+        if self.waits and key in self._implied:
+            self.epoch.contention.note([(key, self._implied[key])])
+        self._take_shared(self.owner, [LockWish(key, strength, key)], LockPolicy.WAIT)
+
+    def _take_shared(
+        self, owner: LockOwner, wishes: Sequence[LockWish], policy: LockPolicy, most: int | None = None
+    ) -> Sequence[bool]:
+        self._mark_shared()
+        taken = self.epoch.shared.take(owner, wishes, policy, self._interrupts, self.timeout_ms, most)
+        self._require(owner, wishes, taken, policy)
+        return taken.granted
+
+    def _mark_shared(self) -> None:
+        """There is something to give up in the catalog."""
+        self.scopes[-1].is_used = self.scopes[-1].is_shared = True
+
+    def _require(self, owner: LockOwner, wishes: Sequence[LockWish], taken: LocksTaken, policy: LockPolicy) -> None:
+        if policy is LockPolicy.NOWAIT and not all(taken.granted):
+            raise self.epoch.shared.refused(wishes[len(taken.granted) - 1], owner)
+        # Keys are locked before they are checked: whatever was committed before the grant has to be known by then.
+        if taken.head > self.epoch.applied:
+            self.epoch.catch_up()
+
+    def declare(self, claims: Sequence[Claim], snapshot: Seq) -> None:
+        """Makes locked rows part of the commit, so that a change by whoever did not heed the lock is a conflict;
+        raises RowChanged if there was one since `snapshot`."""
+        writes = {key: snapshot for claim in claims for key in claim.written}
+        shares = {key: snapshot for claim in claims for key in claim.shared}
+        changed = self.epoch.conflicts.find(writes, shares)
+        if changed is not None:
+            raise errors.RowChanged(seq=changed)
+        # What an earlier statement relied on counts from there.
+        for key in writes:
+            self.writes.setdefault(key, snapshot)
+        for key in shares:
+            self._shares.setdefault(key, snapshot)
+
+    def release(self) -> None:
+        self._release(self.scopes)
+
+    def _release(self, scopes: Sequence[LockScope]) -> None:
+        shared = tuple(owner.scope for scope in scopes if scope.is_shared for owner in scope.owners)
+        if shared:
+            self.epoch.shared.release_scopes(self._actor, shared)
+        for scope in scopes:
+            for owner in scope.owners:
+                self.epoch.locks.release_all(owner)
+
+
+def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[Claim]:
+    """A row that comes takes its keys: whoever wants one of them waits."""
+    claims: list[Claim] = []
+    for row in rows:
+        if not plan.has_hidden_key:
+            claims.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
+        claims += _claim_unique(plan, row)
+    return claims
+
+
+def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row]) -> list[Claim]:
+    claims: list[Claim] = []
+    for row in rows:
+        if not _is_own(plan.primary, buffer, row):
+            claims.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
+        claims += _claim_unique(plan, row)
+    return claims
+
+
+def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new: Iterable[Row]) -> list[Claim]:
+    """A row whose keys stay is locked so that others may still refer to it."""
+    claims: list[Claim] = []
+    width = plan.primary.key_width
+    for before, after in zip(old, new, strict=True):
+        taken = set(_claim_unique(plan, before)) ^ set(_claim_unique(plan, after))
+        moves = plan.primary.stored(before)[:width] != plan.primary.stored(after)[:width]
+        strength = LockStrength.UPDATE if moves or taken else LockStrength.NO_KEY_UPDATE
+        if not _is_own(plan.primary, buffer, before):
+            claims.append(_claim_row(plan.primary, before, strength))
+        if moves:
+            claims.append(_claim_row(plan.primary, after, strength))
+        claims += sorted(taken, key=lambda claim: claim.lock)
+    return claims
+
+
+def claim_key(plan: EntryPlan, key: Row, strength: LockStrength) -> Claim:
+    """The claim on a row, by its primary key. Only a change of the key itself concerns those who refer to it."""
+    encoded = plan.codec.encode(key)
+    of_key = strength in (LockStrength.UPDATE, LockStrength.KEY_SHARE)
+    also = unique_hash(plan.index.id, encoded) if of_key else None
+    return Claim(entry_hash(plan.index.id, encoded), strength, also)
+
+
+def _claim_row(plan: EntryPlan, row: Row, strength: LockStrength) -> Claim:
+    return claim_key(plan, plan.stored(row)[: plan.key_width], strength)
+
+
+def _claim_unique(plan: WritePlan, row: Row) -> Iterator[Claim]:
+    for entry in plan.entries[1:]:
+        unique = entry.unique_key(entry.stored(row)) if entry.unique_width and entry.has_entry(row) else None
+        if unique is not None:
+            yield Claim(unique_hash(entry.index.id, entry.unique_codec.encode(unique)), LockStrength.UPDATE)
+
+
+def _is_own(plan: EntryPlan, buffer: WriteBuffer, row: Row) -> bool:
+    """What this transaction has written already is its own until it ends."""
+    own = buffer.indexes.get(plan.index.id)
+    return own is not None and plan.codec.encode(plan.stored(row)[: plan.key_width]) in own.entries

@@ -1,0 +1,1 @@
+"""Inserts, updates and deletes of any number of rows in bounded memory."""

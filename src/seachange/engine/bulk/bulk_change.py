@@ -1,0 +1,258 @@
+"""Bulk updates and deletes: any number of rows, from a stream of old and new values to sorted segments of every index.
+
+The stream is held by the sorter's own DuckDB, which spills, and each index gets what concerns it by one query: its new
+entries, and the keys of entries that went. Nothing is made of single rows but the hashes that the commit lists, so that
+of a bulk change and any other write, lock or reference to one of its rows at most one is committed.
+
+**Invariant:** the transaction had written nothing to the table before: the stream's old values are committed rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seachange import errors
+from seachange.engine.buffer.row_writer import duplicate_key
+from seachange.engine.buffer.segment_staging import abandon, reserve, shape_of
+from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.buffer.write_buffer import StagedFile
+from seachange.engine.constraints.computed_values import filler_of
+from seachange.engine.encode.write_plan import EntryPlan, WritePlan
+from seachange.model.ids import ColumnId, IndexId
+from seachange.model.scan import Scan
+from seachange.model.schema.descriptor import Column
+from seachange.model.segments import Segment, SegmentKind
+from seachange.runtime.faults import reach
+from seachange.storage.arrow import arrow_type, column_name
+from seachange.storage.bulk import Distinct
+from seachange.storage.entries import columns_read, select_entries
+from seachange.storage.keys import Hashes, Key, entry_hashes, unique_hashes
+from seachange.storage.plan import Overlay, plan_scan
+from seachange.storage.sorter import Sorter
+
+# The stream as the sorter holds it: a column of old values for each of the table's, and of new ones where assigned.
+_HELD = "held"
+
+
+def old_name(column_id: ColumnId) -> str:
+    return f"o{column_id}"
+
+
+def new_name(column_id: ColumnId) -> str:
+    return f"n{column_id}"
+
+
+class BulkChange:
+    """One change of many rows of one table: `assigned` are the columns that an UPDATE sets, None for a DELETE. A
+    failure leaves nothing staged."""
+
+    def __init__(self, txn: TransactionState, plan: WritePlan, assigned: Sequence[Column] | None) -> None:
+        self._txn = txn
+        self._plan = plan
+        self._filler = filler_of(txn, plan)
+        self._given = list(assigned or ())
+        self._drawn = [] if assigned is None else [column for _, column in plan.drawn]
+        computed = self._filler.columns_from([*self._given, *self._drawn]) if self._filler is not None else []
+        computed += self._drawn
+        self._assigned = None if assigned is None else {column.id: column for column in (*self._given, *computed)}
+        self._written: list[tuple[EntryPlan, list[Segment]]] = []
+
+    @property
+    def changed(self) -> Set[ColumnId]:
+        """The columns that are assigned, or made from those."""
+        return (self._assigned or {}).keys()
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The new rows, as the primary index stores them."""
+        return [s for plan, segments in self._written if plan.is_primary for s in segments if _is_data(s)]
+
+    def removed(self, index_id: IndexId) -> list[Segment]:
+        """The keys that the rows of an index have given up."""
+        found = [s for plan, segments in self._written if plan.index.id == index_id for s in segments]
+        return [segment for segment in found if not _is_data(segment)]
+
+    def run(self, rows: pa.RecordBatchReader) -> int:
+        parts, interrupts = self._txn.parts, self._txn.client.interrupts
+        made = Sorter(parts.files, parts.data / "tmp", partial(reserve, self._txn), connect=parts.sorts.connect)
+        with made as sorter, interrupts.reaching(sorter):
+            try:
+                count = sorter.hold(_HELD, self._filled(rows))
+                self._check_nulls(sorter)
+                for plan in interrupts.each(self._plan.entries):
+                    self._write(sorter, plan)
+                staged = [file for plan, segments in self._written for file in self._files(plan, segments)]
+                self._check_current(staged)
+            except BaseException:
+                abandon(self._txn, [s.id for _, segments in self._written for s in segments])
+                raise
+        for file in staged:
+            self._txn.buffer.stage(self._txn.buffer.of(file.plan), file)
+        reach("bulk.written")
+        return count
+
+    def _schema(self, assigned: Iterable[Column]) -> pa.Schema:
+        table = self._plan.table
+        old = [(old_name(c.id), arrow_type(c.type)) for c in table.columns]
+        return pa.schema([*old, *((new_name(c.id), arrow_type(c.type)) for c in assigned)])
+
+    def _filled(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """The stream with the values of computed columns, as they were and as they will be."""
+        given = self._schema(self._given)
+        rows = rows.cast(given) if rows.schema != given else rows
+        if self._filler is None and not self._drawn:
+            return rows
+        whole = self._schema((self._assigned or {}).values())
+        return pa.RecordBatchReader.from_batches(whole, (self._fill(batch, whole) for batch in rows))
+
+    def _fill(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        for column in self._drawn:
+            drawn = pa.array(self._txn.defaults(column, batch.num_rows), arrow_type(column.type))
+            columns[new_name(column.id)] = pc.coalesce(columns[old_name(column.id)], drawn)
+        if self._filler is not None:
+            columns |= self._filler.values(columns, old_name)
+        if self._filler is not None and self._assigned is not None:
+            new = self._filler.values(columns, self._held_in(columns), recorded=True)
+            columns |= {
+                new_name(c): new[self._held_in(columns)(c)] for c in self._assigned if new_name(c) not in columns
+            }
+        return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+    def _held_in(self, columns: Mapping[str, pa.Array]) -> Callable[[ColumnId], str]:
+        return lambda c: new_name(c) if new_name(c) in columns else old_name(c)
+
+    def _check_nulls(self, sorter: Sorter) -> None:
+        for _, column in self._plan.required:
+            if column.id in (self._assigned or ()):
+                name = new_name(column.id)
+                if sorter.ask(f"SELECT 1 FROM {_HELD} WHERE {name} IS NULL LIMIT 1"):  # noqa: S608 - named by id
+                    raise errors.NotNullViolation(column=column.name, relation=self._plan.table.name)
+
+    # One index.
+
+    def _write(self, sorter: Sorter, plan: EntryPlan) -> None:
+        key = self._key(plan)
+        went = self._entries(plan, key, old_name)
+        if self._assigned is None:
+            self._remove(sorter, plan, went)
+            return
+        stored = [c for c, _ in plan.columns]
+        if not plan.is_primary and not self._changes(plan, stored):
+            return
+        if not plan.behaviour.writes:
+            self._remove(sorter, plan, went)
+            return
+        moves = self._changes(plan, key)
+        unique = self._unique(plan) if moves else None
+        self._sort(sorter, plan, self._entries(plan, stored, self._held), SegmentKind.DATA, unique)
+        if moves:
+            same = " AND ".join(f"w.{column_name(c)} IS NOT DISTINCT FROM t.{column_name(c)}" for c in key)
+            taken = self._entries(plan, key, self._held)
+            self._remove(sorter, plan, f"SELECT w.* FROM ({went}) w ANTI JOIN ({taken}) t ON {same}")  # noqa: S608
+            if unique is not None:
+                self._check_existing(sorter, plan, unique)
+
+    def _remove(self, sorter: Sorter, plan: EntryPlan, sql: str) -> None:
+        self._sort(sorter, plan, sql, SegmentKind.TOMBSTONES, None)
+
+    def _sort(self, sorter: Sorter, plan: EntryPlan, sql: str, kind: SegmentKind, unique: Distinct | None) -> None:
+        segments = sorter.sort_query(sql, {}, shape_of(plan, kind, fresh=False), unique)
+        self._txn.parts.warehouse.remember(segments)
+        self._written.append((plan, segments))
+
+    def _key(self, plan: EntryPlan) -> list[ColumnId]:
+        return [c for c, _ in plan.columns[: plan.key_width]]
+
+    def _entries(self, plan: EntryPlan, columns: Sequence[ColumnId], held: Callable[[ColumnId], str]) -> str:
+        """Columns of the entries that an index has for the rows of the stream: as they were, or as they will be."""
+        table = self._plan.table
+        wanted = [table.column_by_id[c] for c in columns]
+        used = columns_read(table, plan.index, wanted, filled=True) or [
+            table.column_by_id[c] for c in table.primary.key
+        ]
+        rows = ", ".join(f"{held(c.id)} AS {column_name(c.id)}" for c in used)
+        return select_entries(table, plan.index, f"(SELECT {rows} FROM {_HELD})", wanted, filled=True)  # noqa: S608 - named by id
+
+    def _held(self, column_id: ColumnId) -> str:
+        return new_name(column_id) if column_id in (self._assigned or ()) else old_name(column_id)
+
+    def _changes(self, plan: EntryPlan, columns: Sequence[ColumnId]) -> bool:
+        """Whether these columns of an index's entries, or which rows have one, may be others afterwards."""
+        wanted = [self._plan.table.column_by_id[c] for c in columns]
+        read = {column.id for column in columns_read(self._plan.table, plan.index, wanted, filled=True)}
+        return not (self._assigned or {}).keys().isdisjoint(read)
+
+    # Unique keys.
+
+    def _unique(self, plan: EntryPlan) -> Distinct | None:
+        width = plan.key_width if plan.is_primary else plan.unique_width
+        columns = tuple(c for c, _ in plan.columns[:width])
+        if not columns or not plan.checks or not self._changes(plan, columns):
+            return None
+        return Distinct(columns, lambda key: duplicate_key(self._plan.table, plan, key), plan.index.nulls_distinct)
+
+    def _check_existing(self, sorter: Sorter, plan: EntryPlan, unique: Distinct) -> None:
+        """Raises on the first new key that a row has which the statement does not change."""
+        table = self._plan.table
+        # By their ids: a column that is to take the place of another bears its name, and entries may have both.
+        columns = [replace(table.column_by_id[c], name=column_name(c)) for c in self._key(plan)]
+        parts = self._txn.index_parts(table, plan.index)
+        rows = plan_scan(table, plan.index, columns, parts, Overlay(), self._txn.parts.warehouse, "existing")
+        own = " AND ".join(f"e.{c} IS NOT DISTINCT FROM h.{c}" for c in map(column_name, self._key(plan)))
+        equals = "=" if unique.nulls_distinct else "IS NOT DISTINCT FROM"
+        same = " AND ".join(f"n.{c} {equals} r.{c}" for c in map(column_name, unique.columns))
+        new = self._entries(plan, unique.columns, self._held)
+        old = self._entries(plan, self._key(plan), old_name)
+        names = ", ".join(f"n.{column_name(c)}" for c in unique.columns)
+        rest = f"SELECT e.* FROM ({rows.sql}) e ANTI JOIN ({old}) h ON {own}"  # noqa: S608 - named by id
+        sql = f"SELECT {names} FROM ({new}) n JOIN ({rest}) r ON {same} LIMIT 1"  # noqa: S608 - named by id
+        for hit in sorter.ask(sql, Scan(sql, rows.parameters, rows.relations)):
+            raise unique.duplicate(hit)
+
+    # What the commit lists.
+
+    def _files(self, plan: EntryPlan, segments: list[Segment]) -> Iterator[StagedFile]:
+        for segment in segments:
+            moves = not _is_data(segment) or self._changes(plan, self._key(plan))
+            hashes = self._hashes(plan, segment, moves)
+            yield StagedFile(segment, self._txn.snapshot, plan, hashes, brings_keys=moves and _is_data(segment))
+
+    def _hashes(self, plan: EntryPlan, segment: Segment, moves: bool) -> Hashes:
+        """As of single rows: a row conflicts as such, a key that it gives up or takes conflicts by its value too."""
+        found = [np.empty(0, np.int64)]
+        index_id = plan.index.id
+        if plan.holds_rows:
+            each = self._txn.client.interrupts.each
+            encoded = [plan.codec.encode(key) for key in each(self._keys(plan, segment))]
+            found.append(entry_hashes(index_id, encoded))
+            if moves:
+                found.append(unique_hashes(index_id, encoded))
+        elif plan.unique_width and moves:
+            unique = (plan.unique_key(key) for key in self._keys(plan, segment))
+            found.append(unique_hashes(index_id, (plan.unique_codec.encode(key) for key in unique if key is not None)))
+        return np.concatenate(found)
+
+    def _keys(self, plan: EntryPlan, segment: Segment) -> list[Key]:
+        return self._txn.parts.warehouse.reader(segment, plan.columns[: plan.key_width]).keys()
+
+    def _check_current(self, staged: Sequence[StagedFile]) -> None:
+        """Nothing is in the buffer yet: at READ COMMITTED the statement can still be run again on newer versions."""
+        if not self._txn.claims.waits:
+            return
+        with self._txn.epoch.lock:
+            changed = self._txn.epoch.conflicts.find_listed(
+                [(f.hashes, f.base) for f in staged if f.hashes is not None]
+            )
+        if changed is not None:
+            raise errors.RowChanged(seq=changed)
+
+
+def _is_data(segment: Segment) -> bool:
+    return segment.kind is SegmentKind.DATA

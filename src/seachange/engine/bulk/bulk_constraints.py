@@ -1,0 +1,159 @@
+"""CHECK and FOREIGN KEY constraints of a bulk write, over the segments that it wrote: one query for all checks, one
+anti-join for each foreign key, one semi-join for each that refers to keys which went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from seachange.engine.bulk.bulk_change import BulkChange
+from seachange.engine.constraints.foreign_key import ForeignKeys, WritingTransaction
+from seachange.engine.constraints.key_view import KeyView, by_id, without
+from seachange.engine.encode.write_plan import WritePlan
+from seachange.model.scan import Scan
+from seachange.model.schema.constraint import Action, ForeignKey
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.schema.references import action_of
+from seachange.model.segments import Segment
+from seachange.model.states import REFUSING
+from seachange.storage.arrow import column_name
+from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.plan import Overlay, plan_scan, quote
+from seachange.storage.warehouse import Warehouse
+
+
+def check_load(
+    txn: WritingTransaction,
+    plan: WritePlan,
+    segments: Sequence[Segment],
+    foreign_keys: ForeignKeys,
+    checked: bool = False,
+) -> None:
+    """Called when the segments are staged, so that rows of the load may refer to each other. `checked`: whoever wrote
+    them has seen to the CHECK constraints."""
+    if not segments:
+        return
+    load = Load(txn, plan.table, segments)
+    if plan.checks is not None and not checked:
+        plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
+    for key in plan.table.foreign_keys:
+        load.check(key, foreign_keys)
+
+
+def check_change(
+    txn: WritingTransaction,
+    plan: WritePlan,
+    change: BulkChange,
+    assigned: Sequence[Column] | None,
+    foreign_keys: ForeignKeys,
+) -> None:
+    """The same for an update or delete: only what the columns that were assigned concern."""
+    table, changed = plan.table, change.changed
+    load = Load(txn, table, change.segments)
+    if plan.checks is not None and change.segments:
+        plan.checks.verify_scan(load.scan_all(), txn.parts.duck, txn.client.interrupts)
+    for key in table.foreign_keys:
+        if change.segments and not changed.isdisjoint(key.columns):
+            load.check(key, foreign_keys)
+    # Actions first: they may remove what a check would object to.
+    references = sorted(
+        txn.references_to(table), key=lambda each: action_of(each[0], each[1], assigned is None) is Action.NO_ACTION
+    )
+    for child, key in references:
+        index = table.index_by_id[key.parent_index]
+        if key.state in REFUSING and (assigned is None or not changed.isdisjoint(index.key)):
+            Departure(txn, table, index, change.removed(index.id)).check(child, key, foreign_keys, assigned is None)
+
+
+class Departure:
+    """Keys of a unique index that rows have given up."""
+
+    def __init__(self, txn: WritingTransaction, table: Table, index: Index, removed: Sequence[Segment]) -> None:
+        self._txn = txn
+        self._table = table
+        self._index = index
+        self._view = KeyView(txn)
+        self._columns = [table.column_by_id[c] for c in index.key]
+        self._parts = parts_of(removed)
+
+    def check(self, child: Table, key: ForeignKey, foreign_keys: ForeignKeys, deleted: bool) -> None:
+        if not self._parts.files:
+            return
+        action = action_of(child, key, deleted)
+        if foreign_keys.is_checked_later(child, key) or action not in (Action.NO_ACTION, Action.RESTRICT):
+            foreign_keys.left(child, key, self._view.run(self._gone()), action)
+            return
+        gone = self._gone()
+        if action is Action.NO_ACTION:
+            # Another row may have taken the key over.
+            present = self._view.scan(self._table, self._index, self._columns)
+            gone = without(gone, present, self._columns, self._columns)
+        for value in self._view.run(self._referring(child, key, gone)):
+            raise foreign_keys.still_referenced(child, key, value)
+
+    def _gone(self) -> Scan:
+        table, warehouse = self._table, self._txn.parts.warehouse
+        scan = plan_scan(table, self._index, self._columns, self._parts, Overlay(), warehouse, "gone")
+        return _present(by_id(scan, self._columns), self._columns)
+
+    def _referring(self, child: Table, key: ForeignKey, gone: Scan) -> Scan:
+        columns = [child.column_by_id[c] for c in key.columns]
+        # The foreign key may be of a column that is yet to come.
+        rows = self._txn.scan(child, hidden=True)
+        names = [f"s.{quote(child.label(c))}" for c in columns]
+        same = " AND ".join(f"{n} = g.{column_name(p.id)}" for n, p in zip(names, self._columns, strict=True))
+        listed = ", ".join(names)
+        sql = f"SELECT {listed} FROM ({rows.sql}) s SEMI JOIN ({gone.sql}) g ON {same} LIMIT 1"  # noqa: S608 - quoted
+        return Scan(sql, {**rows.parameters, **gone.parameters}, {**rows.relations, **gone.relations})
+
+
+def _present(rows: Scan, columns: Sequence[Column], match_full: bool = False) -> Scan:
+    """Each once, and none that refers to nothing: with a NULL, or with nothing else."""
+    present = (" OR " if match_full else " AND ").join(f"{column_name(c.id)} IS NOT NULL" for c in columns)
+    sql = f"SELECT DISTINCT * FROM ({rows.sql}) WHERE {present}"  # noqa: S608 - columns are named by id
+    return Scan(sql, rows.parameters, rows.relations)
+
+
+def scan_rows(table: Table, parts: SnapshotParts, warehouse: Warehouse) -> Scan:
+    """All columns of the rows of a load, by their labels."""
+    columns = [replace(column, name=table.label(column)) for column in table.columns]
+    return plan_scan(table, table.primary, columns, parts, Overlay(), warehouse, "load")
+
+
+def parts_of(segments: Sequence[Segment]) -> SnapshotParts:
+    nothing = np.array([], dtype=np.int64)
+    return SnapshotParts(tuple(FileSlice(segment, nothing) for segment in segments), ())
+
+
+class Load:
+    def __init__(self, txn: WritingTransaction, table: Table, segments: Sequence[Segment]) -> None:
+        self._txn = txn
+        self._table = table
+        self._view = KeyView(txn)
+        self._parts = parts_of(segments)
+
+    def scan_all(self) -> Scan:
+        return scan_rows(self._table, self._parts, self._txn.parts.warehouse)
+
+    def scan(self, columns: Sequence[Column]) -> Scan:
+        table, warehouse = self._table, self._txn.parts.warehouse
+        return plan_scan(table, table.primary, columns, self._parts, Overlay(), warehouse, "load")
+
+    def check(self, key: ForeignKey, foreign_keys: ForeignKeys) -> None:
+        columns = [self._table.column_by_id[c] for c in key.columns]
+        wanted = _present(by_id(self.scan(columns), columns), columns, key.match_full)
+        parent = self._txn.table_by_id(key.parent)
+        assert parent is not None, key
+        if key.state not in REFUSING or foreign_keys.is_checked_later(self._table, key):
+            foreign_keys.require(self._table, key, self._view.run(wanted))
+            return
+        index = parent.index_by_id[key.parent_index]
+        others = [parent.column_by_id[c] for c in index.key]
+        present = self._view.scan(parent, index, others)
+        for missing in self._view.run(without(wanted, present, columns, others, "LIMIT 1")):
+            self._txn.note_scan(parent)
+            raise foreign_keys.missing_parent(self._table, key, missing)
+        if not self._txn.pending.is_new(parent):
+            foreign_keys.share(parent, key, self._view.run(wanted))

@@ -1,0 +1,170 @@
+"""Bulk inserts: any number of rows straight into sorted segments of every index, in bounded memory.
+
+The primary index is sorted from the stream; secondary ones from the segments that it became. Duplicates within the load
+are neighbours after sorting; duplicates with rows that are there are found by one join per unique index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from seachange.engine.buffer.segment_staging import abandon, reserve, shape_of
+from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.buffer.write_buffer import IndexBuffer, StagedFile
+from seachange.engine.bulk.bulk_rows import BulkRows, distinct_of
+from seachange.engine.constraints.computed_values import filler_of
+from seachange.engine.encode.write_plan import EntryPlan, WritePlan
+from seachange.model.schema.descriptor import Column
+from seachange.model.segments import Segment, SegmentKind
+from seachange.runtime.faults import reach
+from seachange.storage.entries import select_entries
+from seachange.storage.plan import plan_scan
+from seachange.storage.segment_writer import SegmentShape
+from seachange.storage.sorter import Sorter
+
+# What each index got, the primary one first.
+Written = list[tuple[EntryPlan, list[Segment]]]
+
+
+def are_apart(segments: Sequence[Segment]) -> bool:
+    """Whether no two segments can have a key in common."""
+    ordered = sorted(segments, key=lambda segment: segment.key_min)
+    return all(low.key_max < high.key_min for low, high in pairwise(ordered))
+
+
+class BulkInsert:
+    """One load of rows into one table. A failure leaves no segment staged."""
+
+    def __init__(self, txn: TransactionState, plan: WritePlan) -> None:
+        self._txn = txn
+        self._plan = plan
+        # What the primary index got.
+        self.segments: list[Segment] = []
+
+    def run(self, rows: pa.RecordBatchReader) -> int:
+        written: Written = []
+        made = BulkRows(self._plan, self, filler_of(self._txn, self._plan), self._txn.client.interrupts.check)
+        with self._sorter() as sorter:
+            try:
+                self._write(sorter, made.stored(rows), written)
+                for plan, segments in written:
+                    self._check_existing(sorter, plan, segments)
+            except Exception:
+                abandon(self._txn, [s.id for _, segments in written for s in segments])
+                raise
+        self._stage(written)
+        return made.count
+
+    def adopt(self, written: Written) -> None:
+        """Takes over segments that others have written, in the shapes of the plan's indexes. If this fails, they are
+        theirs."""
+        with self._sorter() as sorter:
+            for plan, segments in written:
+                self._check_disjoint(sorter, plan, segments)
+                self._check_existing(sorter, plan, segments)
+        self._stage(written)
+
+    @contextmanager
+    def _sorter(self) -> Iterator[Sorter]:
+        parts, interrupts = self._txn.parts, self._txn.client.interrupts
+        made = Sorter(parts.files, parts.data / "tmp", partial(reserve, self._txn), connect=parts.sorts.connect)
+        with made as sorter, interrupts.reaching(sorter):
+            yield sorter
+
+    def _write(self, sorter: Sorter, rows: pa.RecordBatchReader, written: Written) -> None:
+        """What is written so far is known when the next one fails."""
+        entry = self._plan.primary
+        primary = sorter.sort_stream(rows, self.shape(entry), distinct_of(self._plan, entry))
+        written.append((entry, primary))
+        self._txn.parts.warehouse.remember(primary)
+        for plan in self._plan.entries[1:]:
+            if plan.behaviour.writes:
+                self._txn.client.interrupts.check()
+                written.append((plan, self._write_secondary(sorter, plan, primary)))
+
+    def _stage(self, written: Written) -> None:
+        for plan, segments in written:
+            for segment in segments:
+                self._txn.buffer.stage(self._txn.buffer.of(plan), StagedFile(segment, self._txn.snapshot, plan))
+            self._take_back(plan, len(segments))
+        self.segments = written[0][1]
+        reach("bulk.written")
+
+    def rowids(self, count: int) -> int:
+        return self._txn.parts.rowids.take(self._txn.epoch.epoch, count)
+
+    def defaults(self, column: Column, count: int) -> Sequence[Any]:
+        return self._txn.defaults(column, count)
+
+    def shape(self, plan: EntryPlan) -> SegmentShape:
+        """What a bulk write of this transaction had removed, the load may bring back."""
+        own = self._txn.buffer.indexes.get(plan.index.id)
+        return shape_of(plan, SegmentKind.DATA, fresh=own is None or not own.hiding)
+
+    def _take_back(self, plan: EntryPlan, count: int) -> None:
+        """What this transaction had deleted and the load brings back has its final version in the buffer, or in the
+        load alone: a commit holds at most one version per entry."""
+        buffer = self._txn.buffer.of(plan)
+        if buffer.removed:
+            self._take_back_removed(plan, buffer, buffer.staged[len(buffer.staged) - count :])
+        deleted = [(encoded, entry) for encoded, entry in buffer.entries.items() if entry.row is None]
+        for file in buffer.staged[len(buffer.staged) - count :] if deleted else ():
+            reader = self._txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
+            positions = reader.positions([entry.key for _, entry in deleted])
+            for (encoded, entry), position in zip(deleted, positions.tolist(), strict=True):
+                if position >= 0:
+                    self._txn.buffer.delete_staged(file, position)
+                    self._txn.buffer.put(buffer, encoded, replace(entry, row=reader.row(position)))
+
+    def _take_back_removed(self, plan: EntryPlan, buffer: IndexBuffer, load: list[StagedFile]) -> None:
+        columns, warehouse = plan.columns[: plan.key_width], self._txn.parts.warehouse
+        for file in load:
+            keys = warehouse.reader(file.segment, columns).keys()
+            for removed in buffer.removed:
+                positions = warehouse.reader(removed.segment, columns).positions(keys)
+                for position in positions[positions >= 0].tolist():
+                    self._txn.buffer.delete_staged(removed, position)
+
+    # Secondary indexes and what is there already.
+
+    def _write_secondary(self, sorter: Sorter, plan: EntryPlan, primary: list[Segment]) -> list[Segment]:
+        segments = sorter.sort_query(
+            select_entries(self._plan.table, plan.index, "read_parquet($files)", filled=True),
+            {"files": self._txn.parts.warehouse.paths(primary)},
+            self.shape(plan),
+            distinct_of(self._plan, plan),
+        )
+        self._txn.parts.warehouse.remember(segments)
+        return segments
+
+    def _check_existing(self, sorter: Sorter, plan: EntryPlan, segments: list[Segment]) -> None:
+        """Raises on the first key of the load that is there already, committed or in this transaction."""
+        unique = distinct_of(self._plan, plan)
+        if unique is None or not segments:
+            return
+        key = [self._plan.table.column_by_id[c] for c in unique.columns]
+        paths = self._txn.parts.warehouse.paths(segments)
+        hit = sorter.first_common(self._existing(plan, key), paths, key, unique.nulls_distinct)
+        if hit is not None:
+            raise unique.duplicate(hit)
+
+    def _check_disjoint(self, sorter: Sorter, plan: EntryPlan, segments: Sequence[Segment]) -> None:
+        """Raises on the first key that several segments have, of which none has it twice."""
+        unique = distinct_of(self._plan, plan)
+        if unique is None or (plan.is_primary and are_apart(segments)):
+            return
+        hit = sorter.first_repeated(self._txn.parts.warehouse.paths(segments), unique.columns, unique.nulls_distinct)
+        if hit is not None:
+            raise unique.duplicate(hit)
+
+    def _existing(self, plan: EntryPlan, key: list[Column]) -> Any:
+        own = self._txn.buffer.of(plan).overlay()
+        parts = self._txn.index_parts(self._plan.table, plan.index)
+        return plan_scan(self._plan.table, plan.index, key, parts, own, self._txn.parts.warehouse, "existing")

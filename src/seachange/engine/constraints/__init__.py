@@ -1,0 +1,1 @@
+"""Unique keys and foreign keys as a transaction sees them."""

@@ -1,0 +1,327 @@
+"""FOREIGN KEY constraints: what a statement's rows refer to, and what happens to the rows that referred to others.
+
+Writes are events. The actions that they call for (CASCADE, SET NULL, SET DEFAULT) are writes again, until there is
+nothing left to do; then, at the end of the statement or of the transaction, the keys in question are checked. A
+statement of several parts has one end.
+
+**Invariant:** every key that a row of a commit was found to refer to is in the commit's shares, with the snapshot at
+which it was found; so of a child's insert and its parent's delete at the same time at most one is committed, at every
+isolation level. Deletes and changes of a unique key list that key, whether or not they know of a row that refers to it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from seachange import errors
+from seachange.engine.constraints.key_view import KeyView, ReadingTransaction
+from seachange.engine.context.deferral import ConstraintName, Deferral
+from seachange.engine.encode.write_plan import pick_columns
+from seachange.model.ids import TableId
+from seachange.model.schema.constraint import Action, ForeignKey
+from seachange.model.schema.defaults import constant_value
+from seachange.model.schema.descriptor import Column, Table
+from seachange.model.schema.references import Reference, action_of
+from seachange.model.states import READABLE, REFUSING, WRITTEN
+from seachange.sql.duck.default_text import is_drawn
+from seachange.storage.keys import Key, unique_hash
+
+Row = tuple[Any, ...]
+
+
+class WritingTransaction(ReadingTransaction, Protocol):
+    def table_by_id(self, table_id: TableId) -> Table | None: ...
+
+    def references_to(self, table: Table) -> tuple[Reference, ...]: ...
+
+    def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]: ...
+
+    def defaults(self, column: Column, count: int) -> list[Any]: ...
+
+    def write_update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None: ...
+
+    def write_delete(self, table: Table, old: Sequence[Row]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """Rows of a table that were replaced (`new`) or deleted."""
+
+    table: Table
+    old: Sequence[Row]
+    new: Sequence[Row] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """Keys that a foreign key of `child` may refer to, and that were deleted."""
+
+    child: Table
+    key: ForeignKey
+    keys: Mapping[Key, None]
+    action: Action
+
+
+class ForeignKeys:
+    def __init__(self, txn: WritingTransaction) -> None:
+        self._txn = txn
+        self._view = KeyView(txn)
+        self._events: deque[_Event | _Left] = deque()
+        # Whether a statement of several parts is under way.
+        self._has_parts = False
+        self._due: dict[ConstraintName, dict[Key, bool]] = {}
+        self.deferral = Deferral()
+        # To be checked when the transaction commits.
+        self.deferred: dict[ConstraintName, dict[Key, bool]] = {}
+
+    # What happened.
+
+    def inserted(self, table: Table, rows: Sequence[Row]) -> None:
+        if table.foreign_keys:
+            self._refer(table, self._txn.fill(table, rows))
+            self._settle()
+
+    def updated(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
+        if table.foreign_keys or self._txn.references_to(table):
+            self._events.append(self._event(table, old, new))
+            self._settle()
+
+    def deleted(self, table: Table, old: Sequence[Row]) -> None:
+        if self._txn.references_to(table):
+            self._events.append(self._event(table, old, None))
+            self._settle()
+
+    def left(self, child: Table, key: ForeignKey, keys: Iterable[Key], action: Action) -> None:
+        """Many keys that a foreign key of `child` may refer to were deleted."""
+        self._events.append(_Left(child, key, dict.fromkeys(keys), action))
+        self._settle()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is written within is one statement: no part of it sees what foreign keys do for another, and what they
+        refuse in the middle may be right at its end."""
+        if self._has_parts:
+            yield
+            return
+        self._has_parts = True
+        try:
+            yield
+            self._has_parts = False
+            self._settle()
+        finally:
+            self._has_parts = False
+            self._forget()
+
+    def needs_action(
+        self, table: Table, child: Table, key: ForeignKey, pairs: Iterable[tuple[Row | None, Row | None]]
+    ) -> bool:
+        """Rows of `table` were replaced or deleted before the foreign key was enforced. Raises if one that referred to
+        them is left, unless something is to be done about it: then it says so."""
+        if key.state not in REFUSING:
+            return False
+        pick = pick_columns(table, table.index_by_id[key.parent_index].key)
+        found = list(pairs)
+        left = {k for old, _ in found if old is not None and None not in (k := pick(old))}
+        left -= {pick(new) for _, new in found if new is not None}
+        if not left:
+            return False
+        actions = {action_of(child, key, deleted) for deleted in (True, False)}
+        if actions <= {Action.NO_ACTION, Action.RESTRICT}:
+            self.require(child, key, left, left=True)
+            self._settle()
+            return False
+        return bool(self._view.rows_with(child, key.columns, left))
+
+    def is_deferred(self, table: Table, key: ForeignKey) -> bool:
+        return self.deferral.is_deferred(table, key)
+
+    def is_checked_later(self, table: Table, key: ForeignKey) -> bool:
+        return self._has_parts or self.is_deferred(table, key)
+
+    def set_deferral(self, names: Sequence[ConstraintName] | None, deferred: bool) -> None:
+        if not deferred:
+            # They stay to be checked at COMMIT too: what they passed by may be taken back to a savepoint.
+            self._check({name: keys for name, keys in self.deferred.items() if names is None or name in names})
+        self.deferral = self.deferral.set(names, deferred)
+
+    def settle_deferred(self) -> None:
+        due, self.deferred = self.deferred, {}
+        self._check(due)
+
+    def _settle(self) -> None:
+        """The end of a statement: actions first, since they may remove what a check would object to."""
+        if self._has_parts:
+            return
+        try:
+            while self._events:
+                match self._events.popleft():
+                    case _Event() as event:
+                        self._act(event)
+                    case _Left(child, key, keys, action):
+                        self._apply(action, child, key, keys)
+            self._check(self._due)
+        finally:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._events.clear()
+        self._due.clear()
+
+    # Rows that refer to others.
+
+    def _refer(self, table: Table, rows: Iterable[Row]) -> None:
+        for key, pick in self._txn.parts.write_plan(table).foreign_keys:
+            self.require(table, key, [k for row in rows if key.refers(k := pick(row))])
+
+    def require(self, table: Table, key: ForeignKey, keys: Iterable[Key], left: bool = False) -> None:
+        """These keys must be there, or nobody may refer to them, at the end of the statement or transaction; `left`:
+        it is the parent that gave them up."""
+        if key.state not in REFUSING:
+            # Whoever will check relies on the keys that were left before: the parent's, and those of its children.
+            if key.state in WRITTEN and not left:
+                self._share_present(key, set(keys))
+            return
+        due = self.deferred if self.is_deferred(table, key) else self._due
+        due.setdefault((table.id, key.id), {}).update(dict.fromkeys(keys, left))
+
+    # Rows that others refer to.
+
+    def _act(self, event: _Event) -> None:
+        table = event.table
+        if event.new is not None:
+            for key, pick in self._txn.parts.write_plan(table).foreign_keys:
+                changed = [n for o, n in zip(event.old, event.new, strict=True) if pick(o) != pick(n)]
+                self.require(table, key, [k for row in changed if key.refers(k := pick(row))])
+        for child, key in self._txn.references_to(table):
+            pick = pick_columns(table, table.index_by_id[key.parent_index].key)
+            changes = _changed_keys(event, pick)
+            if changes and key.state in REFUSING:
+                self._apply(action_of(child, key, event.new is None), child, key, changes)
+
+    def _apply(self, action: Action, child: Table, key: ForeignKey, changes: Mapping[Key, Key | None]) -> None:
+        if action is Action.NO_ACTION:
+            self.require(child, key, changes, left=True)
+            return
+        rows = self._view.rows_with(child, key.columns, changes.keys())
+        if not rows:
+            return
+        pick = pick_columns(child, key.columns)
+        if action is Action.RESTRICT:
+            raise self.still_referenced(child, key, pick(rows[0]))
+        if action is Action.SET_DEFAULT:
+            # The default may be the very key that has gone.
+            self.require(child, key, changes, left=True)
+        replaced = [self._replacement(action, child, key, changes[pick(row)]) for row in rows]
+        if None in replaced:
+            self._txn.write_delete(child, rows)
+            self._events.append(self._event(child, rows, None))
+            return
+        new = [_with_values(child, key, row, values) for row, values in zip(rows, replaced, strict=True) if values]
+        self._txn.write_update(child, rows, new)
+        self._events.append(self._event(child, rows, new))
+
+    def _event(self, table: Table, old: Sequence[Row], new: Sequence[Row] | None) -> _Event:
+        return _Event(table, self._txn.fill(table, old), None if new is None else self._txn.fill(table, new))
+
+    def _replacement(self, action: Action, child: Table, key: ForeignKey, now: Key | None) -> Key | None:
+        """What a row that referred to a key refers to now; None if it goes with it."""
+        match action:
+            case Action.CASCADE:
+                return now
+            case Action.SET_DEFAULT:
+                columns = [child.column_by_id[c] for c in key.columns]
+                return tuple([self._default(column) for column in columns])
+            case _:
+                return (None,) * len(key.columns)
+
+    def _default(self, column: Column) -> Any:
+        if is_drawn(column):
+            return self._txn.defaults(column, 1)[0]
+        return constant_value(column.type, column.default)
+
+    # Checks.
+
+    def _check(self, due: Mapping[ConstraintName, Mapping[Key, bool]]) -> None:
+        for (table_id, key_id), keys in due.items():
+            child = self._txn.table_by_id(table_id)
+            key = next((k for k in child.foreign_keys if k.id == key_id), None) if child is not None else None
+            if child is not None and key is not None and keys:
+                self._check_keys(child, key, keys)
+
+    def _check_keys(self, child: Table, key: ForeignKey, keys: Mapping[Key, bool]) -> None:
+        parent = self._parent(key)
+        index = parent.index_by_id[key.parent_index]
+        missing = _mixed(keys)
+        missing.update(self._view.missing(parent, index, keys.keys() - missing))
+        self.share(parent, key, keys.keys() - missing)
+        rows = self._view.rows_with(child, key.columns, missing) if missing else []
+        if rows:
+            value = pick_columns(child, key.columns)(rows[0])
+            raise (self.still_referenced if keys[value] else self.missing_parent)(child, key, value)
+
+    def _share_present(self, key: ForeignKey, keys: set[Key]) -> None:
+        """What is not there cannot leave: such a row is found when all are validated. An index that is being built may
+        lack the entry of a parent that is there, so all keys are relied upon."""
+        parent = self._parent(key)
+        index = parent.index_by_id[key.parent_index]
+        whole = keys - _mixed(keys)
+        missing = self._view.missing(parent, index, whole) if index.state in READABLE else []
+        self.share(parent, key, whole.difference(missing))
+
+    def share(self, parent: Table, key: ForeignKey, keys: Iterable[Key]) -> None:
+        """The commit relies on these keys of the parent. Nobody else can change a table that it creates."""
+        if self._txn.pending.is_new(parent):
+            return
+        plan = self._txn.parts.write_plan(parent).entry(key.parent_index)
+        encode = plan.codec.encode if plan.holds_rows else plan.unique_codec.encode
+        shares, snapshot = self._txn.shares, self._txn.snapshot
+        for value in keys:
+            shares.setdefault(unique_hash(key.parent_index, encode(value)), snapshot)
+
+    def _parent(self, key: ForeignKey) -> Table:
+        parent = self._txn.table_by_id(key.parent)
+        if parent is None:
+            raise errors.Bug(detail=f"the table that {key.name} refers to does not exist")
+        return parent
+
+    def missing_parent(self, child: Table, key: ForeignKey, value: Key) -> errors.Error:
+        shown = _show(child, key, value)
+        if None in value:
+            return errors.MixedKey(relation=child.name, constraint=key.name, key=shown)
+        parent = self._parent(key)
+        return errors.MissingParent(relation=child.name, constraint=key.name, key=shown, parent=parent.name)
+
+    def still_referenced(self, child: Table, key: ForeignKey, value: Key) -> errors.Error:
+        parent = self._parent(key)
+        columns = parent.index_by_id[key.parent_index].key
+        names = ", ".join(parent.column_by_id[c].name for c in columns)
+        shown = f"({names})=({', '.join(map(str, value))})"
+        return errors.StillReferenced(parent=parent.name, constraint=key.name, relation=child.name, key=shown)
+
+
+def _mixed(keys: Iterable[Key]) -> set[Key]:
+    """Keys with a NULL that refer to something all the same: no parent has one."""
+    return {key for key in keys if None in key}
+
+
+def _changed_keys(event: _Event, pick: Callable[[Row], Key]) -> dict[Key, Key | None]:
+    """The keys that rows had and have no longer, with what they have become."""
+    if event.new is None:
+        return {key: None for row in event.old if None not in (key := pick(row))}
+    pairs = [(pick(old), pick(new)) for old, new in zip(event.old, event.new, strict=True)]
+    return {old: new for old, new in pairs if old != new and None not in old}
+
+
+def _with_values(table: Table, key: ForeignKey, row: Row, values: Key) -> Row:
+    changed = dict(zip(key.columns, values, strict=True))
+    return tuple([changed.get(c.id, v) if c.id in changed else v for c, v in zip(table.columns, row, strict=True)])
+
+
+def _show(child: Table, key: ForeignKey, value: Key) -> str:
+    names = ", ".join(child.column_by_id[c].name for c in key.columns)
+    shown = ", ".join("null" if each is None else str(each) for each in value)
+    return f"({names})=({shown})"

@@ -1,0 +1,46 @@
+"""The temporary tables of a session: ordinary tables of a schema of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from seachange.model.ids import DescriptorId, TableId
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.temporary import OWN_SCHEMA
+from seachange.model.statements.table_statements import OnCommit
+from seachange.storage.plan import quote
+
+
+class Using(Protocol):
+    """A transaction that is about to be committed."""
+
+    used: dict[DescriptorId, int]
+
+    def table_by_id(self, table_id: TableId) -> Table | None: ...
+
+    def changes_table(self, table: Table) -> bool: ...
+
+
+@dataclass(slots=True)
+class TemporaryTables:
+    """`schema` is None until the session creates the first. What was rolled back may still be in `on_commit`."""
+
+    schema: str | None = None
+    on_commit: dict[TableId, OnCommit] = field(default_factory=dict)
+
+    def names(self, tables: Iterable[Table]) -> list[str]:
+        return [table.name for table in tables if table.schema == self.schema]
+
+    def statements(self, transaction: Using) -> Iterator[str]:
+        """What a commit does besides."""
+        for id_, action in list(self.on_commit.items()):
+            table = transaction.table_by_id(id_)
+            if table is None or action is OnCommit.PRESERVE:
+                continue
+            name = f"{OWN_SCHEMA}.{quote(table.name)}"
+            if action is OnCommit.DROP:
+                yield f"drop table {name} cascade"
+            elif id_ in transaction.used or transaction.changes_table(table):
+                yield f"delete from {name}"  # noqa: S608 - quoted

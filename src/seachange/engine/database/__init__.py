@@ -1,0 +1,1 @@
+"""Opening, identifying and backing up a database."""

@@ -1,0 +1,167 @@
+"""Back-ups: a copy of the catalog as of one sequence, and of the files that it refers to, while everybody works.
+
+**Invariant:** while a back-up is made nobody collects garbage: every file that the copy of the catalog refers to stays
+until it was copied. Whoever loses that hold, because its epoch ended, fails at the end, and leaves no manifest.
+**Invariant:** a folder with a manifest is a whole back-up: it is written last, when all else is on the disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from seachange import errors
+from seachange.catalog.open import catalog_kind, restore_catalog
+from seachange.catalog.port import FORMAT, Catalog
+from seachange.engine.context.settings_file import FILE_NAME as SETTINGS_FILE
+from seachange.engine.database.database_identity import MANIFEST, SEGMENTS, open_database
+from seachange.engine.database.opening import check_database_exists
+from seachange.model.ids import Epoch
+from seachange.pipeline.compaction.gc import GC_CLAIM
+from seachange.planner.rules.release import CURRENT
+from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.runtime.filesystem import IDENTITY_NAME, TEMPORARY_PREFIX, named_errors, sync
+from seachange.runtime.identity import propose_identity, settle_identity
+from seachange.runtime.permissions import copy_file, create_data_folder, create_file, create_folder
+
+# That of release 0.1.0, the first that makes back-ups.
+OLDEST_FORMAT = 7
+_NAME = "backup"
+_EXPIRY_MS = 30_000
+_ALL_REQUESTS = (1 << 63) - 1
+_BEAT_SECONDS = 5.0
+# How long another's collection of garbage is waited for, and how often it is looked at.
+_WAIT_SECONDS, _LOOK_SECONDS = 60.0, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """`files` are those in the folder of segments, with their sizes; `database` is the id of the database that was
+    copied, which older back-ups do not have."""
+
+    format: int
+    catalog: str
+    head: int
+    files: dict[str, int]
+    database: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.files.values())
+
+
+def back_up(data: Path, catalog_url: str | None, target: Path) -> Manifest:
+    """Into a folder that is not there yet, or is empty."""
+    check_database_exists(data)
+    _make_empty(target)
+    catalog, identity = open_database(catalog_url, data, creates=False)
+    try:
+        with _holding_garbage(catalog) as epoch:
+            head = catalog.copy_to(target)
+            files = _copy_files(data / SEGMENTS, target / SEGMENTS)
+            # An epoch that has ended holds nothing, and raises.
+            catalog.claim(epoch, GC_CLAIM)
+    finally:
+        catalog.close()
+    manifest = Manifest(FORMAT, catalog_kind(catalog_url), head, files, identity)
+    with named_errors("write", str(target)):
+        if (data / SETTINGS_FILE).exists():
+            copy_file(data / SETTINGS_FILE, target / SETTINGS_FILE)
+        for path in (*target.rglob("*"), target):
+            sync(path)
+        create_file(target / MANIFEST)
+        (target / MANIFEST).write_text(json.dumps(asdict(manifest), indent=1), encoding="utf-8")
+        sync(target / MANIFEST)
+        sync(target)
+    return manifest
+
+
+def restore(source: Path, data: Path, catalog_url: str | None) -> Manifest:
+    """A new database, with an id of its own, of a back-up. It can be opened when all of it is on the disk."""
+    manifest = _read_manifest(source)
+    kind = catalog_kind(catalog_url)
+    if kind != manifest.catalog:
+        raise errors.BackupProblem(path=source, detail=f"its catalog is of kind {manifest.catalog}, not {kind}")
+    _make_empty(data)
+    identity = propose_identity(data / SEGMENTS, SYSTEM_ENTROPY)
+    copied = _copy_files(source / SEGMENTS, data / SEGMENTS)
+    if copied != manifest.files:
+        wrong = sorted(name for name, size in manifest.files.items() if copied.get(name) != size)
+        raise errors.BackupProblem(
+            path=source, detail=f"{len(wrong)} files are missing or not whole, {wrong[:1]} first"
+        )
+    with named_errors("write", str(data)):
+        if (source / SETTINGS_FILE).exists():
+            copy_file(source / SETTINGS_FILE, data / SETTINGS_FILE)
+    with named_errors("write", str(data)):
+        for path in (*data.rglob("*"), data):
+            sync(path)
+    restore_catalog(catalog_url, data, source, SYSTEM_CLOCK, identity)
+    settle_identity(data / SEGMENTS, identity)
+    return manifest
+
+
+def _read_manifest(source: Path) -> Manifest:
+    try:
+        manifest = Manifest(**json.loads((source / MANIFEST).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise errors.BackupProblem(path=source, detail=f"there is no {MANIFEST}: it is none, or not whole") from None
+    except (OSError, ValueError, TypeError) as problem:
+        raise errors.BackupProblem(path=source, detail=f"{MANIFEST} cannot be read: {problem}") from problem
+    if not OLDEST_FORMAT <= manifest.format <= FORMAT:
+        detail = f"its catalog has format {manifest.format}; this program restores {OLDEST_FORMAT} to {FORMAT}"
+        raise errors.BackupProblem(path=source, detail=detail)
+    return manifest
+
+
+@contextmanager
+def _holding_garbage(catalog: Catalog) -> Iterator[Epoch]:
+    """A node of its own, which does nothing but keep others from deleting files."""
+    epoch = catalog.register_node(_NAME, _EXPIRY_MS, CURRENT.number)
+    # It writes to no table: no lock on one waits for it.
+    catalog.answer_requests(epoch, _ALL_REQUESTS)
+    stopped = threading.Event()
+    beating = threading.Thread(target=_beat, args=(catalog, epoch, stopped), name="seachange-backup", daemon=True)
+    beating.start()
+    try:
+        waited = 0.0
+        while not catalog.claim(epoch, GC_CLAIM):
+            if waited >= _WAIT_SECONDS:
+                raise errors.LockNotAvailable(detail="another node, or back-up, keeps the files of the database")
+            stopped.wait(_LOOK_SECONDS)
+            waited += _LOOK_SECONDS
+        yield epoch
+    finally:
+        stopped.set()
+        beating.join()
+        with suppress(errors.Error):
+            catalog.end_node(epoch)
+
+
+def _beat(catalog: Catalog, epoch: Epoch, stopped: threading.Event) -> None:
+    """Its marks go with the log: no change of the schema waits for a back-up."""
+    while not stopped.wait(_BEAT_SECONDS):
+        with suppress(errors.Error):
+            catalog.heartbeat(epoch, catalog.head())
+
+
+def _copy_files(source: Path, target: Path) -> dict[str, int]:
+    """Files never change, and so may be copied at any time; those that are being written belong to nobody yet."""
+    with named_errors("copy", str(source)):
+        create_folder(target)
+        # Nor is the id copied: a copy is another database.
+        names = [n for n in sorted(os.listdir(source)) if not n.startswith((TEMPORARY_PREFIX, IDENTITY_NAME))]
+        return {name: copy_file(source / name, target / name) for name in names}
+
+
+def _make_empty(folder: Path) -> None:
+    with named_errors("create", str(folder)):
+        create_data_folder(folder)
+        if any(folder.iterdir()):
+            raise errors.DataFolderProblem(path=folder, detail="it is not empty")

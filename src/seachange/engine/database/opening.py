@@ -1,0 +1,108 @@
+"""Opening a database: one node per process, data folder and catalog, shared by all sessions of the process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from seachange import errors
+from seachange.engine.context.settings_file import read_settings
+from seachange.engine.database.abandoned_temporary import drop_left
+from seachange.engine.database.database_identity import SEGMENTS, open_database
+from seachange.engine.database.queued_statements import begin_queued
+from seachange.engine.node.node import Node
+from seachange.engine.replica.node_parts import TEMPORARY, NodeParts
+from seachange.runtime.clock import SYSTEM_CLOCK
+from seachange.runtime.entropy import SYSTEM_ENTROPY
+from seachange.runtime.opening import open_files
+from seachange.sql.settings.session_settings import SessionSettings
+from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
+from seachange.storage.duck import Duck
+from seachange.storage.warehouse import Warehouse
+
+
+def check_database_exists(data: Path) -> None:
+    """For what would be of no use on a new one."""
+    if not (data / SEGMENTS).is_dir():
+        raise errors.DataFolderProblem(path=data, detail="there is no database in it")
+
+
+def open_node(
+    data: Path,
+    catalog: str | None = None,
+    name: str | None = None,
+    expiry_ms: int | None = None,
+    retention_us: int | None = None,
+    creates: bool = True,
+) -> Node:
+    """A node of its own over the database in a folder, which is created if there is none and `creates` allows it. What
+    is not given is as the folder's `seachange.toml` says."""
+    data = data.absolute()
+    settings = SessionSettings(read_settings(data))
+    if expiry_ms is None:
+        expiry_ms = parse_duration_ms(settings.get("seachange.node_expiry"))
+    if retention_us is None:
+        retention_us = 1_000 * parse_duration_ms(settings.get("seachange.retention"))
+    try:
+        opened, identity = open_database(catalog, data, creates)
+        files = open_files(data / SEGMENTS)
+    except OSError as problem:
+        raise errors.DataFolderProblem(path=data, detail=problem.strerror or str(problem)) from problem
+    parts = NodeParts(
+        data=data,
+        catalog=opened,
+        files=files,
+        warehouse=Warehouse(files),
+        duck=Duck(
+            data / TEMPORARY,
+            parse_size(settings.get("seachange.memory_limit")),
+            parse_size(settings.get("seachange.temp_space_limit")),
+        ),
+        clock=SYSTEM_CLOCK,
+        entropy=SYSTEM_ENTROPY,
+        identity=identity,
+        settings=settings.defaults,
+    )
+    node = Node(parts, name or f"{socket.gethostname()}-{os.getpid()}", expiry_ms, retention_us)
+    node.jobs.begin = partial(begin_queued, node)
+    node.jobs.takes_up = settings.get("seachange.worker") == "on"
+    drop_left(node)
+    return node
+
+
+@dataclass(slots=True)
+class _Shared:
+    node: Node
+    users: int
+
+
+# The process id is part of the key: a forked child must not use its parent's connections.
+_shared: dict[tuple[int, Path, str | None], _Shared] = {}
+_lock = threading.Lock()
+
+
+def acquire_node(data: Path, catalog: str | None = None, creates: bool = True) -> Node:
+    """The process' node over this database, opened by its first user."""
+    key = (os.getpid(), data.absolute(), catalog)
+    with _lock:
+        shared = _shared.get(key)
+        if shared is None:
+            shared = _shared[key] = _Shared(open_node(data, catalog, creates=creates), 0)
+        shared.users += 1
+        return shared.node
+
+
+def release_node(node: Node) -> None:
+    """Gives up one use of a shared node; the last one closes it."""
+    with _lock:
+        for key, shared in _shared.items():
+            if shared.node is node:
+                shared.users -= 1
+                if not shared.users:
+                    del _shared[key]
+                    node.close()
+                return

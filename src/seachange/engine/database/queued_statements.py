@@ -1,0 +1,28 @@
+"""Statements that are queued: how they are put there, and how they begin when their turn has come."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from seachange.changer.job import Job
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.node.node import Node
+from seachange.engine.session.session import Session
+from seachange.model.jobs import JobId
+
+
+def begin_queued(node: Node, job: Job, interrupts: Interrupts) -> Collection[JobId]:
+    """Plans and begins the statement of a queued job, for whoever has sent it; gives the jobs that stand in its way. It
+    may have to wait for transactions that hold what it changes, and ends by an interrupt then."""
+    assert job.queued is not None
+    session = Session(node, job.queued.user, job.queued.database)
+    try:
+        for name, value in job.queued.settings:
+            session.settings.set(name, value)
+        with interrupts.reaching(session):
+            in_the_way = session.begin_queued(job)
+        for notice in session.notices:
+            node.parts.catalog.tell(notice, job.id)
+        return in_the_way
+    finally:
+        session.close()

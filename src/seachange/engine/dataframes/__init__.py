@@ -1,0 +1,1 @@
+"""Tables as Spark DataFrames, and DataFrames into tables."""

@@ -1,0 +1,56 @@
+"""A table as a Spark DataFrame, at the snapshot of a transaction and under its own writes.
+
+**Invariant:** what a DataFrame reads is held in the registry, so that nothing of it is collected, until its transaction
+ends; of one that was made outside of a transaction, until its connection is closed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seachange.engine.buffer.write_buffer import IndexBuffer
+from seachange.engine.replica.registry import Holds
+from seachange.engine.session.enum_labels import column_labels
+from seachange.engine.transaction.transaction import Transaction
+from seachange.model.schema.descriptor import Table
+from seachange.pipeline.frame_parts import frame_branches, hide_keys
+from seachange.pipeline.spark_backend import load_spark
+from seachange.storage.image import SnapshotParts
+from seachange.storage.keys import Key
+
+# PySpark may not be there to import its types from.
+DataFrame = Any
+SparkSession = Any
+
+
+def spark_table(txn: Transaction, table: Table, spark: SparkSession, holds: Holds) -> DataFrame:
+    """`holds` keep what it reads."""
+    half = load_spark()
+    holds.add(txn.epoch.registry, txn.snapshot)
+    txn.note_scan(table)
+    parts = txn.index_parts(table, table.primary)
+    own = txn.buffer.indexes.get(table.primary.id)
+    every = [parts] if own is None else [_without_hidden(txn, parts, own), _own_rows(own)]
+    branches = frame_branches(table, every, txn.parts.warehouse)
+    return half.frame_reads.table_frame(spark, table.visible_columns, branches, _labels(txn, table))
+
+
+def _labels(txn: Transaction, table: Table) -> dict[int, dict[str, str]]:
+    """Of its enum types, by their ids."""
+    return {c.type.enum: column_labels(txn, c).shown for c in table.columns if c.type.enum}
+
+
+def _without_hidden(txn: Transaction, parts: SnapshotParts, own: IndexBuffer) -> SnapshotParts:
+    """What was committed, without the rows that the transaction has replaced or removed."""
+    warehouse, plan = txn.parts.warehouse, own.plan
+    key = plan.columns[: plan.key_width]
+    hidden: list[Key] = [entry.key for entry in own.entries.values() if entry.existed]
+    for file in own.hiding:
+        hidden += warehouse.reader(file.segment, key).keys()
+    return hide_keys(parts, hidden, key, plan.codec, warehouse)
+
+
+def _own_rows(own: IndexBuffer) -> SnapshotParts:
+    overlay = own.overlay()
+    inline = () if overlay.rows is None else ((own.plan.layout_id, overlay.rows),)
+    return SnapshotParts(overlay.files, inline)

@@ -1,0 +1,227 @@
+"""The rows of a DataFrame into a table: put down by Spark's executors, written as segments by tasks, attached once.
+
+Spark evaluates the DataFrame and puts its rows down in a folder, as it does with any result: whatever it tries again or
+twice, each row is there once. Files of that folder make units, each of which a task makes segments of, here or on the
+executors. The segments are staged in the transaction like those of any load.
+
+**Invariant:** the driver is a node like any other: the write is planned with the versions of its snapshot, and its
+commit is made to fit what has been published since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seachange import errors
+from seachange.engine.bulk.bulk_insert import BulkInsert, Written
+from seachange.engine.constraints.computed_values import record_failures
+from seachange.engine.dataframes.dataframe_task import WriteUnit, WroteUnit
+from seachange.engine.encode.write_plan import WritePlan
+from seachange.engine.jobs.spark_pipeline import PipelineSettings, pipeline_settings, worth_spark
+from seachange.engine.session.enum_labels import column_labels
+from seachange.engine.transaction.transaction import Transaction
+from seachange.model.ids import ColumnId, SegmentId
+from seachange.model.schema.descriptor import Column, Table
+from seachange.pipeline.kernels.executor import Crew, LocalCrew, Sizes, nobody_looks, run_all
+from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.spark_backend import SparkHalf, load_spark
+from seachange.pipeline.throttling.throttle import Manners
+from seachange.sql.copy.frame_load import FrameColumn, FrameQuery, plan_frame, source_name
+from seachange.sql.duck.default_text import is_drawn
+from seachange.sql.translate.duck_errors import translate_error
+from seachange.storage.arrow import arrow_type
+from seachange.storage.segment_reader import reading
+from seachange.storage.spill import SortLimits
+from seachange.storage.spool import spool_folder, sweep_spool
+from seachange.values.timezone import session_zone
+
+# PySpark may not be there to import its types from.
+DataFrame = Any
+# Spark begins a new file after so many rows, so that units can be cut.
+_FILE_ROWS_MAX = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledFile:
+    path: str
+    rows: int
+    size_bytes: int
+
+
+def insert_dataframe(txn: Transaction, table: Table, frame: DataFrame, settings: Sequence[tuple[str, str]] = ()) -> int:
+    """Gives the number of rows; `settings` are what the session says of pipelines."""
+    half = load_spark()
+    described = [FrameColumn(*column) for column in half.frame_writes.describe_frame(frame)]
+    query = plan_frame(table, described, half.frame_writes.is_case_sensitive(frame))
+    chosen = pipeline_settings(txn.parts, settings)
+
+    def write(load: BulkInsert, plan: WritePlan) -> int:
+        return _FrameInsert(txn, plan, query, half, chosen).run(frame, len(described), load)
+
+    return txn.insert_bulk(table, write, checked=True)
+
+
+class _FrameInsert:
+    def __init__(
+        self, txn: Transaction, plan: WritePlan, query: FrameQuery, half: SparkHalf, settings: PipelineSettings
+    ) -> None:
+        self._txn = txn
+        self._plan = plan
+        self._query = query
+        self._half = half
+        self._settings = settings
+
+    def run(self, frame: DataFrame, width: int, load: BulkInsert) -> int:
+        parts, epoch = self._txn.parts, self._txn.epoch.epoch
+        nodes = parts.catalog.nodes
+        sweep_spool(parts.data, lambda: {node.epoch for node in nodes() if node.live and node.epoch != epoch})
+        token = parts.entropy.token(8)
+        with spool_folder(parts.data, epoch, token) as folder:
+            names = [source_name(place) for place in range(width)]
+            rows_max = min(self._settings.unit_rows or _FILE_ROWS_MAX, _FILE_ROWS_MAX)
+            tag = f"seachange-{token.hex()}"
+            self._half.frame_writes.write_frame(frame, names, folder, rows_max, tag, self._txn.client.interrupts)
+            files = _list_files(folder)
+            return self._write(files, load) if files else 0
+
+    def _write(self, files: Sequence[SpooledFile], load: BulkInsert) -> int:
+        with self._workshop() as workshop, self._crew(workshop, files) as crew:
+            groups = list(_group(files, crew.sizes(sum(file.rows for file in files)).unit_rows))
+            wrote: list[WroteUnit] = []
+            # What is drawn for rows is held in memory until they are written.
+            step = max(2 * crew.hands, 1) if self._drawn() else len(groups)
+            for first in range(0, len(groups), step):
+                wrote += run_all(crew, [self._unit(group, load) for group in groups[first : first + step]])
+            self._take(wrote, load)
+            return sum(unit.rows for unit in wrote)
+
+    def _take(self, wrote: Sequence[WroteUnit], load: BulkInsert) -> None:
+        for unit in wrote:
+            found = {f.column_id: errors.remembered(f.sqlstate, f.message, f.hint) for f in unit.failures}
+            record_failures(self._txn, self._plan.table, dict(found))
+        by_index = [dict(unit.segments) for unit in wrote]
+        entries = [entry for entry in self._plan.entries if entry.is_primary or entry.behaviour.writes]
+        written: Written = [(e, [s for unit in by_index for s in unit[e.index.id]]) for e in entries]
+        # Whoever wrote them has read them back.
+        self._txn.parts.warehouse.remember(segment for _, segments in written for segment in segments)
+        load.adopt(written)
+
+    # Units.
+
+    def _unit(self, files: Sequence[SpooledFile], load: BulkInsert) -> WriteUnit:
+        rows = sum(file.rows for file in files)
+        plan = self._plan
+        entries = [entry for entry in plan.entries if entry.is_primary or entry.behaviour.writes]
+        return WriteUnit(
+            plan.table,
+            self._query,
+            session_zone(),
+            tuple(load.shape(entry) for entry in entries),
+            tuple(file.path for file in files),
+            rows,
+            sum(file.size_bytes for file in files),
+            load.rowids(rows) if plan.rowid is not None else 0,
+            tuple((c.id, column_labels(self._txn, c)) for c in self._query.given if c.type.enum),
+            tuple((column.id, self._draw(column, rows)) for column in self._drawn()),
+        )
+
+    def _drawn(self) -> list[Column]:
+        """The columns whose values each row asks for: what the DataFrame lacks, and what is yet to come."""
+        given: set[ColumnId] = {column.id for column in self._query.given}
+        columns = self._plan.table.columns
+        return [c for c in columns if not c.hidden and c.id not in given and is_drawn(c) and c.conversion is None]
+
+    def _draw(self, column: Column, count: int) -> pa.Array:
+        return pa.array(self._txn.defaults(column, count), arrow_type(column.type))
+
+    # Who writes them.
+
+    @contextmanager
+    def _workshop(self) -> Iterator[Workshop]:
+        """What was reserved is given up, unless it is staged in the end or somebody may still be writing it."""
+        parts, epoch = self._txn.parts, self._txn.epoch.epoch
+        reserved: set[SegmentId] = set()
+
+        def reserve(count: int) -> list[SegmentId]:
+            ids = [SegmentId(i) for i in parts.catalog.reserve_segments(epoch, count)]
+            reserved.update(ids)
+            return ids
+
+        def give_up(ids: Sequence[SegmentId]) -> None:
+            if ids:
+                reserved.difference_update(ids)
+                parts.catalog.abandon_segments(epoch, sorted(ids))
+
+        interrupts, settings = self._txn.client.interrupts, self._settings
+        manners = Manners(
+            parts.files, settings.free_space_bytes, settings.bytes_per_second, interrupts.pause, parts.clock
+        )
+        limits = SortLimits(settings.memory_bytes, settings.cores)
+        try:
+            yield Workshop(
+                parts.warehouse,
+                parts.data / "tmp",
+                reserve,
+                interrupts,
+                translate_error,
+                limits,
+                give_up,
+                reserved.difference_update,
+                manners,
+                connect=parts.sorts.connect,
+            )
+        except BaseException:
+            with suppress(errors.Error):
+                give_up(tuple(reserved))
+            raise
+
+    @contextmanager
+    def _crew(self, workshop: Workshop, files: Sequence[SpooledFile]) -> Iterator[Crew]:
+        rows, settings = sum(file.rows for file in files), self._settings
+        if not worth_spark(settings, rows, len(self._plan.entries), warm=True):
+            yield LocalCrew(workshop, settings.sizes or Sizes())
+            return
+        data = self._txn.parts.data
+        # Kernels on this machine spill where those of this process do; each task is one of many, so it has one core.
+        with self._half.host.HOST.using(settings.spark, workshop.interrupts.check) as application:
+            spill = str(data / "tmp") if application.master.startswith("local") else None
+            limits = SortLimits(settings.memory_bytes, 1)
+            site = self._half.executor.Site(
+                str(data / "segments"), spill, limits, translate_error, self._txn.parts.identity
+            )
+            tell: Callable[[str], None] = self._txn.parts.catalog.tell
+            yield self._half.crew.SparkCrew(
+                application, site, workshop, nobody_looks, tell, settings.cores, settings.sizes
+            )
+
+
+def _list_files(folder: Path) -> list[SpooledFile]:
+    """The files with rows, in the order of the partitions that they are of."""
+    found = []
+    for path in sorted(folder.glob("part-*")):
+        with reading(path.name):
+            rows = pq.read_metadata(path).num_rows
+        if rows:
+            found.append(SpooledFile(str(path), rows, path.stat().st_size))
+    return found
+
+
+def _group(files: Sequence[SpooledFile], rows_max: int) -> Iterator[list[SpooledFile]]:
+    """Files one after the other, of about so many rows together."""
+    held: list[SpooledFile] = []
+    rows = 0
+    for file in files:
+        if held and rows + file.rows > rows_max:
+            yield held
+            held, rows = [], 0
+        held.append(file)
+        rows += file.rows
+    if held:
+        yield held

@@ -1,0 +1,1 @@
+"""Rows to index entries: write plans, computed columns, defaults, CHECK constraints."""

@@ -1,0 +1,99 @@
+"""CHECK constraints: row by row without DuckDB where that is certain, many rows by one query.
+
+**Invariant:** an expression passes unless it is false: NULL passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from seachange import errors
+from seachange.engine.context.interrupts import Interrupts
+from seachange.model.scan import Scan
+from seachange.model.schema.constraint import Check, column_reference
+from seachange.model.schema.descriptor import Table
+from seachange.model.states import REFUSING
+from seachange.sql.duck.check_closure import Evaluate, Undecided, compile_check_expression
+from seachange.sql.duck.cursor import DuckQuery, DuckSession
+from seachange.storage.arrow import schema_of
+from seachange.storage.duck import Duck
+from seachange.storage.plan import quote
+from seachange.storage.small_arrays import array_of
+from seachange.values.output_format import show_held
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowChecks:
+    """The checks of one version of a table, each with its Python form if it has one."""
+
+    table: Table
+    rules: tuple[tuple[Check, Evaluate | None], ...]
+
+    def verify(self, rows: Sequence[Row], duck: Duck, interrupts: Interrupts) -> None:
+        for check, row in self.broken(rows, duck, interrupts):
+            raise violation(self.table, check, row)
+
+    def broken(self, rows: Sequence[Row], duck: Duck, interrupts: Interrupts) -> Iterator[tuple[Check, Row]]:
+        for check, evaluate in self.rules:
+            left: Sequence[Row] = rows
+            if evaluate is not None:
+                left = []
+                for row in interrupts.each(rows):
+                    try:
+                        if evaluate(row) is False:
+                            yield check, row
+                    except Undecided:
+                        left.append(row)
+            if left:
+                yield from ((check, row) for row in self._broken_in_duckdb(check, left, duck, interrupts))
+
+    def _broken_in_duckdb(self, check: Check, rows: Sequence[Row], duck: Duck, interrupts: Interrupts) -> list[Row]:
+        columns = [self.table.column_by_id[c] for c in check.columns]
+        schema = schema_of((c.id, c.type) for c in columns)
+        positions = [self.table.columns.index(column) for column in columns]
+        arrays = [array_of([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
+        given = pa.Table.from_arrays([*arrays, array_of(range(len(rows)), pa.int64())], [*schema.names, "position"])
+        sql = f"SELECT position FROM checked WHERE NOT ({check.expression})"  # noqa: S608 - columns are named by id
+        with closing(DuckSession(duck.cursor(), {})) as session, interrupts.reaching(session):
+            found = session.rows(DuckQuery(sql, {}, {"checked": given})).rows
+        return [rows[position] for (position,) in sorted(found)]
+
+    def verify_scan(self, scan: Scan, duck: Duck, interrupts: Interrupts) -> None:
+        """The same for the rows of a scan of all columns, named by their labels, in one query."""
+        columns = self.table.columns
+        named = ", ".join(f"{quote(self.table.label(c))} AS {column_reference(c.id)}" for c in columns)
+        failed = [f"({check.expression}) IS FALSE" for check, _ in self.rules]
+        shown = ", ".join(column_reference(c.id) for c in columns)
+        sql = (
+            f"SELECT {shown}, {', '.join(failed)} FROM (SELECT {named} FROM ({scan.sql})) "  # noqa: S608 - as above
+            f"WHERE {' OR '.join(failed)} LIMIT 1"
+        )
+        with closing(DuckSession(duck.cursor(), {})) as session, interrupts.reaching(session):
+            found = session.rows(DuckQuery(sql, scan.parameters, scan.relations)).rows
+        for row in found:
+            failing = row[len(columns) :].index(True)
+            raise violation(self.table, self.rules[failing][0], row[: len(columns)])
+
+
+def compile_checks(table: Table) -> RowChecks | None:
+    enforced = [check for check in table.checks if check.state in REFUSING]
+    if not enforced:
+        return None
+    columns = {f"c{c.id}": (position, c.type) for position, c in enumerate(table.columns)}
+    rules = [(c, compile_check_expression(c.expression, columns)) for c in enforced]
+    return RowChecks(table, tuple(rules))
+
+
+def violation(table: Table, check: Check, row: Row) -> errors.CheckViolation:
+    shown = [
+        show_held(c.type, value) for value, c in zip(row, table.columns, strict=False) if c in table.visible_columns
+    ]
+    text = ", ".join("null" if value is None else value for value in shown)
+    return errors.CheckViolation(relation=table.name, constraint=check.name, row=text)

@@ -1,0 +1,162 @@
+"""What index entries need besides a row's own values: columns that are computed, and whether the row is in an index.
+
+**Invariant:** a derived row has the values of converted, generated and virtual columns in their places, and after all
+columns, for each partial index in order, whether the row meets its predicate (True, or False or None). Deriving a row
+twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from seachange import errors
+from seachange.model.ids import ColumnId
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.schema.expression import Expression
+from seachange.model.states import State
+from seachange.sql.duck.check_closure import Evaluate, Undecided, compile_value
+from seachange.sql.duck.cursor import DuckQuery, DuckSession
+from seachange.storage.arrow import schema_of
+from seachange.storage.duck import Duck
+from seachange.storage.entries import as_value
+from seachange.storage.small_arrays import array_of
+from seachange.values.coercion import coercer
+from seachange.values.types import Kind, SqlType
+
+Row = tuple[Any, ...]
+Failures = dict[ColumnId, errors.Error]
+_BOOLEAN = SqlType(Kind.BOOLEAN)
+# Too little memory, a cancel, a file that cannot be read: nothing that the value is to blame for.
+_PASSING = frozenset({"53", "57", "58"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One value: where it goes in the row, and its Python form if it has one. The values of a `converted` column, or
+    of a generated one that is yet to come, may not exist, or be NULL where one is `required`: its change fails then,
+    not the writer."""
+
+    position: int
+    expression: Expression
+    type: SqlType
+    evaluate: Evaluate | None
+    coerce: Callable[[Any], Any]
+    converted: Column | None = None
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    table: Table
+    items: tuple[_Item, ...]
+
+    @property
+    def fills(self) -> bool:
+        """Whether it computes columns that rows are stored with."""
+        width = len(self.table.columns)
+        return any(i.position < width and not self.table.columns[i.position].virtual for i in self.items)
+
+    def derive(self, rows: Sequence[Row], duck: Duck, failed: Failures | None = None) -> list[Row]:
+        """`failed` is told of converted columns that a row has no value for, and why."""
+        width = len(self.table.columns)
+        room = (None,) * (sum(item.position >= width for item in self.items))
+        derived = [[*row[:width], *room] for row in rows]
+        for item in self.items:
+            values = self._values(item, derived, duck, failed if failed is not None else {})
+            for place, value in zip(derived, values, strict=True):
+                place[item.position] = value
+        return [tuple(values) for values in derived]
+
+    def _values(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck, failed: Failures) -> list[Any]:
+        if item.converted is None:
+            return self._computed(item, rows, duck)
+        column = item.converted
+        try:
+            values = self._computed(item, rows, duck)
+        except errors.Error as problem:
+            if problem.sqlstate[:2] in _PASSING:
+                raise
+            failed.setdefault(column.id, problem.located(f'column "{column.name}" of {self.table.name}'))
+            values = self._known_values(item, rows, duck)
+        if item.required and None in values:
+            failed.setdefault(column.id, errors.NotNullViolation(column=column.name, relation=self.table.name))
+        return values
+
+    def _known_values(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck) -> list[Any]:
+        """NULL where there is none."""
+        try:
+            return self._computed(item, rows, duck, lenient=True)
+        except errors.Error as problem:
+            if problem.sqlstate[:2] in _PASSING:
+                raise
+            # DuckDB's TRY does not reach what occurs twice, and is not for what is volatile: then one by one.
+            return [self._known_values(item, [row], duck)[0] for row in rows] if len(rows) > 1 else [None]
+
+    def _computed(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck, lenient: bool = False) -> list[Any]:
+        """`lenient`: NULL where there is no value."""
+        values: list[Any] = [None] * len(rows)
+        left: Sequence[int] = range(len(rows))
+        if item.evaluate is not None:
+            left = []
+            for place, row in enumerate(rows):
+                try:
+                    values[place] = item.evaluate(tuple(row))
+                except Undecided:
+                    left.append(place)
+                except errors.Error:
+                    if not lenient:
+                        raise
+        if left:
+            found = self._values_in_duckdb(item, [rows[place] for place in left], duck, lenient)
+            for place, value in zip(left, found, strict=True):
+                try:
+                    values[place] = item.coerce(value)
+                except errors.Error:
+                    if not lenient:
+                        raise
+        return values
+
+    def _values_in_duckdb(self, item: _Item, rows: Sequence[Sequence[Any]], duck: Duck, lenient: bool) -> list[Any]:
+        columns = [self.table.column_by_id[c] for c in item.expression.columns]
+        schema = schema_of((c.id, c.type) for c in columns)
+        positions = [self.table.columns.index(column) for column in columns]
+        arrays = [array_of([row[p] for row in rows], f.type) for p, f in zip(positions, schema, strict=True)]
+        given = pa.Table.from_arrays([*arrays, array_of(range(len(rows)), pa.int64())], [*schema.names, "position"])
+        # The length of a text is for the conversion of single values to look at.
+        value = as_value(item.expression, item.type)
+        sql = f"SELECT {f'TRY({value})' if lenient else value} FROM derived ORDER BY position"  # noqa: S608 - named by id
+        with closing(DuckSession(duck.cursor(), {})) as session:
+            return [value for (value,) in session.rows(DuckQuery(sql, {}, {"derived": given})).rows]
+
+
+def compile_derivation(table: Table) -> Derivation | None:
+    """None where rows are all that entries need. Each value may be made from those before it."""
+    key = table.needed_for(table.next_primary) if table.next_primary is not None else ()
+    by_name = {f"c{c.id}": (position, c.type) for position, c in enumerate(table.columns)}
+
+    def item(position: int, expression: Expression, type_: SqlType, converted: Column | None = None) -> _Item:
+        evaluate = compile_value(expression.text, by_name, type_)
+        required = converted is not None and (not converted.nullable or converted.id in key)
+        return _Item(position, expression, type_, evaluate, coercer(type_), converted, required)
+
+    places = list(enumerate(table.columns))
+    items = [item(p, c.conversion, c.type, c) for p, c in places if c.conversion is not None]
+    items += [
+        item(p, c.generated, c.type, c if c.state is not State.PUBLIC else None)
+        for p, c in places
+        if c.generated is not None and not c.virtual and c.conversion is None
+    ]
+    items += [item(p, c.generated, c.type) for p, c in places if c.generated is not None and c.virtual]
+    items += [item(member_position(table, i), i.where, _BOOLEAN) for i in table.secondary if i.where is not None]
+    return Derivation(table, tuple(items)) if items else None
+
+
+def member_position(table: Table, index: Index) -> int:
+    """Where a derived row says whether it is in a partial index."""
+    partial = [other.id for other in table.secondary if other.where is not None]
+    return len(table.columns) + partial.index(index.id)

@@ -1,0 +1,1 @@
+"""Jobs of schema changes: running them, their commits and their pipelines."""

@@ -1,0 +1,214 @@
+"""Commits on behalf of jobs, under one epoch of the node.
+
+**Invariant:** what is published is made of the newest descriptors and compared with them; whoever publishes in between
+makes it be made again. The job's record is compared too, and a record that is not the expected one ends the runner.
+
+**Invariant:** a publication that brings a computed column into view writes the column's key (`conversion_hash`), and
+is checked against all commits since the rows were last known to have values for it. Whoever writes a row without one
+shares the key (`engine/constraints/computed_values.py`), so of the two at most one is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from seachange import errors
+from seachange.changer.ports import Holder, Lost, Overtaken, Unconverted
+from seachange.engine.buffer.pending_schema import descriptor_change
+from seachange.engine.replica.committer import Submission
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.mark_holders import Lease, leases_of
+from seachange.engine.replica.node_parts import NodeParts
+from seachange.model.change import elements
+from seachange.model.change.elements import descriptor_of
+from seachange.model.change.ops import SetState
+from seachange.model.change.vacuum import Rewritten
+from seachange.model.change.work import Built
+from seachange.model.ids import CommitId, DescriptorId, IndexId, KeyHash, Seq, TableId
+from seachange.model.jobs import JobChange, JobId, JobRecord
+from seachange.model.log import (
+    CommitRequest,
+    Committed,
+    Conflict,
+    DescriptorChange,
+    GenerationChange,
+    Revalidate,
+    StaleEpoch,
+    Superseded,
+    VersionRaise,
+)
+from seachange.model.schema.objects import Descriptor
+from seachange.model.states import State
+from seachange.planner.known_schema import change_descriptor
+from seachange.storage.keys import conversion_hash
+
+# A descriptor that others change all the time is tried so often.
+ATTEMPTS_MAX = 100
+_EXPIRY_LOOK_US = 500_000
+
+
+class NodeChanges:
+    def __init__(self, parts: NodeParts, epoch: EpochState) -> None:
+        self._parts = parts
+        self._epoch = epoch
+        self._looked_us = 0
+
+    def is_ours(self, record: JobRecord) -> bool:
+        return record.epoch == self._epoch.epoch
+
+    def read(self, job_id: JobId) -> JobRecord | None:
+        return self._parts.catalog.job(job_id)
+
+    def head(self) -> Seq:
+        with self._epoch.noticing_end():
+            return self._epoch.catch_up()
+
+    def publish(
+        self, mutations: Sequence[SetState], fenced: Iterable[TableId], job: JobChange, converted_at: Seq | None = None
+    ) -> Seq:
+        shut = set(fenced)
+        converted = _conversions(mutations, converted_at is not None)
+        # Whoever relies on what was read there is sent back, and learns that it is gone.
+        replaced = tuple(
+            m.element.index_id
+            for m in mutations
+            if isinstance(m.element, elements.PrimaryIndex) and m.state is State.ABSENT
+        )
+
+        def build(request: CommitRequest) -> CommitRequest:
+            changes = self._next_versions(mutations)
+            raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body is not None and c.id in shut)
+            if converted:
+                self._check_converted(converted, converted_at)
+            return replace(request, descriptors=changes, raises=raises, writes=converted, touched=replaced)
+
+        return self._commit(build, job)
+
+    def _check_converted(self, keys: Sequence[KeyHash], since: Seq | None) -> None:
+        """Up to the head that the commit is validated at; from there on the sequencer looks, by the same keys."""
+        try:
+            if since is None or self._parts.catalog.first_reliance(self._epoch.epoch, keys, since) is not None:
+                raise Unconverted
+        except errors.SnapshotTooOld as problem:
+            raise Unconverted from problem
+
+    def _next_versions(self, mutations: Sequence[SetState]) -> tuple[DescriptorChange, ...]:
+        by_descriptor: dict[DescriptorId, list[SetState]] = {}
+        for mutation in mutations:
+            by_descriptor.setdefault(descriptor_of(mutation.element), []).append(mutation)
+        schema = self._epoch.schemas.newest
+        newest: dict[DescriptorId, Descriptor] = {**schema.by_id, **schema.objects}
+        return tuple(
+            change
+            for id_, changed in by_descriptor.items()
+            if (change := _change(id_, newest.get(id_), changed)) is not None
+        )
+
+    def published(self, descriptors: Iterable[DescriptorId]) -> Seq:
+        return self._epoch.schemas.unchanged_since(descriptors)
+
+    def raise_versions(self, descriptors: Iterable[DescriptorId], job: JobChange) -> Seq:
+        ids = tuple(descriptors)
+
+        def build(request: CommitRequest) -> CommitRequest:
+            newest = self._epoch.schemas.newest.by_id
+            # One that is gone has shut out all of its writers.
+            raises = tuple(VersionRaise(id_, newest[id_].version) for id_ in ids if id_ in newest)
+            return replace(request, raises=raises)
+
+        return self._commit(build, job)
+
+    def attach(self, built: Sequence[Built], at: Seq, job: JobChange) -> Seq:
+        changes = tuple(GenerationChange(one.index_id, None, at, one.members) for one in built)
+        return self._commit(lambda request: replace(request, generations=changes), job)
+
+    def folding(self, index_id: IndexId) -> AbstractContextManager[bool]:
+        return self._parts.folds.holding(self._epoch.epoch, index_id)
+
+    def swap(self, made: Rewritten, at: Seq, job: JobChange) -> Seq:
+        change = GenerationChange(made.index_id, made.before, at, made.members)
+        return self._commit(lambda request: replace(request, generations=(change,)), job)
+
+    def record(self, job: JobChange) -> Seq:
+        return self._commit(lambda request: request, job)
+
+    def _commit(self, build: Callable[[CommitRequest], CommitRequest], job: JobChange) -> Seq:
+        for _ in range(ATTEMPTS_MAX):
+            head = self.head()
+            self._check_ours(job)
+            blank = CommitRequest(CommitId(self._parts.entropy.token(16)), validated=head, oldest=head, jobs=(job,))
+            outcome = self._epoch.committer.submit(Submission(build(blank)))
+            match outcome:
+                case Committed(seq=seq):
+                    return seq
+                case StaleEpoch(epoch=epoch):
+                    self._epoch.ended = True
+                    raise Lost(f"epoch {epoch} has ended")
+                case Superseded(what=what) if what.startswith("descriptor"):
+                    # Another has published a version in between: it stays, and is built upon.
+                    continue
+                case Superseded(what=what) if what.startswith("generation"):
+                    raise Overtaken(f"job {job.id} cannot go on: {outcome}")
+                case Revalidate():
+                    # It has read nothing that could have changed.
+                    continue
+                case Conflict():
+                    # No commit of a job writes any keys but those of conversions.
+                    raise Unconverted
+                case _:
+                    raise Lost(f"job {job.id} cannot go on: {outcome}")
+        raise errors.SerializationFailure(detail=f"job {job.id} was overtaken by other changes {ATTEMPTS_MAX} times")
+
+    def _check_ours(self, job: JobChange) -> None:
+        """The descriptors as of the head are those that the job was left with, unless its record has moved on since:
+        a runner that was overtaken would build on what another has taken back."""
+        record = self._parts.catalog.job(job.id)
+        # One that is queued is created by its first record.
+        if (record.revision if record is not None else 0) != job.expected:
+            raise Lost(f"job {job.id} was taken up by another")
+
+    def holders(self, below: Seq) -> tuple[Holder, ...]:
+        """Of this node what it knows itself, of others what they have published."""
+        self._expire()
+        found = []
+        for node in self._parts.catalog.nodes():
+            if node.epoch == self._epoch.epoch:
+                marks = self._epoch.registry.marks()
+                if marks.write < below:
+                    names = [
+                        Lease(writer.name, snapshot, writer.since_us)
+                        for snapshot, writer in marks.holders
+                        if snapshot < below
+                    ]
+                    found.append(Holder(node.epoch, node.name, tuple(map(str, names))))
+            elif node.live and node.write_mark < below:
+                sessions = tuple(str(lease) for lease in leases_of(node) if lease.snapshot < below)
+                found.append(Holder(node.epoch, node.name, sessions))
+        return tuple(found)
+
+    def _expire(self) -> None:
+        """A process that was killed holds its mark until somebody ends its epoch."""
+        now_us = self._parts.clock.steady_us()
+        if now_us - self._looked_us >= _EXPIRY_LOOK_US:
+            self._looked_us = now_us
+            self._parts.catalog.expire_nodes()
+            self.head()
+
+
+def _conversions(mutations: Sequence[SetState], rebuilt: bool) -> tuple[KeyHash, ...]:
+    """What the publication of computed columns writes: whoever has committed a row without a value relied on it. Other
+    columns than converted ones are computed only where rows are written anew."""
+    kinds = (elements.Column, elements.ConvertedColumn) if rebuilt else (elements.ConvertedColumn,)
+    return tuple(
+        conversion_hash(m.element.table_id, m.element.column_id)
+        for m in mutations
+        if isinstance(m.element, kinds) and m.state is State.PUBLIC
+    )
+
+
+def _change(id_: DescriptorId, before: Descriptor | None, mutations: Sequence[SetState]) -> DescriptorChange | None:
+    after = change_descriptor(before, mutations)
+    # None of both: it was dropped meanwhile, and what was to go with it.
+    return None if before is None and after is None else descriptor_change(id_, before, after)

@@ -1,0 +1,328 @@
+"""The jobs that a node runs: those of its sessions, and those that nobody runs any more.
+
+**Invariant:** a job is run by one runner at a time: inside the node by `_held`, between nodes by the epoch in its
+record. Both only save work; what keeps two runners apart is the compare-and-set of every step.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+
+from seachange import errors
+from seachange.changer.drain import DRAIN_TIMEOUT_MS, Drain
+from seachange.changer.job import Job, read_job
+from seachange.changer.ports import Lost, Stopped
+from seachange.changer.queue import advance, is_due
+from seachange.changer.runner import Runner
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.meters import Tally
+from seachange.engine.context.retention import Retention
+from seachange.engine.jobs.job_commits import NodeChanges
+from seachange.engine.jobs.spark_pipeline import job_pipeline
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.node_parts import NodeParts
+from seachange.model.jobs import FINISHED, NO_JOB, JobId, JobRecord, JobRequest, JobStatus
+from seachange.planner.rules.release import RELEASES
+
+CurrentEpoch = Callable[[], EpochState]
+# Begins a job that was queued, as `Begin` does, unless it is interrupted.
+BeginQueued = Callable[[Job, Interrupts], Collection[JobId]]
+# How often the worker looks for jobs that nobody runs.
+ROUND_SECONDS = 1.0
+# How often those are nudged that are waited for.
+_NUDGE_SECONDS = 0.1
+# So many jobs the worker runs at the same time.
+RUNNING_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Under which a job is run: how it waits, how long, and who hears of it. `pause` may raise to end the work."""
+
+    pause: Callable[[float], None]
+    interrupts: Interrupts
+    told: Callable[[Job], None]
+    # None: as the statement said that began the job.
+    drain_timeout_ms: int | None = None
+    lock_timeout_ms: int = 0
+
+
+class JobDesk:
+    def __init__(self, parts: NodeParts, current: CurrentEpoch, retention: Retention) -> None:
+        self._parts = parts
+        self._current = current
+        self._retention = retention
+        self._lock = threading.Lock()
+        self._held: set[JobId] = set()
+        # Those that this program cannot read, or has not the rules for.
+        self._left: set[JobId] = set()
+        # Of each job what was last told about why it is left.
+        self._noted: dict[JobId, str] = {}
+        # How to reach those that run here.
+        self._running: dict[JobId, Interrupts] = {}
+        self._stop = threading.Event()
+        self._awake = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._thread: threading.Thread | None = None
+        # Off: what other nodes left behind is left to others; what the node's own sessions began is run here.
+        self.takes_up = True
+        # Tests run jobs at a moment of their choosing.
+        self.paused = False
+        self.told: Callable[[Job], None] = lambda job: None
+        # How a statement that was queued begins; without, it is left to others.
+        self.begin: BeginQueued | None = None
+
+    # Jobs of sessions.
+
+    @contextmanager
+    def holding(self, job_id: JobId) -> Iterator[None]:
+        """Meanwhile the worker of this node leaves the job alone."""
+        self.hold(job_id)
+        try:
+            yield
+        finally:
+            self.let_go(job_id)
+
+    def hold(self, job_id: JobId) -> bool:
+        with self._lock:
+            if job_id in self._held:
+                return False
+            self._held.add(job_id)
+            return True
+
+    def let_go(self, job_id: JobId) -> None:
+        with self._lock:
+            self._held.discard(job_id)
+        self.wake()
+
+    def run(self, job_id: JobId, conditions: Conditions) -> Job:
+        """Runs a job that the caller holds to its end or to a pause; `Lost` if another node has it."""
+        record = self._parts.catalog.job(job_id)
+        if record is None:
+            raise errors.UndefinedObject(kind="job", name=str(job_id))
+        job = read_job(record)
+        if not self._knows(job):
+            raise errors.UnknownRelease(release=job.change.release)
+        epoch = self._current()
+        runner = self._runner(epoch, conditions, job)
+        try:
+            with self._reachable(job_id, conditions.interrupts):
+                if record.epoch != epoch.epoch or job.status in (JobStatus.PAUSED, JobStatus.PENDING):
+                    job = runner.take(job)
+                return runner.run(job)
+        except Lost as lost:
+            # So that the next attempt is not made under the same epoch.
+            epoch.ended = epoch.ended or isinstance(lost.__cause__, errors.StaleNode)
+            raise
+
+    @contextmanager
+    def _reachable(self, job_id: JobId, interrupts: Interrupts) -> Iterator[None]:
+        with self._lock:
+            self._running[job_id] = interrupts
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._running[job_id]
+            # One that came too late concerns nobody.
+            interrupts.was_nudged()
+
+    def nudge(self) -> None:
+        """Cuts the work of those jobs that run here and of which something was asked; a long query does not look."""
+        asked = {record.id for record in self._parts.catalog.jobs(unfinished=True) if _is_to_stop(record)}
+        with self._lock:
+            for job_id in asked.intersection(self._running):
+                self._running[job_id].nudge()
+
+    def _runner(self, epoch: EpochState, conditions: Conditions, job: Job) -> Runner:
+        changes = NodeChanges(self._parts, epoch)
+        clock = self._parts.clock
+        drain_ms = next(ms for ms in (conditions.drain_timeout_ms, job.drain_ms, DRAIN_TIMEOUT_MS) if ms is not None)
+        meters = self._parts.meters
+        drain = Drain(changes, clock, conditions.pause, drain_ms, conditions.lock_timeout_ms, meters.drains.observe)
+        pipeline = job_pipeline(self._parts, epoch, conditions.interrupts, job, self._retention.us)
+        pipeline.foresee(job, changes.head())
+        told = partial(_count_rows, conditions.told, meters.pipeline_rows, [job.rows_read])
+        return Runner(changes, pipeline, drain, clock, conditions.pause, told, conditions.interrupts.was_nudged)
+
+    # The worker.
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._work, name="seachange-jobs", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._awake.set()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._awake.set()
+        for thread in (self._thread, *self._threads):
+            while thread is not None and thread.is_alive():
+                # Again and again: one that has just begun to wait may have missed it.
+                with self._lock:
+                    for interrupts in self._running.values():
+                        interrupts.nudge()
+                thread.join(_NUDGE_SECONDS)
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            self._awake.wait(ROUND_SECONDS)
+            self._awake.clear()
+            try:
+                if not self.paused and not self._stop.is_set():
+                    self.nudge()
+                    self.take_up()
+            except errors.Error:
+                # The catalog is out of reach for now.
+                continue
+            except Exception as problem:  # noqa: BLE001 - without this thread no job of the node would be run any more
+                self._note(NO_JOB, _bug(problem))
+
+    def take_up(self) -> list[threading.Thread]:
+        """Begins to run what nobody runs; gives the threads that do."""
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        begun = []
+        for record in self.find_orphans():
+            if len(self._threads) >= RUNNING_MAX or not self.hold(record.id):
+                continue
+            thread = threading.Thread(target=self._run_held, args=(record.id,), name=f"seachange-job-{record.id}")
+            thread.daemon = True
+            self._threads.append(thread)
+            begun.append(thread)
+            thread.start()
+        return begun
+
+    def find_orphans(self) -> list[JobRecord]:
+        unfinished = self._parts.catalog.jobs(unfinished=True)
+        if not unfinished:
+            return []
+        # A process that was killed has its jobs until somebody ends its epoch.
+        self._parts.catalog.expire_nodes()
+        live = {node.epoch for node in self._parts.catalog.nodes() if node.live}
+        own = self._current().epoch
+        with self._lock:
+            held = set(self._held)
+        open_ids = {record.id for record in unfinished}
+        return [
+            record
+            for record in unfinished
+            if record.id not in held
+            and (self.takes_up or record.epoch == own)
+            and (_is_asked_for(record) or (is_wanted(record) and (record.epoch == own or record.epoch not in live)))
+            and self._can_run(record)
+            and is_due(record, open_ids)
+        ]
+
+    def _can_run(self, record: JobRecord) -> bool:
+        """A job is finished by the rules that it was planned with: a program without them, or to which its record says
+        nothing, leaves it to others, and tells so once."""
+        problem: errors.Error
+        try:
+            job = read_job(record)
+            if self._knows(job):
+                return True
+            problem = errors.UnknownRelease(release=job.change.release)
+        except errors.UnreadableJob as unreadable:
+            problem = unreadable
+        if record.id not in self._left:
+            self._left.add(record.id)
+            self._note(record.id, problem)
+        return False
+
+    def _knows(self, job: Job) -> bool:
+        return job.change.release in RELEASES and job.change.release <= self._parts.release
+
+    def _run_held(self, job_id: JobId) -> None:
+        interrupts = Interrupts()
+        is_over = False
+        try:
+            if self._has_begun(job_id, interrupts):
+                conditions = Conditions(partial(self._pause, interrupts), interrupts, self._tell)
+                is_over = self.run(job_id, conditions).is_finished
+        except (Lost, Stopped):
+            # Another goes on with it.
+            return
+        except errors.Error as problem:
+            self._note(job_id, problem)
+        except Exception as problem:  # noqa: BLE001 - the outer edge of a thread
+            self._note(job_id, _bug(problem))
+        finally:
+            with self._lock:
+                self._held.discard(job_id)
+        if is_over:
+            # It may be the turn of one that was queued behind it.
+            self.wake()
+
+    def _has_begun(self, job_id: JobId, interrupts: Interrupts) -> bool:
+        """A job that was queued is begun, if its turn has come."""
+        record = self._parts.catalog.job(job_id)
+        if record is None or record.status in FINISHED or read_job(record).queued is None:
+            return record is not None
+        if self.begin is None:
+            return False
+        begin = partial(self._begin, self.begin, interrupts)
+        return advance(record, NodeChanges(self._parts, self._current()), begin)
+
+    def _begin(self, begin: BeginQueued, interrupts: Interrupts, job: Job) -> Collection[JobId]:
+        with self._reachable(job.id, interrupts):
+            try:
+                return begin(job, interrupts)
+            except errors.QueryCanceled as problem:
+                if interrupts.was_nudged():
+                    # Something was asked of the job, or the node is closed: nothing of it was begun.
+                    raise Stopped from problem
+                raise
+
+    def _note(self, job_id: JobId, problem: errors.Error) -> None:
+        text = f"is left for later: {problem.sqlstate}: {problem}"
+        # What is met in every round is told once.
+        if self._noted.get(job_id) == text:
+            return
+        with suppress(errors.Error):
+            self._parts.catalog.tell(text, job_id)
+            self._noted[job_id] = text
+
+    def _tell(self, job: Job) -> None:
+        self.told(job)
+        if self._stop.is_set():
+            raise Stopped
+
+    def _pause(self, interrupts: Interrupts, seconds: float) -> None:
+        if self._stop.is_set():
+            raise Stopped
+        interrupts.pause(seconds)
+
+
+def is_wanted(record: JobRecord) -> bool:
+    """Whether a job that nobody runs is to be run."""
+    return record.status is not JobStatus.PAUSED
+
+
+def _count_rows(told: Callable[[Job], None], rows: Tally, last: list[int], job: Job) -> None:
+    """What was read since the last time; work that is done again counts again, but is not told of as less."""
+    rows.add(count=max(job.rows_read - last[0], 0))
+    last[0] = job.rows_read
+    told(job)
+
+
+def _bug(problem: Exception) -> errors.Error:
+    return errors.Bug(detail=f"{type(problem).__name__}: {problem}")
+
+
+def _is_to_stop(record: JobRecord) -> bool:
+    return record.status in (JobStatus.RUNNING, JobStatus.PENDING) and record.request in (
+        JobRequest.PAUSE,
+        JobRequest.CANCEL,
+    )
+
+
+def _is_asked_for(record: JobRecord) -> bool:
+    """A job that was paused belongs to nobody: whoever sees that it is to go on takes it. So does one that waits."""
+    if record.status is JobStatus.PENDING:
+        return record.request in (JobRequest.PAUSE, JobRequest.CANCEL)
+    return record.status is JobStatus.PAUSED and record.request in (JobRequest.RESUME, JobRequest.CANCEL)

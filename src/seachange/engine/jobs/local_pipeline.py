@@ -1,0 +1,67 @@
+"""The kernels over a node: what they read is held in the node's registry while they do.
+
+**Invariant:** as long as a kernel reads as of a sequence, no live mark of this node is above it, so nothing that it
+needs is collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from seachange import errors
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.sequences import limits_of
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.node_parts import NodeParts
+from seachange.model.ids import DescriptorId, Seq
+from seachange.model.schema.descriptor import Column
+from seachange.model.schema.objects import Sequence
+from seachange.pipeline.local_kernels import LocalPipeline
+from seachange.sql.duck.default_text import settle
+from seachange.sql.translate.duck_errors import translate_error
+
+
+def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts) -> LocalPipeline:
+    @contextmanager
+    def hold(at: Seq) -> Iterator[None]:
+        ticket = epoch.registry.enter_below(at)
+        try:
+            yield
+        finally:
+            epoch.registry.leave(ticket)
+
+    def settled(column: Column, rows: int) -> str:
+        if column.is_row_id:
+            return f"{parts.rowids.take(epoch.epoch, rows)} + rowid"
+        return settle(column, parts.clock.wall_us(), lambda sequence_id: _numbered(parts, epoch, sequence_id, rows))
+
+    return LocalPipeline(
+        parts.catalog,
+        epoch.epoch,
+        parts.warehouse,
+        parts.data / "tmp",
+        hold,
+        interrupts,
+        translate_error,
+        settled,
+        connect=parts.sorts.connect,
+    )
+
+
+def _numbered(parts: NodeParts, epoch: EpochState, sequence_id: DescriptorId, rows: int) -> str:
+    """A value of a sequence for each of so many rows, by their numbers."""
+    sequence = epoch.schemas.newest.objects.get(sequence_id)
+    if not isinstance(sequence, Sequence):
+        raise errors.UndefinedObject(kind="sequence", name=str(sequence_id))
+    limits = limits_of(sequence)
+    block = parts.catalog.draw_sequence(sequence.id, sequence.run, limits, max(rows, 1))
+    value = f"{block.first} + {block.increment} * rowid"
+    if block.count >= rows:
+        return value
+    # It starts over, maybe more than once, and stands at the end where the last row has left it. One that does not
+    # has no values left, and says so.
+    after = (rows - block.count - 1) % limits.period + 1
+    again = parts.catalog.draw_sequence(sequence.id, sequence.run, limits, after)
+    place = f"(rowid - {block.count} + {(again.first - limits.lowest) // limits.increment}) % {limits.period}"
+    return f"CASE WHEN rowid < {block.count} THEN {value} ELSE {limits.lowest} + {limits.increment} * ({place}) END"

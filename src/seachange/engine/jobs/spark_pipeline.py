@@ -1,0 +1,285 @@
+"""Who does the work of a job: this process where it is small, Spark where it is large, by the same kernels.
+
+**Invariant:** who does it is no part of what is done: units that one has finished are used by the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from seachange import errors
+from seachange.changer.job import Job
+from seachange.changer.ports import Overtaken
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.jobs.local_pipeline import local_pipeline
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.node_parts import NodeParts
+from seachange.model.change.elements import descriptor_of
+from seachange.model.change.ops import BackfillIndexes, Validate
+from seachange.model.change.vacuum import RewriteIndex, Rewritten
+from seachange.model.change.work import Built, UnitDone, Violation
+from seachange.model.ids import Seq, TableId
+from seachange.pipeline.kernels.executor import Crew, Look, Sizes
+from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.local_kernels import Hire, LocalPipeline
+from seachange.pipeline.spark_backend import SparkHalf, load_spark
+from seachange.pipeline.spark_options import SparkOptions, parse_options
+from seachange.pipeline.throttling.backoff import Foreground
+from seachange.pipeline.throttling.throttle import Manners
+from seachange.sql.settings.session_settings import SessionSettings
+from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
+from seachange.storage.spill import SortLimits
+
+# About how many rows this process handles in a second, on one of today's machines: an index is sorted and written, a
+# validation only reads.
+_BUILT_PER_SECOND = 1_000_000
+_READ_PER_SECOND = 10_000_000
+# What Spark costs before it does anything, when it runs already and when it does not.
+_WARM_SECONDS, _COLD_SECONDS = 2, 10
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSettings:
+    """`local_rows`: up to so many are done in-process; None goes by the work."""
+
+    local_rows: int | None
+    cores: int
+    memory_bytes: int
+    unit_rows: int
+    spark: SparkOptions
+    free_space_bytes: int = 0
+    bytes_per_second: int = 0
+    backoff_ratio: float = 0.0
+
+    @property
+    def sizes(self) -> Sizes | None:
+        return Sizes(self.unit_rows, self.unit_rows) if self.unit_rows else None
+
+    @property
+    def asks_for_spark(self) -> bool:
+        return self.local_rows is not None or bool(self.spark.master or self.spark.remote)
+
+
+def pipeline_settings(parts: NodeParts, given: Sequence[tuple[str, str]]) -> PipelineSettings:
+    """Those of the database, and what the session of a job has set."""
+    settings = SessionSettings({**parts.settings, **dict(given)})
+    local_rows = settings.get("seachange.local_rows")
+    spark = {name: settings.get(f"seachange.spark.{name}") for name in _TEXTS}
+    options = SparkOptions(
+        **spark,
+        idle_seconds=parse_duration_ms(settings.get("seachange.spark.idle_timeout")) // 1_000,
+        more=parse_options(settings.get("seachange.spark.options")),
+        log=parts.data / "log" / "spark.log",
+    )
+    return PipelineSettings(
+        int(local_rows) if local_rows else None,
+        int(settings.get("seachange.pipeline_cores")),
+        parse_size(settings.get("seachange.pipeline_memory")),
+        int(settings.get("seachange.pipeline_unit_rows")),
+        options,
+        parse_size(settings.get("seachange.pipeline_free_space")),
+        parse_size(settings.get("seachange.pipeline_bytes_per_second")),
+        float(settings.get("seachange.pipeline_backoff_ratio")),
+    )
+
+
+_TEXTS = ("master", "remote", "driver_memory", "executor_memory", "executor_cores", "cores_max", "python")
+
+
+def job_pipeline(
+    parts: NodeParts, epoch: EpochState, interrupts: Interrupts, job: Job, retention_us: int
+) -> JobPipeline:
+    settings = pipeline_settings(parts, job.settings)
+    local = replace(
+        local_pipeline(parts, epoch, interrupts),
+        limits=SortLimits(settings.memory_bytes, settings.cores),
+        sizes=settings.sizes or Sizes(),
+        manners=Manners(
+            parts.files,
+            settings.free_space_bytes,
+            settings.bytes_per_second,
+            interrupts.pause,
+            parts.clock,
+            _foreground(parts, settings.backoff_ratio),
+        ),
+    )
+    return JobPipeline(
+        local, settings, lambda text: parts.catalog.tell(text, job.id), parts.data, retention_us, parts.identity
+    )
+
+
+class Warming(Protocol):
+    """Spark that is being started."""
+
+    @property
+    def is_starting(self) -> bool: ...
+
+    @property
+    def problem(self) -> errors.Error | None: ...
+
+
+def warm_spark(parts: NodeParts) -> Warming:
+    """Begins to start Spark before there is work for it. If it does not start, the work will meet the problem too."""
+    host = load_spark().host.HOST
+    host.warm(pipeline_settings(parts, ()).spark)
+    warming: Warming = host
+    return warming
+
+
+def _foreground(parts: NodeParts, ratio: float) -> Foreground | None:
+    """Of all nodes, this one too, as they have told with their heartbeats."""
+    if not ratio:
+        return None
+    return Foreground(ratio, lambda: {node.name: node.pace for node in parts.catalog.nodes() if node.live}, parts.clock)
+
+
+def worth_spark(settings: PipelineSettings, rows: int, built: int, warm: bool) -> bool:
+    """Whether Spark does work on so many rows: `built` indexes are made of them, or they are only read.
+
+    >>> settings = PipelineSettings(None, 0, 0, 0, SparkOptions())
+    >>> worth_spark(settings, 50_000_000, 1, False), worth_spark(settings, 50_000_000, 0, False)
+    (True, False)
+    """
+    if settings.local_rows is not None:
+        return rows > settings.local_rows
+    seconds = rows * built / _BUILT_PER_SECOND if built else rows / _READ_PER_SECOND
+    return seconds > (_WARM_SECONDS if warm else _COLD_SECONDS)
+
+
+@dataclass(slots=True)
+class JobPipeline:
+    """`tell` keeps a line in the history of the job."""
+
+    local: LocalPipeline
+    settings: PipelineSettings
+    tell: Callable[[str], None]
+    data: Path
+    retention_us: int
+    # Of the database, for tasks on other machines.
+    identity: str | None = None
+    _half: SparkHalf | None = None
+    # Whether it was told that Spark is not there.
+    _has_told: bool = False
+
+    @property
+    def waiting(self) -> str:
+        return self.local.manners.waiting
+
+    def backfill(
+        self,
+        op: BackfillIndexes,
+        at: Seq,
+        done: Sequence[UnitDone],
+        report: Callable[[UnitDone], None],
+        look: Look,
+    ) -> tuple[Built, ...]:
+        self.local.manners.check_space()
+        with self._whoever(self._is_for_spark(op, at)) as hire:
+            return replace(self.local, hire=hire).backfill(op, at, done, report, look)
+
+    def validate(self, op: Validate, at: Seq, report: Callable[[int], None]) -> Violation | None:
+        with self._whoever(self._is_for_spark(op, at)) as hire:
+            return replace(self.local, hire=hire).validate(op, at, report)
+
+    def rewrite(
+        self,
+        op: RewriteIndex,
+        at: Seq,
+        done: Sequence[UnitDone],
+        report: Callable[[UnitDone], None],
+        look: Look,
+        planned: Callable[[int], None],
+    ) -> Rewritten | None:
+        self.local.manners.check_space()
+        with self.local.hold(at):
+            # Perhaps while nobody was at work: a paused job, or one whose runner died. It is not what was asked for.
+            if self.local.is_folded_since(op, at):
+                raise Overtaken(f"index {op.index_id} was folded since {at}")
+            fold = self.local.choose_fold(op, at)
+            if fold is None:
+                return None
+            planned(fold.source.rows)
+            with self._whoever(self._is_worth(fold.source.rows, 1)) as hire:
+                return replace(self.local, hire=hire).rewrite(fold, at, done, report, look)
+
+    def collect(self, look: Look) -> int:
+        with ExitStack() as stack:
+
+            def hires(files: int) -> Hire | None:
+                # A file to delete counts as a row to read.
+                return stack.enter_context(self._whoever(self._is_worth(files, 0)))
+
+            return self.local.collect(self.retention_us, look, hires)
+
+    def check_converted(self, table_id: TableId, at: Seq) -> None:
+        self.local.check_converted(table_id, at)
+
+    def rows(self, table_id: TableId, at: Seq) -> int:
+        return self.local.rows(table_id, at)
+
+    def foresee(self, job: Job, at: Seq) -> None:
+        """Begins to start Spark, if work is to come that it will do. What stands against it is met by that work."""
+        plan = job.rest()
+        ops = [op for stage in plan.stages for op in plan.ops(stage)]
+        with suppress(errors.Error):
+            if any(self._is_for_spark(op, at) for op in ops if isinstance(op, BackfillIndexes | Validate)):
+                half = self._load()
+                if half is not None:
+                    half.host.HOST.warm(self.settings.spark)
+
+    def _is_for_spark(self, op: BackfillIndexes | Validate, at: Seq) -> bool:
+        built = len(op.index_ids) if isinstance(op, BackfillIndexes) else 0
+        table_id = op.table_id if isinstance(op, BackfillIndexes) else TableId(descriptor_of(op.element))
+        return self._is_worth(self.local.rows(table_id, at), built)
+
+    def _is_worth(self, rows: int, built: int) -> bool:
+        warm = self._half is not None and self._half.host.HOST.is_warm
+        return worth_spark(self.settings, rows, built, warm)
+
+    @contextmanager
+    def _whoever(self, is_for_spark: bool) -> Iterator[Hire | None]:
+        """Hires Spark, or nobody: then this process does the work."""
+        half = self._load() if is_for_spark else None
+        if half is None:
+            yield None
+            return
+        with ExitStack() as stack:
+
+            def hire(workshop: Workshop, look: Look) -> Crew:
+                def wait() -> None:
+                    workshop.interrupts.check()
+                    look(0)
+
+                application = stack.enter_context(half.host.HOST.using(self.settings.spark, wait))
+                crew: Crew = half.crew.SparkCrew(
+                    application, self._site(half), workshop, look, self.tell, self.settings.cores, self.settings.sizes
+                )
+                return crew
+
+            yield hire
+
+    def _load(self) -> SparkHalf | None:
+        """None if Spark is not there, and nobody has asked for it."""
+        if self._half is None:
+            try:
+                self._half = load_spark()
+                if not self.settings.spark.remote:
+                    self._half.host.check_java()
+            except errors.SparkUnavailable as problem:
+                self._half = None
+                if self.settings.asks_for_spark:
+                    raise
+                if not self._has_told:
+                    self._has_told = True
+                    self.tell(f"is done in-process: {problem}")
+        return self._half
+
+    def _site(self, half: SparkHalf) -> object:
+        # Kernels on this machine spill where those of this process do; each task is one of many, so it has one core.
+        spill = str(self.data / "tmp") if self.settings.spark.is_local else None
+        limits = SortLimits(self.settings.memory_bytes, 1)
+        return half.executor.Site(str(self.data / "segments"), spill, limits, self.local.translate, self.identity)

@@ -1,0 +1,1 @@
+"""Key, table and advisory locks, within a node and between nodes; deadlocks."""

@@ -1,0 +1,103 @@
+"""Keys and tables that nodes have conflicted about a short while ago, as far as one node knows.
+
+A statement that writes such a key locks it for all nodes when it runs, so that the second writer waits. Other keys are
+locked inside the node only, which costs no round trip to the catalog. A node learns of contention by a conflict at
+COMMIT (`engine/session/block_resume.py`), by having to wait, and before either from the log: another node has committed
+a key that this one has committed a short while ago.
+
+**Invariant:** nothing is decided here. What is missing costs a conflict, what is superfluous a round trip.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+
+from seachange.model.ids import CommitId, KeyHash, TableId
+from seachange.runtime.clock import Clock
+
+# How long a key counts as contended after the last sign of it.
+HOT_US = 10_000_000
+# A table with so many contended keys is contended as a whole: the next conflict is likely about yet another key.
+TABLE_KEYS = 8
+# Beyond these, keys whose time is over are forgotten.
+KEYS_MAX = 1_000
+# A commit of more keys is no sign of contention about any of them.
+LEARNED_KEYS_MAX = 16
+
+
+class Contention:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        # Until when, by key and by table.
+        self._keys: dict[KeyHash, int] = {}
+        self._tables: dict[TableId, int] = {}
+        self._keys_of: dict[TableId, dict[KeyHash, int]] = {}
+        # Commits of this node that were sent, and when it has committed which keys.
+        self._sent: set[CommitId] = set()
+        self._committed: dict[KeyHash, int] = {}
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether there is nothing to look for."""
+        return not self._keys and not self._tables
+
+    def note(self, keys: Iterable[tuple[KeyHash, TableId | None]]) -> None:
+        """Another node wanted these keys too."""
+        now = self._clock.steady_us()
+        with self._lock:
+            for key, table_id in keys:
+                self._keys[key] = now + HOT_US
+                if table_id is not None:
+                    self._note_table(key, table_id, now)
+            if len(self._keys) > KEYS_MAX:
+                self._forget(now)
+
+    def _note_table(self, key: KeyHash, table_id: TableId, now: int) -> None:
+        hot = {k: until for k, until in self._keys_of.get(table_id, {}).items() if until > now}
+        hot[key] = now + HOT_US
+        self._keys_of[table_id] = hot
+        if len(hot) >= TABLE_KEYS:
+            self._tables[table_id] = now + HOT_US
+
+    def _forget(self, now: int) -> None:
+        self._keys = {key: until for key, until in self._keys.items() if until > now}
+        self._tables = {table_id: until for table_id, until in self._tables.items() if until > now}
+        self._keys_of = {table_id: hot for table_id, hot in self._keys_of.items() if table_id in self._tables}
+
+    # The log.
+
+    def send(self, commit_id: CommitId) -> None:
+        """A commit of this node is on its way."""
+        self._sent.add(commit_id)
+
+    def refuse(self, commit_id: CommitId) -> None:
+        """It was not committed."""
+        self._sent.discard(commit_id)
+
+    def learn(self, commit_id: CommitId, keys: Sequence[KeyHash]) -> None:
+        """From a commit in the log, of this node or another."""
+        is_own = commit_id in self._sent
+        self._sent.discard(commit_id)
+        if len(keys) > LEARNED_KEYS_MAX:
+            return
+        now = self._clock.steady_us()
+        if not is_own:
+            hot = [(key, None) for key in keys if self._committed.get(key, 0) > now - HOT_US]
+            if hot:
+                self.note(hot)
+            return
+        if len(self._committed) > KEYS_MAX:
+            self._committed = {key: at for key, at in self._committed.items() if at > now - HOT_US}
+        if len(self._committed) <= KEYS_MAX:
+            self._committed.update(dict.fromkeys(keys, now))
+
+    def pick(self, table_id: TableId, keys: Iterable[KeyHash]) -> set[KeyHash]:
+        """Those of the keys of a table that are contended now."""
+        if self.is_quiet:
+            return set()
+        now = self._clock.steady_us()
+        if self._tables.get(table_id, 0) > now:
+            return set(keys)
+        return {key for key in keys if self._keys.get(key, 0) > now}

@@ -1,0 +1,268 @@
+"""Key locks inside a node: whoever is about to write a key that an open transaction of the node has written waits for
+its end, instead of running into a conflict at COMMIT. `engine/locks/shared_locks.py` has those between nodes.
+
+**Invariant:** locks are advisory. Nothing is ever decided by them: the check at commit is what keeps two writers of a
+key apart. They end with their transaction, and with the epoch.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from seachange import errors
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.locks.lock_details import (
+    DescribedWait,
+    DescribeKey,
+    describe_cycle,
+    describe_holders,
+    describe_key,
+)
+from seachange.model.ids import Epoch, KeyHash
+from seachange.model.locking import CONFLICTS, LockMode, LockOwner, LockPolicy
+
+
+class _Wake(Enum):
+    GRANTED = "granted"
+    CANCELED = "canceled"
+    OUT_OF_TIME = "out of time"
+    ENDED = "ended"
+
+
+@dataclass(slots=True)
+class _Waiter:
+    owner: LockOwner
+    key: KeyHash
+    strength: LockMode
+    signal: threading.Event = field(default_factory=threading.Event)
+    wake: _Wake | None = None
+
+
+@dataclass(slots=True)
+class _Lock:
+    holders: dict[LockOwner, LockMode] = field(default_factory=dict)
+    queue: deque[_Waiter] = field(default_factory=deque)
+
+
+class LockTable:
+    """The locks of one epoch. An actor never waits for itself, whatever its locks end with."""
+
+    def __init__(self, epoch: Epoch, describe: DescribeKey = describe_key) -> None:
+        """`describe` says what a key is of."""
+        self._epoch = epoch
+        self._describe = describe
+        self._mutex = threading.Lock()
+        self._locks: dict[KeyHash, _Lock] = {}
+        self._held: dict[LockOwner, set[KeyHash]] = {}
+        # By actor.
+        self._waiting: dict[int, _Waiter] = {}
+        self._ended = False
+        self.waits = 0
+
+    def acquire(
+        self,
+        owner: LockOwner,
+        key: KeyHash,
+        strength: LockMode,
+        policy: LockPolicy = LockPolicy.WAIT,
+        timeout_ms: int = 0,
+        interrupts: Interrupts | None = None,
+    ) -> bool:
+        """Takes the lock, waiting for it if the policy says so; False if it was skipped. Raises LockNotAvailable,
+        DeadlockDetected, QueryCanceled, or StaleNode when the epoch ends. `timeout_ms` 0 waits for ever."""
+        with self._mutex:
+            if self._ended:
+                raise errors.StaleNode(node=self._epoch)
+            lock = self._locks.setdefault(key, _Lock())
+            waiter = _Waiter(owner, key, strength)
+            if not any(True for _ in self._blockers(lock, waiter)):
+                self._grant(lock, waiter)
+                return True
+            if policy is LockPolicy.SKIP:
+                return False
+            if policy is LockPolicy.NOWAIT:
+                raise errors.LockRefused(self._describe(key), self._holders_of(lock, waiter))
+            self._enqueue(lock, waiter)
+            # Whoever interrupted before has found nobody waiting.
+            if interrupts is not None and interrupts.is_set:
+                self._wake(waiter, _Wake.CANCELED)
+        self._await(waiter, timeout_ms)
+        return True
+
+    def is_free(self, owner: LockOwner, key: KeyHash, strength: LockMode) -> bool:
+        """Whether the owner would be granted the lock just now."""
+        with self._mutex:
+            lock = self._locks.get(key)
+            return lock is None or not any(True for _ in self._blockers(lock, _Waiter(owner, key, strength)))
+
+    def holds(self, owner: LockOwner, key: KeyHash) -> bool:
+        with self._mutex:
+            return key in self._held.get(owner, ())
+
+    def release(self, owner: LockOwner, key: KeyHash) -> None:
+        with self._mutex:
+            if key in self._held.get(owner, ()):
+                self._held[owner].discard(key)
+                self._give_up(owner, key)
+
+    def release_all(self, owner: LockOwner) -> None:
+        """The transaction has ended: whoever waited for it goes on."""
+        with self._mutex:
+            for key in self._held.pop(owner, ()):
+                self._give_up(owner, key)
+
+    def cancel(self, actor: int) -> None:
+        """Ends the wait of a statement that its client gave up, if it waits."""
+        with self._mutex:
+            self._wake(self._waiting.get(actor), _Wake.CANCELED)
+
+    def waits_for(self) -> dict[int, set[int]]:
+        """Which actors wait for which."""
+        with self._mutex:
+            return {actor: set(self._waited_for(actor)) for actor in self._waiting}
+
+    def wait_of(self, actor: int) -> tuple[LockMode, KeyHash] | None:
+        """What an actor waits for."""
+        with self._mutex:
+            waiter = self._waiting.get(actor)
+            return None if waiter is None else (waiter.strength, waiter.key)
+
+    def end(self) -> None:
+        """The epoch has ended, and with it every lock."""
+        with self._mutex:
+            self._ended = True
+            for waiter in list(self._waiting.values()):
+                self._wake(waiter, _Wake.ENDED)
+
+    @property
+    def has_ended(self) -> bool:
+        return self._ended
+
+    @property
+    def waiting(self) -> int:
+        """How many transactions wait now."""
+        return len(self._waiting)
+
+    def __len__(self) -> int:
+        return len(self._locks)
+
+    # Under the mutex.
+
+    def _blockers(self, lock: _Lock, waiter: _Waiter) -> Iterator[int]:
+        """Whom a request waits for: other holders and, unless it already has a part of the lock, who came first."""
+        conflicting = CONFLICTS[waiter.strength]
+        mine = waiter.owner.actor
+        yield from (o.actor for o, s in lock.holders.items() if o.actor != mine and s in conflicting)
+        if _has_part(lock, mine):
+            return
+        for earlier in lock.queue:
+            if earlier is waiter:
+                return
+            if earlier.strength in conflicting:
+                yield earlier.owner.actor
+
+    def _enqueue(self, lock: _Lock, waiter: _Waiter) -> None:
+        # Whoever strengthens a lock goes first: those in the queue wait for it anyway.
+        if _has_part(lock, waiter.owner.actor):
+            lock.queue.appendleft(waiter)
+        else:
+            lock.queue.append(waiter)
+        self._waiting[waiter.owner.actor] = waiter
+        cycle = self._find_cycle(waiter.owner.actor)
+        if cycle:
+            problem = errors.DeadlockDetected(self._describe_cycle(cycle))
+            self._forget(waiter)
+            raise problem
+        self.waits += 1
+
+    def _find_cycle(self, start: int) -> list[int]:
+        """The actors of a cycle, from there on. Every one is closed by the last of its waits, so it is enough to look
+        from there."""
+        came_from: dict[int, int] = {}
+        stack = [(start, other) for other in self._waited_for(start)]
+        while stack:
+            before, actor = stack.pop()
+            if actor == start:
+                path = [before]
+                while path[-1] != start:
+                    path.append(came_from[path[-1]])
+                return path[::-1]
+            if actor not in came_from:
+                came_from[actor] = before
+                stack += [(actor, other) for other in self._waited_for(actor)]
+        return []
+
+    def _describe_cycle(self, cycle: Sequence[int]) -> str:
+        following = (*cycle[1:], cycle[0])
+        waits = [(self._waiting[actor], blocker) for actor, blocker in zip(cycle, following, strict=True)]
+        described = [DescribedWait(str(w.owner.actor), w.strength, w.key, str(blocker)) for w, blocker in waits]
+        return describe_cycle(described, self._describe)
+
+    def _holders_of(self, lock: _Lock, waiter: _Waiter) -> str:
+        conflicting, mine = CONFLICTS[waiter.strength], waiter.owner.actor
+        held = [str(o.actor) for o, strength in lock.holders.items() if o.actor != mine and strength in conflicting]
+        return describe_holders(held, [str(waits.owner.actor) for waits in lock.queue if waits.owner.actor != mine])
+
+    def _waited_for(self, actor: int) -> Iterable[int]:
+        waiter = self._waiting.get(actor)
+        return () if waiter is None else self._blockers(self._locks[waiter.key], waiter)
+
+    def _grant(self, lock: _Lock, waiter: _Waiter) -> None:
+        held = lock.holders.get(waiter.owner)
+        lock.holders[waiter.owner] = waiter.strength if held is None else max(held, waiter.strength)
+        self._held.setdefault(waiter.owner, set()).add(waiter.key)
+
+    def _give_up(self, owner: LockOwner, key: KeyHash) -> None:
+        lock = self._locks[key]
+        lock.holders.pop(owner, None)
+        self._pass_on(key, lock)
+
+    def _pass_on(self, key: KeyHash, lock: _Lock) -> None:
+        for waiter in list(lock.queue):
+            if not any(True for _ in self._blockers(lock, waiter)):
+                self._grant(lock, waiter)
+                self._wake(waiter, _Wake.GRANTED)
+        if not lock.holders and not lock.queue:
+            del self._locks[key]
+
+    def _wake(self, waiter: _Waiter | None, how: _Wake) -> None:
+        if waiter is not None and waiter.wake is None:
+            waiter.wake = how
+            self._forget(waiter)
+            waiter.signal.set()
+
+    def _forget(self, waiter: _Waiter) -> None:
+        del self._waiting[waiter.owner.actor]
+        lock = self._locks[waiter.key]
+        lock.queue.remove(waiter)
+        if waiter.wake is not _Wake.GRANTED:
+            # Those behind it may have waited for nothing else.
+            self._pass_on(waiter.key, lock)
+
+    # Waiting, outside the mutex.
+
+    def _await(self, waiter: _Waiter, timeout_ms: int) -> None:
+        try:
+            waiter.signal.wait(timeout_ms / 1_000 if timeout_ms else None)
+        finally:
+            with self._mutex:
+                holders = self._holders_of(self._locks[waiter.key], waiter) if waiter.wake is None else None
+                # Nothing happens to one that was woken just now.
+                self._wake(waiter, _Wake.OUT_OF_TIME)
+        match waiter.wake:
+            case _Wake.OUT_OF_TIME:
+                raise errors.LockTimeout(holders)
+            case _Wake.CANCELED:
+                raise errors.QueryCanceled(reason="user request")
+            case _Wake.ENDED:
+                raise errors.StaleNode(node=self._epoch)
+            case _:
+                return
+
+
+def _has_part(lock: _Lock, actor: int) -> bool:
+    return any(owner.actor == actor for owner in lock.holders)

@@ -1,0 +1,31 @@
+"""For whom a transaction runs: who it is to others' locks, and how it hears that it is to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.sequences import DrawnValues
+from seachange.engine.context.temporary import TemporaryTables
+from seachange.engine.locks.advisory import AdvisoryLocks
+
+
+@dataclass(slots=True)
+class Client:
+    """`actor` is unique within the node, and above 0 for sessions; `name` is how it is called where others wait for
+    it."""
+
+    actor: int
+    interrupts: Interrupts = field(default_factory=Interrupts)
+    advisory: AdvisoryLocks = field(default_factory=AdvisoryLocks)
+    drawn: DrawnValues = field(default_factory=DrawnValues)
+    temporary: TemporaryTables = field(default_factory=TemporaryTables)
+
+    @property
+    def name(self) -> str:
+        return f"session {self.actor}"
+
+
+def driven_by_hand(ticket: int) -> Client:
+    """For a transaction without a session."""
+    return Client(-ticket - 1)

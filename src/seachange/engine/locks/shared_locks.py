@@ -1,0 +1,222 @@
+"""Locks between nodes, through the catalog: for rows that were locked explicitly, for contended rows, and for advisory
+locks.
+
+Writes without contention take none, and pay nothing for them: a commit that meets another's lock is sent back by the
+catalog, waits here, and is sent again.
+
+**Invariant:** a wait ends: with the grant, with the end of the epoch that it waits for, with its time limit, with a
+cancel, or as the victim of a cycle. Whoever stops waiting leaves the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from seachange import errors
+from seachange.catalog.port import Catalog
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.locks.key_locks import LockTable
+from seachange.engine.locks.lock_details import (
+    DescribedWait,
+    DescribeKey,
+    describe_cycle,
+    describe_holders,
+    describe_key,
+    name_party,
+)
+from seachange.engine.locks.lock_graph import Party, blockers, find_cycle, find_victim, find_wait
+from seachange.model.ids import Epoch, KeyHash, Seq
+from seachange.model.locking import (
+    CONFLICTS,
+    LockMode,
+    LockOwner,
+    LockPolicy,
+    LockQueues,
+    LocksTaken,
+    LockWait,
+    LockWish,
+)
+from seachange.runtime.clock import Clock
+
+# So many locks are taken at once: the sequencer waits for all of them.
+WISHES_MAX = 1_000
+# How often a waiter looks at the queue: soon at first, often for the time of a short transaction, then in this rhythm.
+PAUSE_S_MIN, PAUSE_S_SHORT, PAUSE_S_MAX = 0.001, 0.004, 0.02
+SHORT_WAIT_US = 100_000
+# A process that was killed holds its locks until somebody ends its epoch.
+EXPIRY_LOOK_US = 500_000
+# So long other nodes are given to answer, however short lock_timeout is.
+ANSWER_US_MIN = 3_000_000
+_MS = 1_000
+
+
+class SharedLocks:
+    def __init__(
+        self, catalog: Catalog, epoch: Epoch, local: LockTable, clock: Clock, describe: DescribeKey = describe_key
+    ) -> None:
+        """`describe` says what a key is of."""
+        self._describe = describe
+        self._catalog = catalog
+        self._epoch = epoch
+        self._local = local
+        self._clock = clock
+        # What could not be given up because the catalog was out of reach.
+        self._unreleased: list[tuple[int, tuple[int, ...]]] = []
+        self.waits = 0
+
+    def take(
+        self,
+        owner: LockOwner,
+        wishes: Sequence[LockWish],
+        policy: LockPolicy,
+        interrupts: Interrupts,
+        timeout_ms: int = 0,
+        most: int | None = None,
+    ) -> LocksTaken:
+        """In order; with SKIP at most `most`, and with NOWAIT up to the first that is refused."""
+        most = len(wishes) if most is None else most
+        granted: list[bool] = []
+        head = Seq(0)
+        while len(granted) < len(wishes) and sum(granted) < most:
+            interrupts.check()
+            chunk = wishes[len(granted) : len(granted) + WISHES_MAX]
+            taken = self._catalog.take_locks(self._epoch, owner, chunk, policy, most - sum(granted))
+            head = taken.head
+            if policy is LockPolicy.WAIT and not all(taken.granted):
+                granted += taken.granted[:-1]
+                self._wait(owner, interrupts, timeout_ms)
+                continue
+            granted += taken.granted
+            if policy is LockPolicy.NOWAIT and not all(taken.granted):
+                break
+        return LocksTaken(head, tuple(granted))
+
+    def take_strong(
+        self,
+        owner: LockOwner,
+        wish: LockWish,
+        policy: LockPolicy,
+        interrupts: Interrupts,
+        timeout_ms: int,
+        look: Callable[[], None],
+    ) -> LocksTaken:
+        """A table lock that conflicts with those of ordinary statements, which nodes write down when they are asked.
+        `look` makes this node do so."""
+        try:
+            number = self._catalog.request_lock(self._epoch, owner, wish)
+            look()
+            self._await_answers(number, interrupts, timeout_ms)
+            return self.take(owner, [wish], policy, interrupts, timeout_ms)
+        except BaseException:
+            with suppress(errors.OperationalError):
+                self._catalog.release_locks(self._epoch, owner, ())
+            raise
+
+    def _await_answers(self, number: int, interrupts: Interrupts, timeout_ms: int) -> None:
+        """Nodes answer whatever their sessions wait for, so there is no cycle to look for. They take a moment for it,
+        which is no wait for a lock; one that was killed never does."""
+        patience_us = max(timeout_ms * _MS, ANSWER_US_MIN)
+        begun_us = looked_us = self._clock.steady_us()
+        pause_s = PAUSE_S_MIN
+        while any(node.live and node.answered < number for node in self._catalog.nodes()):
+            interrupts.pause(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_S_MAX)
+            now_us = self._clock.steady_us()
+            if timeout_ms and now_us - begun_us >= patience_us:
+                silent = [str(n.epoch) for n in self._catalog.nodes() if n.live and n.answered < number]
+                raise errors.LockTimeout(f"No answer from node {', '.join(silent)}.")
+            if now_us - looked_us >= EXPIRY_LOOK_US:
+                looked_us = now_us
+                self._catalog.expire_nodes()
+
+    def release(self, owner: LockOwner, key: KeyHash) -> None:
+        self._catalog.release_locks(self._epoch, owner, (key,))
+
+    def release_keys(self, owner: LockOwner, keys: Sequence[KeyHash]) -> None:
+        self._catalog.release_locks(self._epoch, owner, keys)
+
+    def release_all(self, owner: LockOwner) -> None:
+        self.release_scopes(owner.actor, (owner.scope,))
+
+    def release_scopes(self, actor: int, scopes: tuple[int, ...]) -> None:
+        """At the end of what the locks end with. Never fails, as that has been decided."""
+        if self._local.has_ended:
+            # And with the epoch all of its locks; the catalog may be closed.
+            return
+        try:
+            self._catalog.release_scopes(self._epoch, actor, scopes)
+        except errors.OperationalError:
+            self._unreleased.append((actor, scopes))
+
+    def release_left(self) -> None:
+        """Gives up what could not be while the catalog was out of reach."""
+        while self._unreleased:
+            self._catalog.release_scopes(self._epoch, *self._unreleased[-1])
+            self._unreleased.pop()
+
+    def _wait(self, owner: LockOwner, interrupts: Interrupts, timeout_ms: int) -> None:
+        """Until it is the actor's turn."""
+        self.waits += 1
+        try:
+            self._look_until_free(Party(self._epoch, owner.actor), interrupts, timeout_ms)
+        except BaseException:
+            with suppress(errors.OperationalError):
+                self._catalog.release_locks(self._epoch, owner, ())
+            raise
+
+    def refused(self, wish: LockWish, owner: LockOwner) -> errors.LockRefused:
+        """A wish that would have to wait, as an error."""
+        conflicting, me = CONFLICTS[wish.strength], Party(self._epoch, owner.actor)
+        held = [lock for lock in self._catalog.lock_holders(wish.key) if lock.strength in conflicting]
+        others = [party for lock in held if (party := Party(lock.epoch, lock.actor)) != me]
+        holders = describe_holders(name_party(party, self._epoch) for party in others) if others else None
+        return errors.LockRefused(self._describe(wish.key), holders)
+
+    def _describe_blockers(self, queues: LockQueues, wait: LockWait) -> str:
+        ahead = blockers(queues, wait)
+        held = {Party(lock.epoch, lock.actor) for lock in queues.held if lock.key == wait.key} & ahead
+        others = [Party(w.epoch, w.actor) for w in queues.waits if w.key == wait.key and w.turn != wait.turn]
+        return describe_holders(
+            (name_party(party, self._epoch) for party in held), [name_party(party, self._epoch) for party in others]
+        )
+
+    def _describe_cycle(self, queues: LockQueues, cycle: Sequence[Party]) -> str:
+        described = []
+        for party, blocker in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
+            wait = find_wait(queues, party)
+            waits_for: tuple[LockMode, KeyHash] | None = None
+            if wait is not None and blocker in blockers(queues, wait):
+                waits_for = wait.strength, wait.key
+            elif party.epoch == self._epoch:
+                waits_for = self._local.wait_of(party.actor)
+            # What waits inside of a node may have gone on since.
+            if waits_for is not None:
+                names = name_party(party, self._epoch), name_party(blocker, self._epoch)
+                described.append(DescribedWait(names[0], *waits_for, names[1]))
+        return describe_cycle(described, self._describe)
+
+    def _look_until_free(self, me: Party, interrupts: Interrupts, timeout_ms: int) -> None:
+        begun_us = looked_us = self._clock.steady_us()
+        pause_s = PAUSE_S_MIN
+        suspected: tuple[Party, ...] | None = None
+        while True:
+            interrupts.pause(pause_s)
+            is_short = self._clock.steady_us() - begun_us < SHORT_WAIT_US
+            pause_s = min(2 * pause_s, PAUSE_S_SHORT if is_short else PAUSE_S_MAX)
+            queues = self._catalog.lock_queues()
+            wait = find_wait(queues, me)
+            # Without a wait the epoch has ended, which the next call hears.
+            if wait is None or not blockers(queues, wait):
+                return
+            # The node's own waits are not of the same moment: a cycle counts when it is seen twice.
+            cycle = find_cycle(queues, self._local.waits_for(), me)
+            if cycle is not None and cycle == suspected and find_victim(queues, cycle, me) == me:
+                raise errors.DeadlockDetected(self._describe_cycle(queues, cycle))
+            suspected = cycle
+            now_us = self._clock.steady_us()
+            if timeout_ms and now_us - begun_us >= timeout_ms * _MS:
+                raise errors.LockTimeout(self._describe_blockers(queues, wait))
+            if now_us - looked_us >= EXPIRY_LOOK_US:
+                looked_us = now_us
+                self._catalog.expire_nodes()

@@ -1,0 +1,125 @@
+"""Table locks of the transactions of one epoch, and what other nodes are told of them.
+
+The weak modes, which statements take by themselves, are on record in memory alone. A strong one is asked for in the
+catalog; each node then writes down those of its open transactions that conflict with it, and answers (`look`). From
+then on, for as long as there is a strong lock on a table or a request for one, its statements take theirs in the
+catalog, in turn.
+
+**Invariant:** a transaction records a lock before it looks whether the table is contended, and a node marks a table as
+contended before it looks at the records. So a request finds each open transaction on record, or that one waits for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from seachange.catalog.port import Catalog
+from seachange.engine.locks.shared_locks import SharedLocks
+from seachange.model.ids import DescriptorId, Epoch, KeyHash, TableId
+from seachange.model.locking import (
+    CONFLICTS,
+    NO_GUARD,
+    STRONG_TABLE_LOCKS,
+    LockOwner,
+    LockWait,
+    LockWish,
+    ShownLock,
+    TableLock,
+)
+from seachange.storage.keys import table_hash
+
+
+@dataclass(slots=True, eq=False)
+class LockScope:
+    """Locks that end together: with the transaction, or with ROLLBACK TO the savepoint before them. `modes` are the
+    weak table locks, `strong` the owners of those that LOCK TABLE took. `is_shared`: some are in the catalog."""
+
+    owner: LockOwner
+    modes: dict[DescriptorId, TableLock] = field(default_factory=dict)
+    strong: list[LockOwner] = field(default_factory=list)
+    is_used: bool = False
+    is_shared: bool = False
+
+    @property
+    def owners(self) -> tuple[LockOwner, ...]:
+        return (self.owner, *self.strong)
+
+
+class Scopes(Protocol):
+    """The locks of one open transaction."""
+
+    scopes: list[LockScope]
+
+
+class TableLocks:
+    def __init__(self, catalog: Catalog, epoch: Epoch, shared: SharedLocks) -> None:
+        self._catalog = catalog
+        self._epoch = epoch
+        self._shared = shared
+        self._open: dict[int, Scopes] = {}
+        self._looking = threading.Lock()
+        self._answered = 0
+        # The keys of tables on which there is a strong lock, or a request for one.
+        self.contended: frozenset[KeyHash] = frozenset()
+
+    def enter(self, ticket: int, transaction: Scopes) -> None:
+        self._open[ticket] = transaction
+
+    def leave(self, ticket: int) -> None:
+        """Before its locks are released: what is written down meanwhile is given up by whoever wrote it."""
+        self._open.pop(ticket, None)
+
+    def look(self) -> None:
+        """Learns which tables are contended, and answers requests that are new."""
+        with self._looking:
+            known = self._catalog.table_locks()
+            requests = [wait for wait in known.waits if wait.strength in STRONG_TABLE_LOCKS]
+            held = {lock.key for lock in known.held if lock.strength in STRONG_TABLE_LOCKS}
+            self.contended = frozenset(held.union(request.key for request in requests))
+            if requests and known.requests > self._answered:
+                self._answer(known.requests, requests)
+
+    def shown(self, table_ids: Iterable[TableId]) -> list[ShownLock]:
+        """Those on some tables: what is in the catalog, and the weak ones of this node."""
+        ids = {table_hash(table_id): table_id for table_id in table_ids}
+        known = self._catalog.table_locks()
+        found = [
+            ShownLock(ids[each.key], each.epoch, each.actor, each.strength, granted)
+            for listed, granted in ((known.held, True), (known.waits, False))
+            for each in listed
+            if each.key in ids and isinstance(each.strength, TableLock)
+        ]
+        listed_before = set(found)
+        for transaction in self._open.copy().values():
+            for scope in tuple(transaction.scopes):
+                for table_id, mode in scope.modes.copy().items():
+                    lock = ShownLock(TableId(table_id), self._epoch, scope.owner.actor, mode, True)
+                    if table_hash(table_id) in ids and lock not in listed_before:
+                        found.append(replace(lock, fastpath=True))
+        return found
+
+    def _answer(self, upto: int, requests: Sequence[LockWait]) -> None:
+        found = list(self._held_against(requests))
+        for _, scope, _ in found:
+            scope.is_shared = True
+        self._catalog.answer_requests(self._epoch, upto, [(scope.owner, wish) for _, scope, wish in found])
+        self._answered = upto
+        for ticket, scope, _ in found:
+            transaction = self._open.get(ticket)
+            if transaction is None or scope not in transaction.scopes:
+                self._shared.release_scopes(scope.owner.actor, (scope.owner.scope,))
+
+    def _held_against(self, requests: Sequence[LockWait]) -> Iterator[tuple[int, LockScope, LockWish]]:
+        for ticket, transaction in self._open.copy().items():
+            for scope in tuple(transaction.scopes):
+                for table_id, mode in scope.modes.copy().items():
+                    key = table_hash(table_id)
+                    if any(self._is_against(request, key, mode, scope.owner.actor) for request in requests):
+                        yield ticket, scope, LockWish(key, mode, NO_GUARD)
+
+    def _is_against(self, request: LockWait, key: KeyHash, mode: TableLock, actor: int) -> bool:
+        is_own = (request.epoch, request.actor) == (self._epoch, actor)
+        return request.key == key and mode in CONFLICTS[request.strength] and not is_own

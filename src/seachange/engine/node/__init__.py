@@ -1,0 +1,1 @@
+"""A node and its background threads."""

@@ -1,0 +1,1 @@
+"""What a node knows of the database: schema history, images, conflicts, epoch, group commit."""

@@ -1,0 +1,222 @@
+"""Everything that a node knows and holds under one epoch.
+
+When an epoch ends (the process slept past its expiry) all of it is thrown away and read again under a new one: the
+files behind it may be gone.
+
+**Invariant:** `applied` is the last sequence whose descriptors, keys and rows are all in `schemas`, `conflicts` and
+`images`; the three move together under `lock`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from seachange import errors
+from seachange.catalog.port import Catalog
+from seachange.engine.locks.contention import Contention
+from seachange.engine.locks.key_locks import LockTable
+from seachange.engine.locks.lock_details import describe_key
+from seachange.engine.locks.shared_locks import SharedLocks
+from seachange.engine.locks.table_locks import TableLocks
+from seachange.engine.replica.committer import GroupCommitter, Submission
+from seachange.engine.replica.conflicts import ConflictMap
+from seachange.engine.replica.images import Images
+from seachange.engine.replica.registry import Registry
+from seachange.engine.replica.schema_history import Schema, SchemaHistory, schema_of
+from seachange.model.codecs.object_json import decode_descriptor
+from seachange.model.ids import DescriptorId, Epoch, KeyHash, Seq
+from seachange.model.log import CommitRequest, Committed, LogEntry
+from seachange.model.schema.descriptor import Index, Table
+from seachange.model.schema.objects import PublishedDescriptor
+from seachange.planner.rules.release import CURRENT
+from seachange.runtime.clock import Clock
+from seachange.runtime.nonblocking import Holding, may_wait
+from seachange.storage.image import IndexImage
+from seachange.storage.keys import change_hash, table_hash
+from seachange.storage.warehouse import Warehouse
+
+
+class EpochState:
+    def __init__(
+        self,
+        catalog: Catalog,
+        warehouse: Warehouse,
+        name: str,
+        expiry_ms: int,
+        clock: Clock,
+        tell: Callable[[], None],
+        release: int = CURRENT.number,
+    ) -> None:
+        """`tell` is called when somebody may wait to hear of the marks; `release` is that of the newest rules known."""
+        self.catalog = catalog
+        # When the last heartbeat that the catalog has taken was sent.
+        self.beaten_us = clock.steady_us()
+        self.epoch: Epoch = catalog.register_node(name, expiry_ms, release)
+        self._release, self._agreed = release, 0
+        self.lock = threading.RLock()
+        self._looks = 0
+        # Set by whoever hears of it, so that the next transaction begins under a new epoch without waiting for a beat.
+        self.ended = False
+        self.applied: Seq = catalog.head()
+        self.schemas = SchemaHistory(self._schema_at(self.applied))
+        self.conflicts = ConflictMap()
+        self.contention = Contention(clock)
+        self.images = Images(catalog, self.epoch, warehouse)
+        self.registry = Registry(self.applied, tell)
+        self.locks = LockTable(self.epoch, self._describe_key)
+        self.shared = SharedLocks(catalog, self.epoch, self.locks, clock, self._describe_key)
+        self.tables = TableLocks(catalog, self.epoch, self.shared)
+        self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
+        # Before the first transaction: a lock may have been asked for before this node was there.
+        self.tables.look()
+
+    @property
+    def release(self) -> int:
+        """Of the rules by which changes are planned: all nodes know them, for as long as this epoch lives."""
+        if self._agreed != self._release:
+            # Nodes of an older release may have gone since.
+            self._agreed = self.catalog.agree_release(self._release)
+        return self._agreed
+
+    def _describe_key(self, key: KeyHash) -> str:
+        """What a lock is on, as far as the key tells."""
+        for table in self.schemas.newest.by_id.values():
+            if key == table_hash(table.id):
+                return f'relation "{table.name}"'
+            if key == change_hash(table.id):
+                return f'the definition of relation "{table.name}"'
+        return describe_key(key)
+
+    @contextmanager
+    def noticing_end(self) -> Iterator[None]:
+        try:
+            yield
+        except errors.StaleNode:
+            self.ended = True
+            raise
+
+    # The past.
+
+    def _schema_at(self, seq: Seq) -> Schema:
+        published = self.catalog.descriptors(self.epoch, seq)
+        return schema_of(seq, [d.body for d in published if d.body is not None])
+
+    def schema(self, snapshot: Seq) -> Schema:
+        if snapshot >= self.schemas.oldest_seq:
+            return self.schemas.at(snapshot)
+        return self._schema_at(snapshot)
+
+    def image(self, table: Table, index: Index, snapshot: Seq) -> IndexImage:
+        image = self.images.current(index.id, snapshot)
+        if image is not None:
+            return image
+        may_wait()
+        with self.lock, self.noticing_end():
+            return self.images.current(index.id, snapshot) or self._load(table, index, snapshot)
+
+    def _load(self, table: Table, index: Index, snapshot: Seq) -> IndexImage:
+        newest = self.schemas.newest.by_id.get(table.id)
+        is_loaded = self.images.current(index.id, self.applied) is not None
+        if newest is not None and index.id in newest.index_by_id and not is_loaded:
+            image = self._load_newest(newest, newest.index_by_id[index.id], snapshot)
+            if image is not None and image.base <= snapshot:
+                return image
+        # The newest version knows all layouts, but nothing of an index that is gone.
+        knows = newest is not None and index.id in newest.index_by_id
+        return self.images.load_past(newest if newest is not None and knows else table, index, snapshot)
+
+    def _load_newest(self, table: Table, index: Index, snapshot: Seq) -> IndexImage | None:
+        """None if it is damaged: an earlier snapshot need not be."""
+        try:
+            return self.images.load(table, index, self.applied)
+        except errors.InlineRowsDamaged:
+            if snapshot >= self.applied:
+                raise
+            return None
+
+    # Following the log.
+
+    def catch_up(self) -> Seq:
+        """Applies what others have committed; gives the sequence that is applied now.
+
+        Whoever waited for the lock while another's look at the log began and ended has nothing left to look for.
+        """
+        begun = self._looks
+        with Holding(self.lock):
+            if self._looks > begun:
+                return self.applied
+            self._looks += 1
+            try:
+                for entry in self.catalog.follow(self.epoch, self.applied):
+                    self._apply(entry)
+            except BaseException:
+                # Whoever waited must look for itself.
+                self._looks -= 1
+                raise
+            self.registry.advance(self.applied)
+            return self.applied
+
+    def _apply(self, entry: LogEntry) -> None:
+        if entry.descriptors:
+            self.schemas.apply(entry.seq, entry.descriptors)
+            self.registry.note_publication(entry.seq)
+        self.conflicts.add(entry)
+        self.contention.learn(entry.commit_id, entry.writes)
+        self.images.apply(entry)
+        self.applied = entry.seq
+
+    def _apply_own(self, batch: Sequence[Submission]) -> None:
+        """Applies the batch's commits from memory, or follows the log where others have committed in between."""
+        committed = [(m.outcome.seq, m) for m in batch if isinstance(m.outcome, Committed)]
+        if not committed:
+            return
+        with self.lock:
+            for seq, member in committed:
+                simple = not member.request.generations and not member.request.segments
+                if seq != self.applied + 1 or not simple:
+                    self.catch_up()
+                    return
+                assert isinstance(member.outcome, Committed)
+                self._apply_member(member, member.outcome)
+            self.registry.advance(self.applied)
+
+    def _apply_member(self, member: Submission, outcome: Committed) -> None:
+        entry = _entry(member.request, outcome)
+        if entry.descriptors:
+            self.schemas.apply(entry.seq, entry.descriptors)
+            self.registry.note_publication(entry.seq)
+            for descriptor in entry.descriptors:
+                if isinstance(descriptor.body, Table):
+                    self.images.learn(descriptor.body)
+        self.conflicts.add(entry)
+        self.contention.learn(entry.commit_id, entry.writes)
+        for local in member.local:
+            self.images.add_local(local.index_id, entry.seq, local.layout_id, local.ops, local.rows)
+        self.applied = entry.seq
+
+    def housekeeping(self, mark: Seq) -> None:
+        with self.lock:
+            self.conflicts.prune(mark)
+            self.images.drop_below(mark)
+            self.schemas.forget_below(mark)
+
+
+def _entry(request: CommitRequest, outcome: Committed) -> LogEntry:
+    return LogEntry(
+        seq=outcome.seq,
+        timestamp_us=outcome.timestamp_us,
+        commit_id=request.commit_id,
+        writes=request.writes,
+        shares=request.shares,
+        bulk=request.bulk,
+        touched=request.touched,
+        batches=request.batches,
+        segments=(),
+        descriptors=tuple(
+            PublishedDescriptor(DescriptorId(d.id), d.version, None if d.body is None else decode_descriptor(d.body))
+            for d in request.descriptors
+        ),
+        generations=(),
+    )

@@ -1,0 +1,91 @@
+"""What the transactions of a node share, whatever its epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seachange.catalog.port import Catalog
+from seachange.engine.context.compaction_locks import Folds
+from seachange.engine.context.meters import Meters
+from seachange.engine.context.rowids import RowIds
+from seachange.engine.context.sequences import NodeSequences
+from seachange.engine.encode.write_plan import Row, WritePlan, compile_read, compile_write_plan
+from seachange.model.ids import DescriptorId, LayoutId
+from seachange.model.schema.descriptor import Table
+from seachange.planner.rules.release import CURRENT
+from seachange.runtime.clock import Clock
+from seachange.runtime.entropy import Entropy
+from seachange.runtime.filesystem import FileSystem
+from seachange.storage.duck import Duck
+from seachange.storage.spill import SortPool
+from seachange.storage.warehouse import Warehouse
+
+# Up to so many rows of an index go inline into the catalog; more become a sorted file.
+INLINE_ROWS_MAX = 5_000
+_PLANS_MAX = 4_096
+# The folder of what statements cannot keep in memory.
+TEMPORARY = "tmp"
+
+
+@dataclass(slots=True)
+class NodeParts:
+    data: Path
+    catalog: Catalog
+    files: FileSystem
+    warehouse: Warehouse
+    duck: Duck
+    clock: Clock
+    entropy: Entropy
+    # The id of the database, in its catalog and its folder.
+    identity: str | None = None
+    rowids: RowIds = field(default_factory=RowIds)
+    sorts: SortPool = field(default_factory=SortPool)
+    inline_rows_max: int = INLINE_ROWS_MAX
+    sequences: NodeSequences = field(init=False)
+    meters: Meters = field(init=False)
+    folds: Folds = field(init=False)
+    # Whether queries look rows up through indexes; without, they scan, with the same results.
+    seeks: bool = True
+    # Of the newest rules of schema changes that the node knows.
+    release: int = CURRENT.number
+    # What the database's own file sets for every session and job.
+    settings: dict[str, str] = field(default_factory=dict)
+    # Roles whose passwords the environment of this process sets.
+    fixed_passwords: frozenset[str] = frozenset()
+    _plans: dict[tuple[DescriptorId, int], tuple[Table, WritePlan]] = field(default_factory=dict)
+    _reads: dict[tuple[DescriptorId, int, LayoutId], tuple[Table, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.sequences = NodeSequences(self.catalog)
+        self.meters = Meters(self.clock)
+        self.folds = Folds(self.catalog)
+
+    def close(self) -> None:
+        self.catalog.close()
+        self.duck.close()
+        self.sorts.close()
+        self.warehouse.close()
+
+    def write_plan(self, table: Table) -> WritePlan:
+        # A pending version may be rolled back and another one made with its number, so identity is compared too.
+        cached = self._plans.get((table.id, table.version))
+        if cached is not None and cached[0] is table:
+            return cached[1]
+        if len(self._plans) > _PLANS_MAX:
+            self._plans.clear()
+        plan = compile_write_plan(table)
+        self._plans[table.id, table.version] = (table, plan)
+        return plan
+
+    def read_projection(self, table: Table, layout_id: LayoutId) -> Callable[[Row], Row] | None:
+        cached = self._reads.get((table.id, table.version, layout_id))
+        if cached is not None and cached[0] is table:
+            return cached[1]  # type: ignore[no-any-return]
+        if len(self._reads) > _PLANS_MAX:
+            self._reads.clear()
+        project = compile_read(table, table.primary, layout_id)
+        self._reads[table.id, table.version, layout_id] = (table, project)
+        return project

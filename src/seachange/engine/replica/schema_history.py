@@ -1,0 +1,177 @@
+"""The descriptors that a node knows, at every sequence that one of its snapshots may have.
+
+**Invariant:** `at(S)` is the schema as of S: a transaction plans with what its snapshot sees, never with a newer cache.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from seachange.model.ids import DescriptorId, IndexId, Seq
+from seachange.model.schema.actor import Actor, find_roles
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import (
+    DEFAULT_DATABASE,
+    Descriptor,
+    EnumType,
+    PublishedDescriptor,
+    Role,
+    Sequence,
+    View,
+    is_within,
+)
+from seachange.model.schema.objects import Schema as SchemaObject
+from seachange.model.schema.references import Reference, references_to
+from seachange.model.schema.rights import Identity, find_actor
+
+Relation = Table | Sequence | View
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a session of one database sees: all that is in it, and what all databases share."""
+
+    database: str
+    by_id: dict[DescriptorId, Table]
+    objects: dict[DescriptorId, Descriptor]
+    by_name: dict[tuple[str, str], Table]
+    # Tables, sequences and views, by schema and name.
+    relations: dict[tuple[str, str], Relation]
+    # The schemas that have a descriptor, by name.
+    schemas: dict[str, SchemaObject]
+    has_enums: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """All live descriptors as of one sequence, the tables by themselves."""
+
+    seq: Seq
+    by_id: dict[DescriptorId, Table]
+    objects: dict[DescriptorId, Descriptor]
+    # By the table referred to: the foreign keys that do, with their tables.
+    references: dict[DescriptorId, tuple[Reference, ...]]
+    roles: dict[str, Role]
+    # Those that somebody has asked for.
+    _within: dict[str, Contents] = field(default_factory=dict, compare=False, repr=False)
+    _actors: dict[Identity, Actor] = field(default_factory=dict, compare=False, repr=False)
+
+    def find(self, id_: DescriptorId) -> Descriptor | None:
+        return self.by_id.get(id_) or self.objects.get(id_)
+
+    def actor(self, identity: Identity) -> Actor:
+        """42501 if there is no such role."""
+        found = self._actors.get(identity)
+        if found is None:
+            found = self._actors[identity] = find_actor(identity, self.roles)
+        return found
+
+    def within(self, database: str = DEFAULT_DATABASE) -> Contents:
+        found = self._within.get(database)
+        if found is None:
+            # Two threads may make the same.
+            found = self._within[database] = _contents(self, database)
+        return found
+
+
+def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> Schema:
+    by_id: dict[DescriptorId, Table] = {}
+    objects: dict[DescriptorId, Descriptor] = {}
+    for descriptor in descriptors:
+        if isinstance(descriptor, Table):
+            by_id[descriptor.id] = descriptor
+        else:
+            objects[descriptor.id] = descriptor
+    parents = {key.parent for table in by_id.values() for key in table.foreign_keys}
+    references = {parent: references_to(by_id.values(), parent) for parent in parents}
+    return Schema(seq, by_id, objects, references, find_roles(objects.values()))
+
+
+def _contents(schema: Schema, database: str) -> Contents:
+    by_id = {id_: table for id_, table in schema.by_id.items() if table.database == database}
+    objects = {id_: o for id_, o in schema.objects.items() if is_within(o, database)}
+    by_name = {(table.schema, table.name): table for table in by_id.values()}
+    others = {(o.schema, o.name): o for o in objects.values() if isinstance(o, Sequence | View)}
+    named = {o.name: o for o in objects.values() if isinstance(o, SchemaObject)}
+    has_enums = any(isinstance(o, EnumType) for o in objects.values())
+    return Contents(database, by_id, objects, by_name, {**by_name, **others}, named, has_enums)
+
+
+class SchemaHistory:
+    """The schemas since the node's oldest snapshot, oldest first. Replaced as a whole, so that readers need no lock."""
+
+    def __init__(self, first: Schema) -> None:
+        self._history: tuple[Schema, ...] = (first,)
+
+    @property
+    def newest(self) -> Schema:
+        return self._history[-1]
+
+    @property
+    def oldest_seq(self) -> Seq:
+        return self._history[0].seq
+
+    def at(self, snapshot: Seq) -> Schema:
+        history = self._history
+        return history[bisect_right(history, snapshot, key=attrgetter("seq")) - 1]
+
+    def last_known(self, id_: DescriptorId) -> Descriptor | None:
+        """The newest version of a descriptor that some snapshot knows, also of one that is gone by now."""
+        return next((found for s in reversed(self._history) if (found := s.find(id_)) is not None), None)
+
+    def versions(self, table_id: DescriptorId, after: int) -> list[Table]:
+        """The versions of a table above one that some snapshot knows, oldest first."""
+        found = [schema.by_id[table_id] for schema in self._history if table_id in schema.by_id]
+        return list({table.version: table for table in found if table.version > after}.values())
+
+    def later(self, table_id: DescriptorId, version: int) -> list[tuple[Seq, Table | None]]:
+        """The changes of a table behind a version that some snapshot knows, oldest first; None where it is gone."""
+        found: list[tuple[Seq, Table | None]] = []
+        is_there = False
+        for schema in self._history:
+            table = schema.by_id.get(table_id)
+            if table is None and is_there:
+                found.append((schema.seq, None))
+            elif table is not None and table.version > version:
+                found.append((schema.seq, table))
+                version = table.version
+            is_there = table is not None
+        return found
+
+    def primaries(self, table_id: DescriptorId, after: Seq, upto: Seq) -> list[tuple[Seq, IndexId | None]]:
+        """The primary indexes of a table in (after, upto], each with the sequence from which on it is that; None where
+        the table is gone."""
+        found: list[tuple[Seq, IndexId | None]] = []
+        for schema in self._history:
+            table = schema.by_id.get(table_id)
+            index_id = table.primary.id if table is not None else None
+            if after < schema.seq <= upto and (not found or found[-1][1] != index_id):
+                found.append((schema.seq, index_id))
+        return found
+
+    def unchanged_since(self, ids: Iterable[DescriptorId]) -> Seq:
+        """From this sequence on, as far as it is known, these descriptors are as they are now."""
+        history, wanted = self._history, tuple(ids)
+        since = newest = history[-1]
+        for schema in reversed(history):
+            if any(schema.by_id.get(id_) is not newest.by_id.get(id_) for id_ in wanted):
+                break
+            since = schema
+        return since.seq
+
+    def apply(self, seq: Seq, changes: Iterable[PublishedDescriptor]) -> None:
+        descriptors: dict[DescriptorId, Descriptor] = {**self.newest.by_id, **self.newest.objects}
+        for change in changes:
+            if change.body is None:
+                descriptors.pop(change.id, None)
+            else:
+                descriptors[change.id] = change.body
+        self._history = (*self._history, schema_of(seq, descriptors.values()))
+
+    def forget_below(self, mark: Seq) -> None:
+        keep = bisect_right(self._history, mark, key=attrgetter("seq")) - 1
+        if keep > 0:
+            self._history = self._history[keep:]

@@ -1,0 +1,1 @@
+"""Sessions: the statement loop, blocks, savepoints, cursors, DDL queue."""

@@ -1,0 +1,115 @@
+"""Who a session is: its role, the roles that it may go on as, and the database that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from seachange import errors
+from seachange.engine.buffer.write_locks import Claims
+from seachange.engine.locks.session_context import Client
+from seachange.engine.node.node import Node
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.schema_history import Schema
+from seachange.engine.transaction.database_use import DatabaseUse
+from seachange.engine.transaction.role_connections import RolePlace
+from seachange.engine.transaction.transaction import Transaction
+from seachange.model.ids import DescriptorId
+from seachange.model.schema.access import DEFAULT_ROLE
+from seachange.model.schema.actor import Actor, actor_of, role_exists
+from seachange.model.schema.objects import DEFAULT_DATABASE, Role
+from seachange.model.schema.rights import Identity, may_become
+from seachange.sql.settings.session_settings import SessionSettings
+from seachange.sql.settings.settings import check_privilege, is_of_node
+from seachange.sql.settings.stored_settings import find_database, settings_of
+
+
+class Admission:
+    def __init__(self, node: Node, user: str, database: str, client: Client, settings: SessionSettings) -> None:
+        self._node = node
+        self._user = user
+        self._database = database
+        self._settings = settings
+        self._login_id: DescriptorId | None = None
+        self._use = DatabaseUse(database, client.actor)
+        self._place = RolePlace(user, client.actor, node.parts.catalog.expire_nodes)
+
+    def check_login(self) -> None:
+        """Whether there is a role of the user's name that may have a session. It begins with what is kept for it."""
+        head = self._head()
+        role = head.roles.get(self._user)
+        if self._user != DEFAULT_ROLE and (role is None or not role.login):
+            detail = f'role "{self._user}" does not exist' if role is None else f'role "{self._user}" may not log in'
+            raise errors.InvalidAuthorization(detail=detail)
+        database = find_database(self._database, head.objects.values())
+        if database is not None and not actor_of(self._user, head.roles).holds(database.access, "CONNECT"):
+            raise errors.InsufficientPrivilege(detail=f"permission denied for database {self._database}")
+        if self._user != DEFAULT_ROLE:
+            self._login_id = role.id if role is not None else None
+        self._settings.add_defaults(settings_of(role, database))
+
+    def begin(self, claims: Claims) -> None:
+        """Whatever a transaction needs that others could take away; taken again in every epoch."""
+        self._use.begin(claims)
+        self._place.begin(claims)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there may be no place for the session."""
+        role = self._roles().get(self._user)
+        return self._database != DEFAULT_DATABASE or (role is not None and role.connection_limit >= 0)
+
+    def end(self) -> None:
+        self._use.end()
+        self._place.end()
+
+    def check_role(self, name: str, of_session: bool, transaction: Transaction | None) -> None:
+        """Whether the session may go on as another role."""
+        roles = self._roles() if transaction is None else transaction.roles
+        if name in ("none", "default"):
+            return
+        if not role_exists(name, roles):
+            raise errors.InvalidParameterValue(detail=f'role "{name}" does not exist')
+        session = self._session_user()
+        may = actor_of(self._user, roles).superuser if of_session else may_become(session, name, roles)
+        if not may:
+            detail = f'permission denied to set {"session authorization" if of_session else "role"} "{name}"'
+            raise errors.InsufficientPrivilege(detail=detail)
+
+    def check_setting(self, name: str, value: str | None, transaction: Transaction | None) -> None:
+        """Whether a client may set it; None: back to what it was."""
+        if value is None:
+            return
+        if is_of_node(name):
+            raise errors.SettingOfNode(name=name)
+        if name in ("role", "session_authorization"):
+            self.check_role(value, name == "session_authorization", transaction)
+            return
+        roles = self._roles() if transaction is None else transaction.roles
+        check_privilege(name, self._named(roles).superuser)
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self._user, self._session_user(), self._name(), self._login_id)
+
+    def _named(self, roles: Mapping[str, Role]) -> Actor:
+        return actor_of(self._name(), roles)
+
+    def _name(self) -> str:
+        role = self._settings.get("role")
+        return self._session_user() if role == "none" else role
+
+    def _roles(self) -> Mapping[str, Role]:
+        return self._head().roles
+
+    def _head(self) -> Schema:
+        """As of now: all that other nodes have committed is applied first."""
+
+        def find(epoch: EpochState) -> Schema:
+            epoch.catch_up()
+            return epoch.schemas.newest
+
+        return self._node.in_epoch(find)
+
+    def _session_user(self) -> str:
+        name = self._settings.get("session_authorization")
+        return self._user if name == "default" else name

@@ -1,0 +1,224 @@
+"""Running the end of a block again when its COMMIT meets a conflict with another node.
+
+At READ COMMITTED a statement that meets a row which was changed meanwhile waits, and runs on the newest version. If
+the other writer is in another node, that may be found out at COMMIT only. The block then goes back to the first
+statement that wrote such a row and runs it, and those after it, at the newest snapshot: as if it had waited until then.
+
+**Invariant:** the client cannot tell. Each statement from there on gives the result that the client has seen, or the
+block fails with 40001. That goes for queries too: one that came after a statement which has waited sees what was
+committed until then, and a row that programs update first works as a mutex. A query is not run again if nothing was
+written to its tables since, by others or by the block.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from seachange import errors
+from seachange.engine.buffer.write_buffer import IndexBuffer, StagedFile
+from seachange.engine.context.drawn_values import Drawn
+from seachange.engine.context.statement_calls import Call
+from seachange.engine.transaction.transaction import Transaction
+from seachange.engine.transaction.transaction_writes import Checkpoint
+from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq
+from seachange.model.isolation import Isolation
+from seachange.sql.port.result import Result
+from seachange.sql.settings.session_settings import SessionSettings
+from seachange.storage.keys import entry_hash, unique_hash
+
+# Of longer blocks, the statements that came last can be run again.
+STEPS_MAX = 1_000
+# A result of more rows is not kept to be compared.
+ROWS_MAX = 100
+# After the first conflict a block locks all that it writes: it meets another for what it had written before that.
+RESUMES_MAX = 20
+# What a statement is refused with that other versions of tables know no more: its client has to look at them.
+_DEFINITION_CLASS = "42"
+
+Run = Callable[[Call, Transaction], Result]
+# By table: the rows, or None if they are too many to be compared.
+Written = dict[DescriptorId, dict[tuple[IndexId, bytes], tuple[Any, ...] | None] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A statement of the block: where it began and ended, what it answered (None if that is not kept), the tables that
+    it looked at and as of when, and the values that were drawn for it."""
+
+    call: Call
+    begin: Checkpoint
+    end: Checkpoint
+    result: Result | None
+    seen: frozenset[DescriptorId]
+    snapshot: Seq
+    drawn: Drawn
+    written: Written
+
+
+class BlockStatements:
+    """The statements of an open block, as far back as they can be run again; `run` is how the session runs one, and
+    `settings` those of the session."""
+
+    def __init__(self, run: Run, settings: SessionSettings) -> None:
+        self._run = run
+        self._settings = settings
+        self._steps: list[Step] = []
+        self._resumed = 0
+
+    def clear(self) -> None:
+        self._steps.clear()
+        self._resumed = 0
+
+    def forget(self) -> None:
+        """What came before the next statement is not run again: something else was done in between."""
+        self._steps.clear()
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether they are all that the transaction has written and locked."""
+        begin = self._steps[0].begin
+        return not any(begin.mark[:3]) and not begin.locked
+
+    def run(self, call: Call, transaction: Transaction) -> Result:
+        if transaction.isolation is not Isolation.READ_COMMITTED or call.prepared.is_definition:
+            self.forget()
+            return self._run(call, transaction)
+        if len(self._steps) >= STEPS_MAX:
+            self.forget()
+        return self._perform(call, transaction, transaction.checkpoint(), {})
+
+    def _perform(self, call: Call, transaction: Transaction, begin: Checkpoint, drawn: Drawn) -> Result:
+        transaction.seen.clear()
+        transaction.tape.load(drawn)
+        settings = self._settings.changes
+        result = self._run(call, transaction)
+        if self._settings.changes != settings:
+            # By set_config: what came before it would mean something else now.
+            self.forget()
+            return result
+        is_sent = call.sink is not None and call.sink.is_begun
+        known = None if is_sent or len(result.rows) > ROWS_MAX else result
+        end, seen, drawn = transaction.checkpoint(), frozenset(transaction.seen), transaction.tape.drawn()
+        written = transaction.buffer.rows_since(begin.mark[0])
+        step = Step(replace(call, sink=None), begin, end, known, seen, transaction.snapshot, drawn, written)
+        self._steps.append(step)
+        return result
+
+    def can_resume(self, transaction: Transaction) -> bool:
+        return bool(self._steps) and transaction.isolation is Isolation.READ_COMMITTED and not transaction.pending
+
+    def resume(self, transaction: Transaction) -> bool:
+        """After a conflict: whether the block now is as its client knows it, on the newest versions of its rows."""
+        self._resumed += 1
+        place = self._find_place(transaction) if self.can_resume(transaction) else None
+        if place is None or self._resumed > RESUMES_MAX:
+            return False
+        again = self._steps[place:]
+        transaction.undo_to(again[0].begin, again[0].end.claims)
+        del self._steps[place:]
+        changed: set[DescriptorId] = set()
+        return all(self._is_unchanged(step, transaction, changed) for step in again)
+
+    def _is_unchanged(self, step: Step, transaction: Transaction, changed: set[DescriptorId]) -> bool:
+        """`changed` are the tables of which the block has written other rows than its client knows of."""
+        begin = transaction.checkpoint()
+        if step.call.prepared.is_query and step.seen.isdisjoint(changed) and not _is_outdated(step, transaction):
+            self._steps.append(replace(step, begin=begin, end=begin))
+            return True
+        if step.result is None:
+            return False
+        transaction.start_statement()
+        try:
+            result = self._perform(step.call, transaction, begin, step.drawn)
+        except errors.Error as problem:
+            if problem.sqlstate.startswith(_DEFINITION_CLASS):
+                return False
+            raise
+        written = self._steps[-1].written
+        changed.update(
+            id_
+            for id_ in {*written, *step.written}
+            if id_ not in written or written[id_] is None or written[id_] != step.written.get(id_)
+        )
+        return _is_same(result, step.result, step.call.prepared.is_ordered)
+
+    # Where to go back to.
+
+    def _find_place(self, transaction: Transaction) -> int | None:
+        """The first statement that wrote, locked or relied on what others have changed."""
+        met, locked = transaction.claims.met, transaction.claims.writes
+        found: list[int | None] = []
+        if not transaction.is_adapted:
+            found = [
+                self._step_of(_written_at(transaction), lambda at: at.mark[0]),
+                self._step_of([n for n, key in enumerate(transaction.shares) if key in met], lambda at: at.mark[2]),
+                self._step_of([n for n, key in enumerate(locked) if key in met], lambda at: at.claims.writes),
+            ]
+        places = [place for place in found if place is not None]
+        if not places:
+            # It is not known which: all of them, then.
+            return 0 if self._is_whole else None
+        return min(places) if min(places) >= 0 else None
+
+    def _step_of(self, places: Sequence[int], count: Callable[[Checkpoint], int]) -> int | None:
+        """The statement that did the first of these; -1 if that came before all of them."""
+        if not places:
+            return None
+        if places[0] < count(self._steps[0].begin):
+            return -1
+        return next((n for n, step in enumerate(self._steps) if places[0] < count(step.end)), -1)
+
+
+def _written_at(transaction: Transaction) -> list[int]:
+    """The places in the journal of what the transaction has written and others have, too."""
+    found = []
+    for place, where, encoded in transaction.buffer.written_since(0):
+        if isinstance(where, StagedFile):
+            is_met = _is_overtaken(transaction, where)
+        else:
+            is_met = not _hashes(where, encoded or b"").isdisjoint(transaction.claims.met)
+        if is_met:
+            found.append(place)
+    return found
+
+
+def _is_overtaken(transaction: Transaction, file: StagedFile) -> bool:
+    if file.hashes is None:
+        return False
+    with transaction.epoch.lock:
+        return transaction.epoch.conflicts.find_listed([(file.hashes, file.base)]) is not None
+
+
+def _hashes(buffer: IndexBuffer, encoded: bytes) -> set[KeyHash]:
+    """What the commit lists for an entry, whatever is done to it."""
+    plan, entry = buffer.plan, buffer.entries.get(encoded)
+    if plan.holds_rows:
+        return {entry_hash(plan.index.id, encoded), unique_hash(plan.index.id, encoded)}
+    key = plan.unique_key(entry.key) if entry is not None else None
+    return set() if key is None else {unique_hash(plan.index.id, plan.unique_codec.encode(key))}
+
+
+def _is_outdated(step: Step, transaction: Transaction) -> bool:
+    """Whether others have written to a table that the statement looked at, or changed it, since it did."""
+    epoch = transaction.epoch
+    then, now = epoch.schema(step.snapshot).by_id, epoch.schemas.newest.by_id
+    for id_ in step.seen:
+        table = now.get(id_)
+        if table is None or id_ not in then or then[id_].version != table.version:
+            return True
+        with epoch.lock:
+            if epoch.conflicts.newest_touching(table.index_by_id) > step.snapshot:
+                return True
+    return False
+
+
+def _is_same(result: Result, before: Result, is_ordered: bool) -> bool:
+    """Rows that were not asked for in an order may come in any."""
+    if (result.tag, result.count) != (before.tag, before.count):
+        return False
+    if is_ordered:
+        return list(result.rows) == list(before.rows)
+    return Counter(map(repr, result.rows)) == Counter(map(repr, before.rows))

@@ -1,0 +1,119 @@
+"""The turn of a statement that changes what another change is at work on, and the job that it begins.
+
+**Invariant:** a change of an object begins when those before it are over, as they were sent; one that gives the id of
+its job at once is queued behind them, any other waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from seachange import errors
+from seachange.changer.job import Job, Queued
+from seachange.engine.context.session_facts import SessionFacts
+from seachange.engine.context.statement_calls import Call
+from seachange.engine.context.transaction_mode import ALONE, Standing
+from seachange.engine.locks.session_context import Client
+from seachange.engine.node.node import Node
+from seachange.engine.session.autocommit import OwnTransactions
+from seachange.engine.session.job_session import JobStatement, enqueue, is_asynchronous, job_result
+from seachange.engine.session.statement_guard import Guard
+from seachange.engine.transaction.transaction import Transaction
+from seachange.model.jobs import JobId
+from seachange.sql.change.running_changes import Busy
+from seachange.sql.port.result import Result
+from seachange.sql.run.execute import prepare
+from seachange.sql.settings.setting_checks import parse_duration_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """`run_in` is how the session runs a statement in a transaction."""
+
+    node: Node
+    session: SessionFacts
+    client: Client
+    notices: list[str]
+    guard: Guard
+    own: OwnTransactions
+    run_in: Callable[[Call, Transaction], Result]
+
+    def run(self, call: Call) -> Result:
+        """A statement with all that follows from it: a change of the schema may go on as a job."""
+        result, begun = self._run_in_turn(call)
+        if begun is None:
+            return result
+        # It may be ended again: only its first stage has been committed.
+        self.guard.is_settled = False
+        if self._is_asynchronous(call):
+            self.node.jobs.let_go(begun)
+            return job_result(result.tag, begun)
+        self.job_statement().run(begun)
+        self.guard.is_settled = True
+        return result
+
+    def _run_in_turn(self, call: Call) -> tuple[Result, JobId | None]:
+        """With the job that it has begun, after those changes of the same objects that it waits for."""
+        work = partial(self._run_first, call)
+        while True:
+            try:
+                return self.own.until_done(work, call.prepared.writes, call.sink)
+            except Busy as busy:
+                if not self._is_asynchronous(call):
+                    self.job_statement().stand_behind(busy.jobs)
+                    continue
+                # Under a new epoch the statement is looked at again: its turn may have come.
+                with suppress(errors.StaleNode):
+                    return Result(call.prepared.command), self._queue(call, busy)
+
+    def _queue(self, call: Call, busy: Busy) -> JobId:
+        settings = self.session.values.given()
+        behind = tuple(sorted(busy.jobs))
+        queued = Queued(self.session.user, self.session.database, settings, busy.descriptors, behind)
+        return enqueue(self.node, call.prepared.text, queued)
+
+    def begin_queued(self, job: Job) -> Collection[JobId]:
+        """Begins the statement of a job, which was queued; gives those that it still has to wait for."""
+        (prepared,) = prepare(job.statement)
+        work = partial(self._run_first, Call(prepared), queued=job)
+        try:
+            self.guard.run(lambda: self.own.until_done(work))
+        except Busy as busy:
+            return busy.jobs.keys()
+        return ()
+
+    def _run_first(self, call: Call, transaction: Transaction, queued: Job | None = None) -> Result:
+        # What is about rows begins no job.
+        transaction.standing = self._standing(call, queued) if call.prepared.is_definition else ALONE
+        return self.run_in(call, transaction)
+
+    def _standing(self, call: Call, queued: Job | None) -> Standing:
+        return Standing(
+            alone=True,
+            asks_for_job=queued is not None or self._is_asynchronous(call),
+            queued=queued,
+            drain_ms=self._duration_ms("seachange.drain_timeout"),
+            job_settings=self.session.values.for_jobs(),
+        )
+
+    def wait_in_block(self, transaction: Transaction, busy: Busy) -> None:
+        """Until other changes of the object are over; what they have done must be in the snapshot then."""
+        self.job_statement().stand_behind(busy.jobs, in_block=True)
+        head = transaction.epoch.catch_up()
+        transaction.start_statement()
+        if transaction.snapshot < head:
+            jobs = ", ".join(map(str, busy.jobs))
+            raise errors.SerializationFailure(detail=f"job {jobs} has changed the object since the snapshot was taken")
+
+    def job_statement(self) -> JobStatement:
+        drain_ms, lock_ms = self._duration_ms("seachange.drain_timeout"), self._duration_ms("lock_timeout")
+        return JobStatement(self.node, self.client.interrupts, self.notices.append, drain_ms, lock_ms)
+
+    def _is_asynchronous(self, call: Call) -> bool:
+        return is_asynchronous(call.prepared.parsed, self.session.values.get("seachange.concurrently"))
+
+    def _duration_ms(self, setting: str) -> int:
+        return parse_duration_ms(self.session.values.get(setting))

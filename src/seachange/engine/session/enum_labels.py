@@ -1,0 +1,257 @@
+"""Enum types between statements, which see labels, and rows, which hold what never changes.
+
+**Invariant:** above `LabelPort` every value of an enum column is a label of its type as of the snapshot, below it is
+what rows hold. What is neither is refused here, on every way in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seachange import errors
+from seachange.engine.transaction.transaction import Transaction
+from seachange.model.condition import Above, Among, Below, Condition, StartsWith
+from seachange.model.ids import ColumnId, DescriptorId
+from seachange.model.locking import LockPolicy, LockStrength
+from seachange.model.scan import Scan
+from seachange.model.schema.defaults import constant_default, constant_value, is_constant
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.schema.enums import Labels, labels_of
+from seachange.model.schema.objects import EnumType
+from seachange.sql.port.port import TransactionPort
+from seachange.storage.plan import quote
+
+Row = tuple[Any, ...]
+Places = Sequence[tuple[int, Labels]]
+
+
+def labelled(transaction: Transaction) -> TransactionPort:
+    """The transaction as statements see it; itself where there is no enum type."""
+    return cast("TransactionPort", LabelPort(transaction)) if transaction.has_enums else transaction
+
+
+class LabelPort:
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transaction, name)
+
+    # Types.
+
+    def _labels(self, column: Column) -> Labels:
+        return column_labels(self._transaction, column)
+
+    def _places(self, columns: Sequence[Column]) -> Places:
+        return [(place, self._labels(column)) for place, column in enumerate(columns) if column.type.enum]
+
+    def _of(self, table: Table) -> Places:
+        return [(place, self._labels(table.columns[place])) for place in table.enum_places]
+
+    def _key(self, table: Table, key: Sequence[ColumnId]) -> Places:
+        return self._places([table.column_by_id[c] for c in key]) if table.enum_places else ()
+
+    # Tables: defaults as labels.
+
+    def relation(self, schema: str | None, name: str) -> Any:
+        found = self._transaction.relation(schema, name)
+        return self._with_labels(found) if isinstance(found, Table) and found.enum_places else found
+
+    def table(self, schema: str | None, name: str) -> Table:
+        found = self._transaction.table(schema, name)
+        return self._with_labels(found) if found.enum_places else found
+
+    def _with_labels(self, table: Table) -> Table:
+        changed = {place: self._default(table.columns[place]) for place in table.enum_places}
+        if all(column is table.columns[place] for place, column in changed.items()):
+            return table
+        return replace(table, columns=tuple(changed.get(place, c) for place, c in enumerate(table.columns)))
+
+    def _default(self, column: Column) -> Column:
+        labels = self._labels(column)
+        if labels.is_plain or column.default is None or not is_constant(column.default):
+            return column
+        held = constant_value(column.type, column.default)
+        return replace(column, default=constant_default(column.type, labels.show(held)))
+
+    def _stored(self, table: Table) -> Table:
+        """The same table with defaults as they are stored."""
+        return self._transaction.table_by_id(table.id) or table if table.enum_places else table
+
+    # Reads.
+
+    def scan(
+        self,
+        table: Table,
+        hidden: bool = False,
+        columns: frozenset[str] | None = None,
+        sought: frozenset[str] | None = None,
+        conditions: Sequence[Condition] = (),
+    ) -> Scan:
+        stored = self._stored(table)
+        scan = self._transaction.scan(stored, hidden, columns, sought, self._hold_conditions(table, conditions))
+        named = {
+            (table.label(column) if hidden else column.name): column
+            for column in (table.columns if hidden else table.visible_columns)
+            if column.type.enum
+        }
+        named = {name: column for name, column in named.items() if columns is None or name.lower() in columns}
+        if not named:
+            return scan
+        shown = {name: self._labels(column) for name, column in named.items()}
+        decoded = ", ".join(
+            f"{shown[name].decode(quote(name), column.type.element is not None)} AS {quote(name)}"
+            for name, column in named.items()
+        )
+        found = scan.found
+        if found is not None:
+            found = {n: [shown[n].show(v) for v in held] if n in shown else held for n, held in found.items()}
+        return replace(scan, sql=f"SELECT * REPLACE ({decoded}) FROM ({scan.sql})", found=found)  # noqa: S608 - quoted
+
+    def _hold_conditions(self, table: Table, conditions: Sequence[Condition]) -> list[Condition]:
+        held = [self._hold_condition(table, condition) for condition in conditions]
+        return [condition for condition in held if condition is not None]
+
+    def _hold_condition(self, table: Table, condition: Condition) -> Condition | None:
+        column = table.column_by_id.get(condition.column)
+        if column is None or not column.type.enum:
+            return condition
+        labels = self._labels(column)
+        match condition:
+            case Among(values=values):
+                return Among(column.id, tuple([labels.hold(value) for value in values]))
+            case Above(value=value, inclusive=inclusive):
+                labels.hold(value)
+                start = labels.order.index(value) + (0 if inclusive else 1)
+                return Among(column.id, tuple([labels.stored[label] for label in labels.order[start:]]))
+            case Below(value=value, inclusive=inclusive):
+                labels.hold(value)
+                end = labels.order.index(value) + (1 if inclusive else 0)
+                return Among(column.id, tuple([labels.stored[label] for label in labels.order[:end]]))
+            case StartsWith(value=prefix):
+                return Among(
+                    column.id, tuple([held for label, held in labels.stored.items() if label.startswith(prefix)])
+                )
+            case _:
+                return condition
+
+    def select(self, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]) -> Sequence[Row] | None:
+        held = self._hold_conditions(table, conditions)
+        rows = self._transaction.select(self._stored(table), columns, held)
+        return None if rows is None else _show_rows(self._places(columns), rows)
+
+    def get(self, table: Table, key: Row) -> Row | None:
+        held = _hold_row(self._key(table, table.primary.key), key)
+        return self._show_row(table, self._transaction.get(self._stored(table), held))
+
+    def find_unique(self, table: Table, index: Index, key: Row) -> Row | None:
+        held = _hold_row(self._key(table, index.key), key)
+        return self._show_row(table, self._transaction.find_unique(self._stored(table), index, held))
+
+    def _show_row(self, table: Table, row: Row | None) -> Row | None:
+        return None if row is None else _show_rows(self._of(table), [row])[0]
+
+    def lock_rows(
+        self,
+        table: Table,
+        keys: Sequence[Row],
+        strength: LockStrength,
+        policy: LockPolicy,
+        most: int | None = None,
+    ) -> Sequence[bool]:
+        places = self._key(table, table.primary.key)
+        held = [_hold_row(places, key) for key in keys] if places else keys
+        return self._transaction.lock_rows(self._stored(table), held, strength, policy, most)
+
+    # Rows.
+
+    def _hold(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
+        places = self._of(table)
+        return [_hold_row(places, row) for row in rows] if places else rows
+
+    def derive(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
+        return _show_rows(self._of(table), self._transaction.derive(self._stored(table), self._hold(table, rows)))
+
+    def fill(self, table: Table, rows: Sequence[Row]) -> Sequence[Row]:
+        return _show_rows(self._of(table), self._transaction.fill(self._stored(table), self._hold(table, rows)))
+
+    def check(self, table: Table, rows: Sequence[Row]) -> None:
+        self._transaction.check(self._stored(table), self._hold(table, rows))
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        self._transaction.insert(self._stored(table), self._hold(table, rows))
+
+    def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
+        self._transaction.update(self._stored(table), self._hold(table, old), self._hold(table, new))
+
+    def delete(self, table: Table, old: Sequence[Row]) -> None:
+        self._transaction.delete(self._stored(table), self._hold(table, old))
+
+    def insert_arrow(self, table: Table, rows: pa.RecordBatchReader) -> int:
+        places = self._places(table.visible_columns)
+        return self._transaction.insert_arrow(self._stored(table), _hold_batches(places, rows))
+
+    def changes_in_bulk(self, table: Table, assigned: Sequence[Column] | None) -> bool:
+        return self._transaction.changes_in_bulk(self._stored(table), assigned)
+
+    def change_arrow(self, table: Table, rows: pa.RecordBatchReader, assigned: Sequence[Column] | None) -> int:
+        places = self._places([*table.columns, *(assigned or ())])
+        return self._transaction.change_arrow(self._stored(table), _hold_batches(places, rows), assigned)
+
+
+def column_labels(transaction: Transaction, column: Column) -> Labels:
+    found = transaction.object_by_id(DescriptorId(column.type.enum))
+    if not isinstance(found, EnumType):
+        raise errors.Bug(detail=f"column {column.name} is of type {column.type.enum}, which is not there")
+    return labels_of(found)
+
+
+def _hold_row(places: Places, row: Row) -> Row:
+    held = list(row)
+    for place, labels in places:
+        if held[place] is not None:
+            held[place] = labels.hold(held[place])
+    return tuple(held)
+
+
+def _show_rows(places: Places, rows: Sequence[Row]) -> Sequence[Row]:
+    changed = [(place, labels) for place, labels in places if not labels.is_plain]
+    if not changed:
+        return rows
+    shown = []
+    for row in rows:
+        values = list(row)
+        for place, labels in changed:
+            values[place] = labels.show(values[place])
+        shown.append(tuple(values))
+    return shown
+
+
+def _hold_batches(places: Places, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    if not places:
+        return rows
+    return pa.RecordBatchReader.from_batches(rows.schema, _hold_each(places, rows))
+
+
+def _hold_each(places: Places, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    for batch in rows:
+        arrays = list(batch.columns)
+        for place, labels in places:
+            arrays[place] = hold_array(labels, arrays[place])
+        yield pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
+
+
+def hold_array(labels: Labels, array: pa.Array) -> pa.Array:
+    if pa.types.is_list(array.type):
+        return pa.array([None if value is None else labels.hold(value) for value in array.to_pylist()], array.type)
+    known = pa.array(list(labels.stored), array.type)
+    positions = pc.index_in(array, known)
+    unknown = pc.and_(pc.is_valid(array), pc.is_null(positions))
+    if pc.any(unknown).as_py():
+        labels.hold(array.filter(unknown)[0].as_py())
+    return array if labels.is_plain else pa.array(list(labels.stored.values()), array.type).take(positions)

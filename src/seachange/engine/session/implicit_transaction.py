@@ -1,0 +1,170 @@
+"""Statements that came together: the texts of several, and those up to one Sync of the protocol.
+
+**Invariant:** all of them have happened, or none, up to each COMMIT and ROLLBACK among them, as in PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum, auto
+from functools import partial
+from typing import TypeVar
+
+from seachange import errors
+from seachange.engine.session.session_control import is_control
+from seachange.engine.session.session_state import SessionState, Status
+from seachange.model.statements.session_statements import (
+    AcceptExtension,
+    Begin,
+    Commit,
+    Deallocate,
+    Discard,
+    NeedlessStatement,
+    PrepareStatement,
+    ResetSetting,
+    Rollback,
+    SavepointStatement,
+    SetSetting,
+    ShowSetting,
+    TransactionStatement,
+    Vacuum,
+)
+from seachange.sql.parsing.parse import Parsed
+from seachange.sql.run.execute import Prepared
+from seachange.sql.settings.session_settings import SessionSettings
+
+T = TypeVar("T")
+
+# What leaves nothing half done when a statement behind it fails; the settings go back.
+_AT_MOST_SETTINGS = (
+    SetSetting,
+    ShowSetting,
+    ResetSetting,
+    NeedlessStatement,
+    AcceptExtension,
+    PrepareStatement,
+    Deallocate,
+)
+# Settings whose values a statement may bring into being.
+_ROLES = ("role", "session_authorization")
+# What begins no transaction that nobody asked for.
+_OUTSIDE = (Begin, Commit, Rollback, SavepointStatement, Vacuum)
+
+
+class Way(Enum):
+    """How statements of one text are run."""
+
+    # One transaction, run again as a whole after a conflict.
+    WHOLE = auto()
+    # Each for itself: one at most does more than settings, and may go on as a job.
+    EACH = auto()
+    # In a transaction of which they may say themselves where it ends.
+    BLOCK = auto()
+
+
+def find_way(prepared: Sequence[Prepared], session: SessionState) -> Way:
+    statements = [each.parsed for each in prepared]
+    if len(statements) < 2:
+        return Way.EACH
+    if session.status is not Status.IDLE:
+        # One of them may end the client's transaction.
+        return Way.BLOCK
+    if not any(map(is_control, statements)):
+        return Way.WHOLE
+    if any(map(_discards_all, statements)):
+        # What it does at once could not be taken back with the others.
+        raise errors.ActiveTransaction(detail="DISCARD ALL cannot run inside a transaction block")
+    doing = [i for i, statement in enumerate(statements) if not isinstance(statement, _AT_MOST_SETTINGS)]
+    is_local = any(isinstance(statement, SetSetting) and statement.local for statement in statements)
+    if is_local or len(doing) > 1 or any(isinstance(statements[i], TransactionStatement) for i in doing):
+        return Way.BLOCK
+    # What one of them has done by itself could not be taken back.
+    behind = statements[doing[0] + 1 :] if doing else ()
+    return Way.EACH if all(_is_sure(statement, session) for statement in behind) else Way.BLOCK
+
+
+def _is_sure(statement: Parsed, session: SessionState) -> bool:
+    """Whether it does not fail, whatever the statement before it does."""
+    scratch = SessionSettings()
+    try:
+        match statement:
+            case NeedlessStatement() | AcceptExtension() | ShowSetting(None) | ResetSetting(None):
+                return True
+            case ShowSetting(str(name)):
+                scratch.get(name)
+            case ResetSetting(str(name)):
+                scratch.set(name, None)
+            case SetSetting(name, value) if name not in _ROLES:
+                session.check_setting(name, value)
+                scratch.set(name, value)
+            case _:
+                return False
+    except errors.Error:
+        return False
+    return True
+
+
+def _discards_all(statement: Parsed) -> bool:
+    return isinstance(statement, Discard) and statement.what == "all"
+
+
+def _is_outside(statement: Parsed) -> bool:
+    return isinstance(statement, _OUTSIDE) or _discards_all(statement)
+
+
+@contextmanager
+def settings_kept(session: SessionState) -> Iterator[None]:
+    """Around statements that are run each for itself: if one fails, what the others have set is not."""
+    before = session.settings.mark() if session.status is Status.IDLE else None
+    try:
+        yield
+    except errors.Error:
+        if before is not None:
+            session.settings.restore(before)
+        raise
+
+
+class ImplicitBlock:
+    """A transaction that the client did not ask for."""
+
+    def __init__(self, session: SessionState) -> None:
+        self._session = session
+        self.is_open = False
+
+    def run(self, statement: Parsed, work: Callable[[], T], is_last: bool = False) -> T:
+        """One of several statements. The last is a transaction of its own where those before it are committed."""
+        if self.is_open and isinstance(statement, SavepointStatement):
+            raise errors.NoActiveTransaction(command="SAVEPOINT")
+        if self._session.status is Status.IDLE and not is_last and not _is_outside(statement):
+            self._session.begin()
+            self.is_open = True
+        is_begun = self.is_open and isinstance(statement, Begin)
+        notices = len(self._session.notices)
+        result = work()
+        if is_begun:
+            del self._session.notices[notices:]
+        # The client's own from now on, or ended by COMMIT or ROLLBACK.
+        self.is_open = self.is_open and not is_begun and self._session.status is not Status.IDLE
+        return result
+
+    def end(self, commit: bool) -> None:
+        if not self.is_open:
+            return
+        self.is_open = False
+        if commit:
+            self._session.commit()
+        else:
+            self._session.rollback()
+
+
+def run_in_block(session: SessionState, prepared: Sequence[Prepared], run: Callable[[Prepared], T]) -> list[T]:
+    """The statements of a text, one after the other."""
+    block = ImplicitBlock(session)
+    try:
+        results = [block.run(each.parsed, partial(run, each), each is prepared[-1]) for each in prepared]
+        block.end(commit=True)
+    except BaseException:
+        block.end(commit=False)
+        raise
+    return results

@@ -1,0 +1,165 @@
+"""A job as a statement of a session: it is run to its end, tells how far it is, and ends with the statement's cancel.
+
+**Invariant:** a statement that has begun a job answers when the job is over, and with its error if it was taken back;
+one that can no longer be taken back goes on without the statement.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from seachange import errors
+from seachange.changer.job import Job, Queued, job_change, queue_job, read_job
+from seachange.changer.ports import Lost
+from seachange.changer.queue import describe_queue
+from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.jobs.job_commits import NodeChanges
+from seachange.engine.jobs.job_manager import Conditions
+from seachange.engine.node.node import Node
+from seachange.engine.transaction.job_requests import cancel_if_possible
+from seachange.model.jobs import FINISHED, JobId, JobRequest
+from seachange.model.statements.table_statements import AlterTable, CreateIndex, DropIndex
+from seachange.planner.exclusion import Answer, Exclusion
+from seachange.sql.parsing.parse import Parsed
+from seachange.sql.port.result import Result, table_column
+from seachange.values.types import BIGINT
+
+NOTICE_US = 1_000_000
+_LOOK_SECONDS = 0.1
+_MAY_BE_ROLLED_BACK = "the transaction may be rolled back, and CANCEL JOB ends the job for good"
+
+
+class JobStatement:
+    """`held`: the job is this node's to run; else, and when it is lost to another, it is only waited for."""
+
+    def __init__(
+        self, node: Node, interrupts: Interrupts, notices: Callable[[str], None], drain_ms: int, lock_ms: int
+    ) -> None:
+        self._node = node
+        self._interrupts = interrupts
+        self._notice = notices
+        self._drain_ms = drain_ms
+        self._lock_ms = lock_ms
+        self._turned = False
+        self._told_us = node.parts.clock.steady_us()
+
+    def run(self, job_id: JobId) -> None:
+        conditions = Conditions(self._pause, self._interrupts, self._tell, self._drain_ms, self._lock_ms)
+        try:
+            job = self._node.jobs.run(job_id, conditions)
+        except Lost:
+            job = None
+        except errors.QueryCanceled as problem:
+            raise self._left(job_id, problem) from problem
+        finally:
+            self._node.jobs.let_go(job_id)
+        if job is None or not job.is_finished:
+            job = self.wait(job_id)
+        answer(job)
+
+    def wait(self, job_id: JobId) -> Job:
+        """For a job that another runs."""
+        while True:
+            # Whoever runs the job waits for a catalog that is out of reach, and so does who waits for the job.
+            with suppress(errors.CatalogUnavailable):
+                record = self._node.parts.catalog.job(job_id)
+                if record is None:
+                    raise errors.UndefinedObject(kind="job", name=str(job_id))
+                job = read_job(record)
+                if record.status in FINISHED:
+                    return job
+                self._tell(job)
+            try:
+                self._interrupts.pause(_LOOK_SECONDS)
+            except errors.QueryCanceled as problem:
+                raise self._left(job_id, problem) from problem
+
+    def _left(self, job_id: JobId, problem: errors.Error) -> errors.Error:
+        """What a statement answers with that was cancelled before its job is over: the job is taken back, by whoever
+        runs it, unless that is impossible."""
+        try:
+            cancel_if_possible(self._node.parts.catalog, job_id)
+            record = self._node.parts.catalog.job(job_id)
+        except errors.Error:
+            hint = (
+                f"The catalog cannot be told now: job {job_id} goes on when it can. CANCEL JOB {job_id} ends it then."
+            )
+            return errors.remembered(problem.sqlstate, str(problem), hint)
+        if record is None or record.request is JobRequest.CANCEL or record.status in FINISHED:
+            return problem
+        hint = f"Job {job_id} is past its point of no return and goes on; SHOW JOB {job_id} shows it."
+        return errors.remembered(problem.sqlstate, str(problem), hint)
+
+    def stand_behind(self, jobs: Mapping[JobId, Exclusion], in_block: bool = False) -> None:
+        """Waits for changes that are under way, or has them taken back first where they would be in vain. They are not
+        in vain if a block is rolled back."""
+        begun_us = self._node.parts.clock.steady_us()
+        for job_id, exclusion in jobs.items():
+            cancels = exclusion.answer is Answer.CANCEL and not in_block
+            reason = exclusion.reason if cancels or exclusion.answer is Answer.WAIT else _MAY_BE_ROLLED_BACK
+            self._notice(f"waits for job {job_id}: {reason}")
+            if cancels:
+                cancel_if_possible(self._node.parts.catalog, job_id)
+                self._node.jobs.wake()
+            while (record := self._node.parts.catalog.job(job_id)) is not None and record.status not in FINISHED:
+                waited_ms = (self._node.parts.clock.steady_us() - begun_us) // 1_000
+                if self._lock_ms and waited_ms >= self._lock_ms:
+                    raise errors.LockNotAvailable(detail=f"lock_timeout has passed behind job {job_id}")
+                self._interrupts.pause(_LOOK_SECONDS)
+
+    def _pause(self, seconds: float) -> None:
+        # What is taken back is taken back whole, though the statement was cancelled.
+        if self._turned:
+            threading.Event().wait(seconds)
+        else:
+            self._interrupts.pause(seconds)
+
+    def _tell(self, job: Job) -> None:
+        self._turned = job.is_reverting
+        now_us = self._node.parts.clock.steady_us()
+        if now_us - self._told_us >= NOTICE_US:
+            self._told_us = now_us
+            self._notice(describe(job))
+
+
+def describe(job: Job) -> str:
+    rows = f", {job.rows_read} of {max(job.rows_total, job.rows_read)} rows" if job.rows_total else ""
+    waits = f", waits for {job.waiting}" if job.waiting else ""
+    return f"job {job.id}: {job.status}, {job.stage or 'done'}, {job.fraction_done:.0%}{rows}{waits}"
+
+
+def is_asynchronous(statement: Parsed, concurrently: str) -> bool:
+    """Whether the statement gives the id of its job at once."""
+    match statement:
+        case AlterTable(concurrently=True):
+            return True
+        case CreateIndex(concurrently=True) | DropIndex(concurrently=True):
+            return concurrently == "async"
+        case _:
+            return False
+
+
+def job_result(tag: str, job_id: JobId) -> Result:
+    return Result(tag, (table_column("job_id", BIGINT),), [(job_id,)], 1)
+
+
+def enqueue(node: Node, statement: str, queued: Queued) -> JobId:
+    """Leaves a statement to the workers, for when its turn has come."""
+    job_id = node.parts.catalog.new_job_id()
+    waiting = describe_queue(queued.behind)
+    job = queue_job(job_id, statement, queued, waiting)
+    try:
+        NodeChanges(node.parts, node.epoch).record(job_change(job, f"queued: {statement}; waits for {waiting}"))
+    except Lost as lost:
+        # Nobody else knows of the job yet: only the node's epoch can have ended.
+        raise errors.StaleNode(node=node.name) from lost
+    node.jobs.wake()
+    return job_id
+
+
+def answer(job: Job) -> None:
+    """Raises what the statement of a job that was taken back answers with."""
+    if job.failure is not None:
+        raise errors.remembered(job.failure.sqlstate, job.failure.message, job.failure.hint)

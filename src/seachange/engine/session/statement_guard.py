@@ -1,0 +1,98 @@
+"""What stands around a statement of a session: it can be cancelled, it has limits, and it is counted.
+
+**Invariant:** a statement is guarded once, with all that belongs to it: its commit, its repetitions, and the
+statements that it is made of. A long text is guarded while it is parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TypeVar
+
+from seachange.engine.locks.session_context import Client
+from seachange.engine.node.node import Node
+from seachange.runtime.interruption import interruptible
+from seachange.sql.duck.cursor import DuckSession
+from seachange.sql.run.execute import KEPT_CHARS_MAX, Prepared, prepare
+from seachange.sql.settings.session_settings import SessionSettings
+from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
+from seachange.values.timezone import in_zone
+
+T = TypeVar("T")
+
+
+class Guard:
+    def __init__(self, node: Node, client: Client, duck: DuckSession, settings: SessionSettings) -> None:
+        self._node = node
+        self._client = client
+        self._duck = duck
+        self._settings = settings
+        self._is_entered = False
+        # The statement has committed: then it is too late to end it.
+        self.is_settled = False
+        # When the running statement was first asked to end; 0 if it was not.
+        self._interrupted_us = 0
+
+    @property
+    def stopping_us(self) -> int:
+        """For how long the running statement has been asked to end; 0 if there is none, or it was not asked."""
+        since_us = self._interrupted_us
+        return self._node.parts.clock.steady_us() - since_us if since_us and self._is_entered else 0
+
+    def interrupt(self) -> None:
+        """Ends the running statement; may be called from another thread, and again while the statement goes on."""
+        if not self._interrupted_us:
+            self._interrupted_us = self._node.parts.clock.steady_us()
+        # The flag first: whoever begins to wait looks at it.
+        self._client.interrupts.set()
+        self._duck.interrupt()
+        self._node.epoch.locks.cancel(self._client.actor)
+
+    def run(self, work: Callable[[], T], command: str = "") -> T:
+        if self._is_entered:
+            return work()
+        self._interrupted_us = 0
+        self._is_entered, self.is_settled = True, False
+        interrupts = self._client.interrupts
+        interrupts.clear()
+        try:
+            with (
+                self._node.parts.meters.statement(command),
+                self._watched(),
+                self._in_zone(),
+                interruptible(interrupts.check_end),
+            ):
+                return work()
+        finally:
+            self._is_entered = False
+            self._interrupted_us = 0
+            # What has ended, with all that it wrote, is not kept until the next statement.
+            self._duck.ask(dict)
+
+    def prepare(self, text: str) -> tuple[Prepared, ...]:
+        """The statements of a text. Its time limit counts from here, and again when they are run."""
+        if len(text) <= KEPT_CHARS_MAX or self._is_entered:
+            return prepare(text)
+        self._interrupted_us = 0
+        self._is_entered, self.is_settled = True, False
+        interrupts = self._client.interrupts
+        interrupts.clear()
+        try:
+            with self._watched(), interruptible(interrupts.check_end):
+                return prepare(text)
+        finally:
+            self._is_entered = False
+            self._interrupted_us = 0
+
+    def _in_zone(self) -> AbstractContextManager[None]:
+        zone = self._settings.get("timezone")
+        self._duck.set_zone(zone)
+        return in_zone(zone)
+
+    def _watched(self) -> AbstractContextManager[None]:
+        timeout_ms = parse_duration_ms(self._settings.get("statement_timeout"))
+        growth_bytes_max = parse_size(self._settings.get("seachange.process_growth_limit"))
+        if not timeout_ms and not growth_bytes_max:
+            return nullcontext()
+        return self._node.watchdog.watch(self, timeout_ms, growth_bytes_max)

@@ -1,0 +1,63 @@
+"""VACUUM: a job for each table, which the session runs to its end as it does those of schema changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from seachange import errors
+from seachange.changer.job import job_change, upkeep_job
+from seachange.changer.ports import Lost
+from seachange.engine.jobs.job_commits import NodeChanges
+from seachange.engine.node.node import Node
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.transaction.transaction import Transaction
+from seachange.model.change.vacuum import Upkeep
+from seachange.model.jobs import JobId
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.temporary import is_temporary
+from seachange.model.statements.session_statements import Vacuum
+from seachange.sql.change.object_access import describe
+from seachange.storage.plan import quote
+
+
+def tables_of(statement: Vacuum, transaction: Transaction) -> tuple[Table, ...]:
+    """Those that are named, which the role must own, or all that it does."""
+    actor = transaction.actor
+    if not statement.tables:
+        owned = (t for t in transaction.tables() if actor.owns(transaction.access_of(t)))
+        return tuple(t for t in owned if not is_temporary(t.schema))
+    named = tuple(transaction.table(name.schema, name.name) for name in statement.tables)
+    for table in named:
+        if not actor.owns(transaction.access_of(table)):
+            raise errors.InsufficientPrivilege(detail=f"must be owner of {describe(table)}")
+    return named
+
+
+def maintain(
+    node: Node, tables: Sequence[Table], full: bool, settings: tuple[tuple[str, str], ...], run: Callable[[JobId], None]
+) -> None:
+    """`run` takes a job that is held for it to its end."""
+    for table in tables:
+        job_id = node.parts.catalog.new_job_id()
+        node.jobs.hold(job_id)
+        try:
+            _create(node, job_id, table, full, settings)
+        except BaseException:
+            node.jobs.let_go(job_id)
+            raise
+        run(job_id)
+
+
+def _create(node: Node, job_id: JobId, table: Table, full: bool, settings: tuple[tuple[str, str], ...]) -> None:
+    text = f"VACUUM {'FULL ' if full else ''}{quote(table.schema)}.{quote(table.name)}"
+    upkeep = Upkeep(table.id, tuple(index.id for index in table.indexes), full)
+    job = upkeep_job(job_id, text, upkeep, settings)
+
+    def record(epoch: EpochState) -> None:
+        try:
+            NodeChanges(node.parts, epoch).record(job_change(job, "begins"))
+        except Lost as lost:
+            # No other node knows of the job yet: only this node's epoch can have ended.
+            raise errors.StaleNode(node=node.name) from lost
+
+    node.in_epoch(record)

@@ -1,0 +1,1 @@
+"""Transactions: snapshot, reads, writes, rebase and commit."""

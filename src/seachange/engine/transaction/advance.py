@@ -1,0 +1,152 @@
+"""How an open READ COMMITTED transaction goes on to the head, when others have changed tables that it has used.
+
+What it has buffered is rebased (`refit.py`): from then on it is as if its statements had been planned with the newer
+version. Where that cannot be, the table has a limit, and whoever needs the table reads as of it; the commit rebases.
+
+**Invariant:** the rows that a transaction has buffered fit the version that each of its statements plans with, up to
+names. So while a statement may have to go back to a limit, no buffered row goes on to a version behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from seachange import errors
+from seachange.engine.buffer.pending_schema import PendingSchema
+from seachange.engine.buffer.shapes import Limit, Shapes
+from seachange.engine.buffer.write_buffer import WriteBuffer
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.schema_history import Schema
+from seachange.model.ids import DescriptorId, Seq
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.shape import has_same_plan
+
+# What a commit would be refused for: the rows are left as they are, and the commit says so.
+_REFUSALS = (errors.SerializationFailure, errors.IntegrityError, errors.DataError)
+
+
+class Advancing(Protocol):
+    """What it needs of the transaction."""
+
+    epoch: EpochState
+    buffer: WriteBuffer
+    pending: PendingSchema
+    shapes: Shapes
+    used: dict[DescriptorId, int]
+
+    def planned_versions(self) -> dict[DescriptorId, int]: ...
+
+    def rebase(self, tables: Sequence[Table], at: Seq) -> None:
+        """Brings what is buffered of the tables, and locked, to these versions, or leaves all as it was and raises."""
+
+
+def is_current(txn: Advancing, head: Seq) -> bool:
+    """Whether all tables of the transaction are, at the head, the versions that it plans with."""
+    newer = txn.epoch.schema(head).by_id
+    if any(id_ not in newer or newer[id_].version != version for id_, version in txn.used.items()):
+        return False
+    # What was undone may have brought back rows of an older version.
+    fits = txn.buffer.fits.items()
+    return not any(fit.table.version != newer[i].version and txn.buffer.writes_to(i) for i, fit in fits if i in newer)
+
+
+def advance(txn: Advancing, head: Seq) -> None:
+    """Makes `head` readable to the next statement, or sets limits for what it may not use there."""
+    planned = txn.planned_versions()
+    newer = txn.epoch.schema(head).by_id
+    outdated = [
+        id_
+        for id_, version in planned.items()
+        if not txn.pending.changed(id_)
+        and id_ not in txn.shapes.limits
+        and (id_ not in newer or newer[id_].version != version)
+    ]
+    if not outdated:
+        return
+    txn.shapes.has_moved = True
+    written = [id_ for id_ in outdated if txn.buffer.writes_to(id_)]
+    for id_ in outdated:
+        if id_ not in written:
+            _follow(txn, id_, newer.get(id_), planned[id_], head)
+    if written:
+        _move(txn, written, planned, head)
+
+
+def _follow(txn: Advancing, id_: DescriptorId, now: Table | None, version: int, head: Seq) -> None:
+    """A table that was read, or of which rows are locked."""
+    lost = txn.shapes.lost(now) if now is not None else None
+    if lost is None or lost:
+        seq = _last_before(txn, id_, version, lambda table: table is not None and not txn.shapes.lost(table))
+        txn.shapes.limits[id_] = Limit(seq, lost)
+    if now is not None:
+        try:
+            txn.rebase([now], head)
+        except _REFUSALS as problem:
+            _raise_ended(problem)
+            txn.shapes.limits[id_] = Limit(_last_before(txn, id_, version, lambda _: False))
+            return
+        txn.used[id_] = now.version
+
+
+def _move(txn: Advancing, written: Sequence[DescriptorId], planned: dict[DescriptorId, int], head: Seq) -> None:
+    """All tables that were written to, as far as they can go together."""
+    bound = txn.shapes.bound()
+    target = head if bound is None else min(head, bound)
+    while not _moves_to(txn, written, planned, target):
+        # The newest change of one of them is left out.
+        changes = [seq for id_ in written for seq, _ in txn.epoch.schemas.later(id_, planned[id_]) if seq <= target]
+        target = Seq(max(changes) - 1)
+    for id_ in written:
+        later = txn.epoch.schemas.later(id_, txn.buffer.fits[id_].table.version)
+        behind = (seq for seq, _ in later if target < seq <= head)
+        other = next((seq for seq in behind if not _is_equal(txn, id_, txn.epoch.schema(seq))), None)
+        if other is not None:
+            txn.shapes.limits[id_] = Limit(Seq(other - 1))
+        elif id_ in txn.epoch.schema(head).by_id:
+            txn.buffer.relabel(txn.epoch.schema(head).by_id[id_], head)
+            txn.used[id_] = txn.epoch.schema(head).by_id[id_].version
+
+
+def _moves_to(txn: Advancing, written: Sequence[DescriptorId], planned: dict[DescriptorId, int], target: Seq) -> bool:
+    schema = txn.epoch.schema(target)
+    if any(id_ not in schema.by_id for id_ in written):
+        return False
+    tables = [schema.by_id[id_] for id_ in written if schema.by_id[id_].version > planned[id_]]
+    changed = [table for table in tables if not _is_equal(txn, table.id, schema)]
+    if any(txn.shapes.used_of(table.id, txn.shapes.lost(table)) for table in changed):
+        return False
+    try:
+        txn.rebase(changed, target)
+    except _REFUSALS as problem:
+        _raise_ended(problem)
+        return False
+    for table in changed:
+        txn.shapes.forget_lost(table)
+    for table in tables:
+        txn.buffer.relabel(table, target)
+        txn.used[table.id] = table.version
+    return True
+
+
+def _last_before(txn: Advancing, id_: DescriptorId, version: int, fits: Callable[[Table | None], bool]) -> Seq:
+    """The last sequence before the first change behind a version that does not fit."""
+    return Seq(next(seq for seq, table in txn.epoch.schemas.later(id_, version) if not fits(table)) - 1)
+
+
+def _is_equal(txn: Advancing, id_: DescriptorId, schema: Schema) -> bool:
+    """Whether rows of the buffer are what they would be if they had been written at another schema."""
+    fit = txn.buffer.fits[id_]
+    now = schema.by_id.get(id_)
+    if now is None or not has_same_plan(fit.table, now):
+        return False
+    return _references(txn.epoch.schema(fit.seq), id_) == _references(schema, id_)
+
+
+def _references(schema: Schema, id_: DescriptorId) -> set[tuple[object, ...]]:
+    return {(child.id, key.id, key.state) for child, key in schema.references.get(id_, ())}
+
+
+def _raise_ended(problem: errors.Error) -> None:
+    if isinstance(problem, errors.StaleNode):
+        raise problem

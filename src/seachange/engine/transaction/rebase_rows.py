@@ -1,0 +1,318 @@
+"""The rows that a transaction writes to a table, as the newest version of the table sees them.
+
+**Invariant:** a value that others can see stays what it is. What was drawn for a row when rows were written anew
+is read from there; only for rows that come with the transaction are values drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from seachange import errors
+from seachange.engine.buffer.write_buffer import Fit, IndexBuffer, StagedFile
+from seachange.engine.buffer.write_locks import LockedRow, claim_key
+from seachange.engine.constraints.foreign_key import WritingTransaction
+from seachange.engine.encode.derive import Failures, compile_derivation
+from seachange.engine.encode.write_plan import EntryPlan, compile_read, is_drawn_unseen, pick_columns
+from seachange.model.ids import ColumnId, LayoutId, Seq
+from seachange.model.schema.defaults import constant_value
+from seachange.model.schema.descriptor import Column, Table
+from seachange.model.segments import SegmentKind
+from seachange.model.states import State
+from seachange.sql.duck.default_text import is_drawn
+from seachange.storage.keys import Key
+from seachange.storage.projection import compile_row
+
+Row = tuple[Any, ...]
+
+# Rows of files that the transaction has staged are held in memory while they are fitted.
+STAGED_ROWS_MAX = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What a commit cannot be made to fit, and why."""
+
+    what: str
+    reason: str
+
+
+# Everything else fits: indexes and constraints that come, go or change their state, columns that come, go or are
+# converted, another primary key, names.
+GONE = Refused("a table that is gone", "there is nothing left to write to")
+OWN_CHANGE = Refused("a table that the transaction changes itself", "its own version was made from the older one")
+OTHER_COLUMN = Refused("a column in the place of another", "a row has no value for it")
+ACTION = Refused("a foreign key with an action", "rows of other tables would have to change with the commit")
+ROW_GONE = Refused("a table without a row that it changes", "the row has gone with TRUNCATE")
+LOCKED = Refused("a table without a row that it has locked", "others may have relied on its absence")
+MANY_ROWS = Refused("a large load", "its rows do not fit in memory")
+
+
+def refused(table: str, refusal: Refused) -> errors.SerializationFailure:
+    return errors.SerializationFailure(
+        detail=f"{table} has changed since the transaction planned its writes, which cannot be made to fit "
+        f"{refusal.what}: {refusal.reason}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A row as it was before the transaction and as it leaves it, None where there is none; `base` is the snapshot at
+    which it was written."""
+
+    base: Seq
+    old: Row | None
+    new: Row | None
+
+
+@dataclass(frozen=True, slots=True)
+class FittedRows:
+    """`lacking` are the columns that the buffer has no, or other, values for."""
+
+    table: Table
+    pairs: Sequence[Pair]
+    lacking: frozenset[ColumnId]
+
+    @property
+    def new(self) -> list[Row]:
+        return [pair.new for pair in self.pairs if pair.new is not None]
+
+    def fits(self, plan: EntryPlan) -> bool:
+        """Whether the entries of an index are what they should be; a row that lies in an older layout has no place
+        for what it lacks."""
+        stored = {column_id for column_id, _ in plan.columns}
+        return not self.lacking or not (plan.holds_rows or self.lacking & stored)
+
+
+def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, fit: Fit, now: Table, at: Seq) -> FittedRows:
+    """As `now` is at `at`, which the node has applied."""
+    old = fit.table
+    versions = _versions(txn, old, now)
+    pairs = _bring(txn, list(_pairs(txn, fit, buffer)), old, versions, at, ROW_GONE)
+    computed = _computed(old, versions)
+    lacking = [column for column in now.columns if column.id not in computed and _is_lacking(column, old)]
+    if lacking:
+        # A sequence may be as new as its column.
+        snapshot, txn.snapshot = txn.snapshot, at
+        try:
+            pairs = _filled(txn, pairs, now, [c for c in lacking if c.generated is None], at)
+        finally:
+            txn.snapshot = snapshot
+    came = {c.id for c in now.columns if c.origin is not None and c.id not in old.column_by_id}
+    return FittedRows(now, pairs, frozenset(came | {column.id for column in lacking}))
+
+
+def _versions(txn: WritingTransaction, old: Table, now: Table) -> list[Table]:
+    return [table for table in txn.epoch.schemas.versions(now.id, old.version) if table.version <= now.version]
+
+
+def _bring(
+    txn: WritingTransaction, pairs: list[Pair], old: Table, versions: Sequence[Table], at: Seq, gone: Refused
+) -> list[Pair]:
+    """Rows of an old version as the newest one sees them. The key of one primary index may have been drawn when the
+    one before it was built: so from each to the next."""
+    computed, before = _computed(old, versions), old
+    for span in _spans(old, versions):
+        pairs, failed = _carry_pairs(txn, pairs, before, span)
+        _check_converted(txn, versions[-1], failed)
+        if span[-1].primary.id != before.primary.id:
+            pairs = _find_again(txn, pairs, old, span[-1], computed, at, gone)
+        before = span[-1]
+    return pairs
+
+
+def _spans(old: Table, versions: Sequence[Table]) -> Iterator[Sequence[Table]]:
+    """The versions in runs, of which all but the last end where another index has become the primary one."""
+    begun, primary = 0, old.primary.id
+    for place, table in enumerate(versions):
+        if table.primary.id != primary:
+            yield versions[begun : place + 1]
+            begun, primary = place + 1, table.primary.id
+    if begun < len(versions):
+        yield versions[begun:]
+
+
+def _find_again(
+    txn: WritingTransaction,
+    pairs: Sequence[Pair],
+    old: Table,
+    now: Table,
+    computed: set[ColumnId],
+    at: Seq,
+    gone: Refused,
+) -> list[Pair]:
+    """Another primary index knows nothing of what was written before it came: a row that it does not have would be
+    back with the commit. One that was written since is a conflict. What was drawn for a row is known from there."""
+    drawn = {
+        place: column
+        for place, column in enumerate(now.columns)
+        if column.state is State.PUBLIC and column.id not in computed and _is_lacking(column, old)
+    }
+    found = []
+    for pair in txn.client.interrupts.each(pairs):
+        seen = _seen(txn, now, pair.old, at) if pair.old is not None else None
+        if seen is None and pair.old is not None:
+            raise refused(now.name, gone)
+        values = {place: seen[place] for place in drawn} if seen is not None else {}
+        found.append(Pair(pair.base, _with(pair.old, values), _with(pair.new, values)))
+    return found
+
+
+def _computed(old: Table, versions: Sequence[Table]) -> set[ColumnId]:
+    """The columns whose values come from others, on the way from version to version."""
+    columns = [column for table in versions for column in table.columns]
+    return {c.id for c in columns if c.conversion is not None or (c.origin and c.id not in old.column_by_id)}
+
+
+# Rows that were locked.
+
+
+def keep_locks(txn: WritingTransaction, locked: Sequence[LockedRow], now: Table, at: Seq) -> None:
+    """Others know the rows by another primary key by now: a change of theirs is a conflict all the same."""
+    plan = txn.parts.write_plan(now).primary
+    for lock in txn.client.interrupts.each(locked):
+        old = lock.table
+        found = _committed(txn, old, txn.parts.write_plan(old).primary, lock.key, lock.snapshot)
+        pairs = [Pair(lock.snapshot, found, None)] if found is not None else []
+        for pair in _bring(txn, pairs, old, _versions(txn, old, now), at, LOCKED):
+            assert pair.old is not None
+            key = plan.stored(pair.old)[: plan.key_width]
+            txn.claims.declare([claim_key(plan, key, lock.strength)], lock.snapshot)
+
+
+# Rows of the buffer.
+
+
+def _pairs(txn: WritingTransaction, fit: Fit, buffer: IndexBuffer) -> Iterator[Pair]:
+    """As the version sees them that the buffer fits. The index may be younger than the statement that read a row: what
+    was changed in between is a conflict."""
+    each, table = txn.client.interrupts.each, fit.table
+    for _, _, entry in each(list(buffer.final())):
+        seen = max(entry.base, fit.seq)
+        old = _committed(txn, table, buffer.plan, entry.key, seen) if entry.existed else None
+        yield Pair(entry.base, old, entry.row and _project(table, buffer.plan.layout_id, entry.row))
+    files = [*buffer.staged, *buffer.removed]
+    if sum(file.segment.rows for file in files) > STAGED_ROWS_MAX:
+        raise refused(table.name, MANY_ROWS)
+    for file in files:
+        yield from each(_staged(txn, fit, buffer.plan, file))
+
+
+def _staged(txn: WritingTransaction, fit: Fit, plan: EntryPlan, file: StagedFile) -> Iterator[Pair]:
+    table, seen = fit.table, max(file.base, fit.seq)
+    reader = txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
+    for position, key in enumerate(reader.keys()):
+        if position in file.deleted:
+            continue
+        old = None if file.segment.fresh else _committed(txn, table, plan, key, seen)
+        is_gone = file.segment.kind is SegmentKind.TOMBSTONES
+        yield Pair(file.base, old, None if is_gone else _project(table, file.segment.layout_id, reader.row(position)))
+
+
+def _committed(txn: WritingTransaction, table: Table, plan: EntryPlan, key: Key, base: Seq) -> Row | None:
+    found = txn.epoch.image(table, plan.index, base).get(key, base)
+    return None if found is None else _project(table, found.layout_id, found.row)
+
+
+def _project(table: Table, layout_id: LayoutId, row: Row) -> Row:
+    project = compile_read(table, table.primary, layout_id)
+    return row if project is None else project(row)
+
+
+# From version to version.
+
+
+def _carry_pairs(
+    txn: WritingTransaction, pairs: Sequence[Pair], old: Table, versions: Sequence[Table]
+) -> tuple[list[Pair], Failures]:
+    gone, _ = _carry(txn, [pair.old for pair in pairs if pair.old is not None], old, versions)
+    new, failed = _carry(txn, [pair.new for pair in pairs if pair.new is not None], old, versions)
+    olds, news = iter(gone), iter(new)
+    return [
+        Pair(p.base, None if p.old is None else next(olds), None if p.new is None else next(news)) for p in pairs
+    ], failed
+
+
+def _carry(
+    txn: WritingTransaction, rows: list[Row], old: Table, versions: Sequence[Table]
+) -> tuple[list[Row], Failures]:
+    """Rows of an old version as the newest one sees them: what was converted, by the expression in between, or by that
+    of the old version, which files know nothing of."""
+    failed = Failures()
+    rows = _converted(txn, old, rows, failed)
+    for table in versions:
+        old, rows = _replace_columns(txn, old, table, rows, failed)
+        project = compile_row(tuple((c.id, c.type) for c in old.columns), table.columns)
+        rows = _converted(txn, table, rows if project is None else [project(row) for row in rows], failed)
+        old = table
+    return rows, failed
+
+
+def _converted(txn: WritingTransaction, table: Table, rows: list[Row], failed: Failures) -> list[Row]:
+    if all(column.conversion is None for column in table.columns):
+        return rows
+    return list(txn.parts.write_plan(table).derive(rows, txn.parts.duck, failed))
+
+
+def _replace_columns(
+    txn: WritingTransaction, old: Table, new: Table, rows: list[Row], failed: Failures
+) -> tuple[Table, list[Row]]:
+    """Columns that took the place of others in one version, when nobody knew of rows: there is none that has both."""
+    came = [c for c in new.columns if c.origin is not None and c.id not in old.column_by_id]
+    if not came or not rows:
+        return old, rows
+    hidden = [replace(c, conversion=c.origin, generated=None, state=State.VALIDATING) for c in came]
+    both = replace(old, columns=(*old.columns, *hidden), secondary=())
+    derivation = compile_derivation(both)
+    assert derivation is not None
+    return both, derivation.derive([(*row, *(None for _ in came)) for row in rows], txn.parts.duck, failed)
+
+
+def _check_converted(txn: WritingTransaction, now: Table, failed: Failures) -> None:
+    """As long as a column is not in view, its change fails for a row without a value, and not the row."""
+    for column_id, problem in failed.items():
+        column = now.column_by_id.get(column_id)
+        if column is not None and column.state is State.PUBLIC:
+            # What stands for itself is run again.
+            raise refused(now.name, OTHER_COLUMN) if txn.stands_alone else problem
+
+
+# Values that are in no row of the buffer.
+
+
+def _is_lacking(column: Column, old: Table) -> bool:
+    before = old.column_by_id.get(column.id)
+    if before is not None:
+        # What a writer has drawn for a row that was there, others may have seen otherwise by now.
+        return is_drawn_unseen(before) and column.state is State.PUBLIC
+    has_value = column.default is not None or column.generated is not None or column.identity is not None
+    return (has_value or column.is_row_id) and not column.virtual and column.frozen is None
+
+
+def _filled(txn: WritingTransaction, pairs: Sequence[Pair], now: Table, lacking: list[Column], at: Seq) -> list[Pair]:
+    places = {column.id: now.columns.index(column) for column in lacking}
+    seen = [column for column in lacking if column.state is State.PUBLIC]
+    filled = []
+    for pair in txn.client.interrupts.each(pairs):
+        known = _seen(txn, now, pair.old, at) if pair.old is not None and seen else None
+        values = {places[c.id]: known[places[c.id]] if known is not None else _default(txn, c) for c in lacking}
+        filled.append(Pair(pair.base, _with(pair.old, values), _with(pair.new, values)))
+    return filled
+
+
+def _seen(txn: WritingTransaction, now: Table, old: Row, at: Seq) -> Row | None:
+    """The row as it is committed now. If it is another by now, the commit is a conflict."""
+    key = pick_columns(now, now.primary.key)(old)
+    found = txn.epoch.image(now, now.primary, at).get(key, at)
+    return None if found is None else _project(now, found.layout_id, found.row)
+
+
+def _default(txn: WritingTransaction, column: Column) -> Any:
+    is_own = is_drawn(column) or column.is_row_id
+    return txn.defaults(column, 1)[0] if is_own else constant_value(column.type, column.default)
+
+
+def _with(row: Row | None, values: dict[int, Any]) -> Row | None:
+    return None if row is None else tuple([values.get(place, value) for place, value in enumerate(row)])

@@ -1,0 +1,350 @@
+"""From a transaction's buffer to a commit in the log.
+
+The buffer becomes inline batches or, when it is large, sorted segments; staged files from which rows were taken back
+are written anew. The request is validated, submitted, and submitted again as long as the sequencer asks for it.
+
+**Invariant:** a refusal leaves the buffer and the staged files as they were, unless the buffer `is_adapted`: the
+transaction may be resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+import numpy as np
+
+from seachange import errors
+from seachange.engine.buffer.segment_staging import abandon, write_rows, write_without
+from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.buffer.write_buffer import Entry, IndexBuffer, StagedFile
+from seachange.engine.constraints.computed_values import published_conversion
+from seachange.engine.encode.write_plan import EntryPlan
+from seachange.engine.replica.committer import LocalRows, Submission
+from seachange.engine.transaction.validate import WriteSet, conflict_with, read_successors, validate
+from seachange.model.ids import CommitId, IndexId, KeyHash, Seq
+from seachange.model.log import (
+    BelowFloor,
+    Burned,
+    CommitRequest,
+    Committed,
+    Conflict,
+    Fenced,
+    Locked,
+    Outcome,
+    Refusal,
+    Revalidate,
+    StaleEpoch,
+    Superseded,
+    VersionRaise,
+)
+from seachange.model.object_kind import ObjectKind
+from seachange.model.schema.objects import Database
+from seachange.model.schema.objects import Schema as SchemaObject
+from seachange.model.segments import InlineBatch, Op, Segment, SegmentKind
+from seachange.storage.batches import seal_batch
+from seachange.storage.keys import Hashes, entry_hash, rows_hash, unique_hash, unsaid_hash
+
+# So often a bulk write is sent back to be checked outside the lock before it lists its keys.
+UNLISTED_ATTEMPTS = 3
+# Reads under conditions have no keys to list: after so many rounds on a table that never rests the commit is refused.
+ATTEMPTS_MAX = 100
+# So often a commit is made to fit a newer version of its tables.
+REFITS_MAX = 10
+
+
+# Gives the indexes that come in, and those that fall out.
+Refit = Callable[[], tuple[list[IndexId], list[IndexId]]]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A commit as it is put together."""
+
+    writes: dict[KeyHash, Seq] = field(default_factory=dict)
+    touched: list[IndexId] = field(default_factory=list)
+    bulk: list[IndexId] = field(default_factory=list)
+    batches: list[InlineBatch] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
+    local: list[LocalRows] = field(default_factory=list)
+    # Of a SERIALIZABLE transaction: indexes that nobody may touch unseen, and keys that it has read.
+    watched: list[IndexId] = field(default_factory=list)
+    read_keys: list[KeyHash] = field(default_factory=list)
+    # Keys that a bulk write lists, with its snapshot.
+    listed: list[tuple[Hashes, Seq]] = field(default_factory=list)
+    # Of tables of which it changes or deletes rows.
+    changed_rows: set[KeyHash] = field(default_factory=set)
+
+
+def commit_transaction(txn: TransactionState, refit: Refit) -> Seq | None:
+    """`refit` makes the buffer fit the newest versions of its tables. After a refusal the staged files are the
+    transaction's to keep or to abandon."""
+    draft = _Draft()
+    try:
+        for buffer in txn.buffer.indexes.values():
+            _add_entries(txn, draft, buffer)
+            _add_staged(txn, draft, buffer)
+        if not draft.touched and not txn.pending and not txn.jobs:
+            return None
+        draft.watched += txn.reads.indexes
+        _add_declared(txn, draft)
+        with txn.parts.meters.commit():
+            committed = _submit(txn, draft, refit)
+        _abandon(txn, txn.buffer.useless_segments())
+        return committed
+    except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
+        # Nobody knows whether the files are referred to: they stay intents of this epoch.
+        raise
+    except errors.Error:
+        staged = {segment.id for segment in txn.buffer.staged_segments()}
+        _abandon(txn, [segment for segment in draft.segments if segment.id not in staged])
+        raise
+
+
+def _add_declared(txn: TransactionState, draft: _Draft) -> None:
+    """Rows that were locked, and changes of descriptors."""
+    for created in txn.pending.created():
+        if isinstance(created, Database):
+            draft.writes[unsaid_hash(ObjectKind.DATABASE.value, created.name, created.name)] = txn.epoch.applied
+        elif isinstance(created, SchemaObject):
+            draft.writes[unsaid_hash(ObjectKind.SCHEMA.value, created.database, created.name)] = txn.epoch.applied
+    for keys in (txn.claims.writes, txn.changed):
+        for key, base in keys.items():
+            draft.writes[key] = min(base, draft.writes.get(key, base))
+
+
+def _add_entries(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> None:
+    final = list(buffer.final())
+    if not final:
+        return
+    draft.touched.append(buffer.plan.index.id)
+    for op, encoded, entry in txn.client.interrupts.each(final):
+        _add_hashes(draft, buffer.plan, op, encoded, entry)
+    if len(final) > txn.parts.inline_rows_max:
+        _add_files(txn, draft, buffer, final)
+        return
+    plan = buffer.plan
+    ops = [int(op) for op, _, _ in final]
+    rows = [entry.row if entry.row is not None else buffer.tombstone_row(entry) for _, _, entry in final]
+    payload = plan.batch.encode(ops, rows)
+    draft.batches.append(seal_batch(plan.index.id, plan.layout_id, len(rows), payload))
+    draft.local.append(LocalRows(plan.index.id, plan.layout_id, ops, rows))
+
+
+def _add_hashes(draft: _Draft, plan: EntryPlan, op: Op, encoded: bytes, entry: Entry) -> None:
+    """An entry of the primary index conflicts as such; a secondary one through its row, and by its unique key. One of
+    the primary index to come does both: to whoever writes when it has come, the row is known by it alone."""
+    if plan.holds_rows:
+        draft.writes[entry_hash(plan.index.id, encoded)] = entry.base
+        if op is not Op.INSERT:
+            draft.changed_rows.add(rows_hash(plan.table_id))
+        if op is not Op.PUT:
+            draft.writes[unique_hash(plan.index.id, encoded)] = entry.base
+    elif op is not Op.PUT and (key := plan.unique_key(entry.key)) is not None:
+        draft.writes[unique_hash(plan.index.id, plan.unique_codec.encode(key))] = entry.base
+
+
+def _add_files(txn: TransactionState, draft: _Draft, buffer: IndexBuffer, final: list[tuple[Op, bytes, Entry]]) -> None:
+    ordered = sorted(final, key=lambda item: item[1])
+    puts = [entry.row for _, _, entry in ordered if entry.row is not None]
+    fresh = all(op is Op.INSERT for op, _, entry in ordered if entry.row is not None)
+    gone = [entry.key for _, _, entry in ordered if entry.row is None]
+    draft.segments += write_rows(txn, buffer.plan, puts, SegmentKind.DATA, fresh)
+    draft.segments += write_rows(txn, buffer.plan, gone, SegmentKind.TOMBSTONES, fresh=False)
+
+
+def _add_staged(txn: TransactionState, draft: _Draft, buffer: IndexBuffer) -> None:
+    files = [*buffer.staged, *buffer.removed]
+    if not files:
+        return
+    index_id = buffer.plan.index.id
+    if any(file.hashes is None for file in files):
+        draft.bulk.append(index_id)
+    draft.listed += [(file.hashes, file.base) for file in files if file.hashes is not None]
+    if buffer.hiding:
+        draft.changed_rows.add(rows_hash(buffer.plan.table_id))
+    if index_id not in draft.touched:
+        draft.touched.append(index_id)
+    for file in files:
+        draft.segments += _remaining(txn, file)
+
+
+def _remaining(txn: TransactionState, file: StagedFile) -> list[Segment]:
+    if not file.deleted:
+        return [file.segment]
+    txn.is_adapted = True
+    positions = np.array(sorted(file.deleted), dtype=np.int64)
+    rest = write_without(txn, file.plan, file.segment, positions)
+    _abandon(txn, [file.segment])
+    return rest
+
+
+def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
+    staged = [file.base for b in txn.buffer.indexes.values() for file in (*b.staged, *b.removed)]
+    oldest = min([*draft.writes.values(), *txn.shares.values(), *staged, txn.snapshot])
+    validated = oldest
+    sent_back, fenced, relabelled = count(), count(), count()
+    while True:
+        # The last moment to hear of an interrupt: what is sent may be committed.
+        txn.client.interrupts.check()
+        # By what is applied here; whatever was taken away since sends the commit back by its version.
+        txn.rights.settle()
+        keys = WriteSet(draft.writes, {**txn.shares, **txn.rights.shares()}, oldest, draft.listed)
+        try:
+            validated = validate(txn, keys, validated)
+        except errors.SerializationFailure as problem:
+            _note_conflicts(txn, keys)
+            raise published_conversion(txn) or problem from problem
+        request = replace(_request(txn, draft, oldest), validated=validated)
+        moved = [index_id for later in read_successors(txn, validated).values() for _, index_id in later]
+        request = replace(request, bulk=tuple({*request.bulk, *(i for i in moved if i is not None)}))
+        outcome = _send(txn, Submission(request, tuple(draft.local)))
+        match outcome:
+            case Committed(seq=seq):
+                return seq
+            case Revalidate():
+                attempt = next(sent_back)
+                if attempt >= ATTEMPTS_MAX:
+                    raise refusal(outcome, txn)
+                if attempt == UNLISTED_ATTEMPTS:
+                    _list_keys(txn, draft)
+                    _list_reads(txn, draft)
+                txn.epoch.catch_up()
+            case Conflict():
+                txn.epoch.catch_up()
+                _note_conflicts(txn, keys)
+                raise (published_conversion(txn) if txn.unconverted else None) or refusal(outcome, txn)
+            case Fenced() if next(fenced) < REFITS_MAX:
+                txn.is_adapted = True
+                _adapt(txn, draft, *refit())
+            case Superseded() if txn.pending and next(relabelled) < REFITS_MAX and _rebase(txn):
+                pass
+            case Locked(key=key, strength=strength) if txn.claims.waits:
+                txn.claims.wait_for(key, strength)
+            case _:
+                raise refusal(outcome, txn)
+
+
+def _send(txn: TransactionState, submission: Submission) -> Outcome:
+    contention, commit_id = txn.epoch.contention, submission.request.commit_id
+    contention.send(commit_id)
+    outcome: Outcome | None = None
+    try:
+        outcome = txn.epoch.committer.submit(submission)
+    finally:
+        if not isinstance(outcome, Committed):
+            contention.refuse(commit_id)
+    return outcome
+
+
+def _note_conflicts(txn: TransactionState, keys: WriteSet) -> None:
+    """What others have written meanwhile: the statements that wrote it may be run again, and it is contended."""
+    with txn.epoch.lock:
+        met = txn.epoch.conflicts.find_all(keys.writes, keys.shares)
+    txn.claims.note_conflicts(met)
+
+
+def _rebase(txn: TransactionState) -> bool:
+    """On what is committed now, if others have given no more than labels to what the transaction changes."""
+    schema = txn.epoch.schema(txn.epoch.catch_up())
+    return txn.pending.rebase({**schema.by_id, **schema.objects})
+
+
+def _adapt(txn: TransactionState, draft: _Draft, added: list[IndexId], removed: list[IndexId]) -> None:
+    """To a newer version of the tables, which the buffer has been made to fit."""
+    gone = set(removed)
+    _abandon(txn, [segment for segment in draft.segments if segment.index_id in gone])
+    draft.segments = [segment for segment in draft.segments if segment.index_id not in gone]
+    draft.batches = [batch for batch in draft.batches if batch.index_id not in gone]
+    draft.local = [rows for rows in draft.local if rows.index_id not in gone]
+    draft.touched = [index_id for index_id in draft.touched if index_id not in gone]
+    draft.bulk = [index_id for index_id in draft.bulk if index_id not in gone]
+    for index_id in added:
+        _add_entries(txn, draft, txn.buffer.indexes[index_id])
+    _add_declared(txn, draft)
+
+
+def _list_keys(txn: TransactionState, draft: _Draft) -> None:
+    """On a busy table somebody always commits between the check and the lock. A bulk write that lists its keys is
+    checked under the lock like any other, at the cost of a hash for each of its rows."""
+    for index_id in draft.bulk:
+        plan = txn.buffer.indexes[index_id].plan
+        for file in txn.buffer.indexes[index_id].staged:
+            if file.hashes is not None:
+                continue
+            reader = txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
+            for key in reader.keys():  # noqa: SIM118 - not a dict
+                entry = Entry(key, key, existed=False, base=file.base)
+                _add_hashes(draft, plan, Op.INSERT, plan.codec.encode(key), entry)
+    draft.bulk.clear()
+
+
+def _list_reads(txn: TransactionState, draft: _Draft) -> None:
+    """In the same way, reads by key. A writer of one of them from below then conflicts too, which it need not. A table
+    that was scanned has no keys to list: touched again, it is a conflict anyway, or has to be looked at again."""
+    draft.read_keys += txn.reads.keys
+    draft.watched = [*txn.reads.scanned, *txn.reads.conditional]
+    # A bulk write that brings a key which was looked for lists none: it must not pass unseen.
+    draft.touched += txn.reads.keyed - set(draft.touched)
+
+
+def _request(txn: TransactionState, draft: _Draft, oldest: Seq) -> CommitRequest:
+    changes = txn.pending.descriptor_changes()
+    # What was found empty, or made so, must stay so: no writer that planned without the change may commit after it. Nor
+    # may one that needed a right which is taken away.
+    fenced = txn.fenced | txn.pending.narrowed()
+    raises = tuple(VersionRaise(c.id, c.version) for c in changes if c.body and c.expected and c.id in fenced)
+    return CommitRequest(
+        commit_id=CommitId(txn.parts.entropy.token(16)),
+        validated=Seq(0),
+        oldest=oldest,
+        versions=tuple({**txn.written_versions(), **txn.pending.versions()}.items()),
+        writes=_written(draft),
+        shares=tuple({*txn.shares, *draft.read_keys, *txn.rights.shares()}),
+        bulk=tuple({*draft.bulk, *txn.relied_empty, *draft.watched}),
+        touched=tuple(dict.fromkeys([*draft.touched, *txn.pending.replaced()])),
+        batches=tuple(draft.batches),
+        segments=tuple(draft.segments),
+        descriptors=changes,
+        raises=raises,
+        generations=txn.pending.new_indexes(),
+        jobs=tuple(txn.jobs),
+        actor=txn.client.actor,
+        reads=tuple({*txn.reads.names, *draft.changed_rows}),
+    )
+
+
+def _written(draft: _Draft) -> tuple[KeyHash, ...]:
+    if not draft.listed:
+        return tuple(draft.writes)
+    return (*draft.writes, *np.concatenate([hashes for hashes, _ in draft.listed]).tolist())
+
+
+def refusal(outcome: Refusal, txn: TransactionState) -> errors.Error:
+    """A refused commit as the error that its client sees."""
+    match outcome:
+        case Conflict(seq=seq):
+            return conflict_with(seq)
+        case Fenced(id=id_, min_version=version):
+            return errors.SerializationFailure(
+                detail=f"table {id_} has changed to version {version} since the transaction planned its writes"
+            )
+        case StaleEpoch(epoch=epoch):
+            return errors.StaleNode(node=epoch)
+        case BelowFloor(floor=floor):
+            return errors.SerializationFailure(detail=f"the transaction is older than the log's floor {floor}")
+        case Superseded(what=what):
+            return errors.SerializationFailure(detail=f"{what} was changed by a concurrent transaction")
+        case Burned(commit_id=commit_id):
+            return errors.SerializationFailure(detail=f"commit {commit_id.hex()} was given up")
+        case Locked():
+            return errors.SerializationFailure(detail="a row is locked by a concurrent transaction")
+        case Revalidate():
+            return errors.SerializationFailure(
+                detail="other transactions wrote to a table that was read more often than their writes could be checked"
+            )
+
+
+def _abandon(txn: TransactionState, segments: Iterable[Segment]) -> None:
+    abandon(txn, [segment.id for segment in segments])

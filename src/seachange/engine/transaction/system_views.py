@@ -1,0 +1,237 @@
+"""What the engine tells of itself: the rows of the views."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Set
+from typing import Any, NamedTuple
+
+from seachange import errors
+from seachange.changer.job import Job, read_job
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.mark_holders import Lease, leases_of
+from seachange.engine.replica.node_parts import NodeParts
+from seachange.engine.replica.schema_history import Schema
+from seachange.model.ids import DescriptorId, Seq
+from seachange.model.jobs import FINISHED, JobId, JobRecord, JobStatus
+from seachange.model.pace import Pace
+from seachange.model.schema.actor import Actor
+from seachange.model.schema.descriptor import Index, Table
+from seachange.model.segments import Segment
+
+Row = tuple[Any, ...]
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+class _Source(NamedTuple):
+    """Jobs, nodes and events are those of all databases, tables and what belongs to them those of `database`."""
+
+    parts: NodeParts
+    epoch: EpochState
+    database: str
+    actor: Actor
+
+    @property
+    def tables(self) -> dict[DescriptorId, Table]:
+        return self.seen(self.epoch.schemas.newest)
+
+    def seen(self, schema: Schema) -> dict[DescriptorId, Table]:
+        """Those that the role may do anything with."""
+        tables = schema.within(self.database).by_id
+        if self.actor.superuser:
+            return tables
+        return {id_: table for id_, table in tables.items() if self.actor.holds_any(table.access)}
+
+
+def system_rows(view: str, parts: NodeParts, epoch: EpochState, database: str, actor: Actor) -> list[Row]:
+    return list(_VIEWS[view](_Source(parts, epoch, database, actor)))
+
+
+def _moment(timestamp_us: int) -> dt.datetime:
+    return _EPOCH + dt.timedelta(microseconds=timestamp_us)
+
+
+def _jobs(source: _Source) -> Iterator[Row]:
+    catalog = source.parts.catalog
+    names = {node.epoch: node.name for node in catalog.nodes()}
+    records = catalog.jobs()
+    unfinished = {record.id for record in records if record.status not in FINISHED}
+    for record in records:
+        try:
+            job = read_job(record)
+        except errors.UnreadableJob as problem:
+            yield _unreadable(record, problem, names.get(record.epoch))
+            continue
+        failure = job.failure
+        yield (
+            record.id,
+            job.statement,
+            record.status.value,
+            job.phase.value,
+            job.stage,
+            job.fraction_done,
+            job.rows_read,
+            max(job.rows_total, job.rows_read),
+            job.rate(record.updated_us) if record.status is JobStatus.RUNNING else None,
+            _eta(record, job),
+            _waiting(job, unfinished) or None,
+            failure.message if failure is not None else None,
+            failure.sqlstate if failure is not None else None,
+            failure.hint if failure is not None else None,
+            job.can_be_canceled,
+            record.request.value or None,
+            names.get(record.epoch),
+            _moment(record.created_us),
+            _moment(record.updated_us),
+        )
+
+
+def _waiting(job: Job, unfinished: Set[JobId]) -> str:
+    queued = job.queued if job.status is JobStatus.PENDING else None
+    if queued is not None and unfinished.isdisjoint(queued.behind):
+        return "transactions that hold what it changes, or a node that begins it"
+    return job.waiting
+
+
+def _unreadable(record: JobRecord, problem: errors.UnreadableJob, node: str | None) -> Row:
+    """What is known of a job without its body; one such record does not hide the others."""
+    unknown = (None,) * 7
+    reason = (str(problem), problem.sqlstate, problem.hint)
+    request = record.request.value or None
+    times = (_moment(record.created_us), _moment(record.updated_us))
+    return (record.id, "", record.status.value, "", *unknown, *reason, False, request, node, *times)
+
+
+def _eta(record: JobRecord, job: Job) -> dt.datetime | None:
+    """As if the rest went on like what was done."""
+    rate = job.rate(record.updated_us)
+    if record.status is not JobStatus.RUNNING or not rate or job.rows_read >= job.rows_total:
+        return None
+    return _moment(record.updated_us + int((job.rows_total - job.rows_read) / rate * 1_000_000))
+
+
+def _job_stages(source: _Source) -> Iterator[Row]:
+    for record in source.parts.catalog.jobs():
+        try:
+            stages = read_job(record).stages
+        except errors.UnreadableJob:
+            continue
+        for number, stage in enumerate(stages, 1):
+            took_ms = stage.took_us // 1_000
+            yield (record.id, number, stage.phase.value, stage.what, _moment(stage.began_us), took_ms, stage.rows)
+
+
+def _leases(source: _Source) -> Iterator[Row]:
+    """Who may still commit with which version: open transactions, and for each node its mark. A version that the
+    catalog no longer accepts is held by nobody; whoever planned with it is made to fit the newest when it commits."""
+    parts, epoch = source.parts, source.epoch
+    newest = source.tables
+    lowest = parts.catalog.min_versions()
+    for node in parts.catalog.nodes():
+        if not node.live:
+            continue
+        for lease in (*leases_of(node), Lease("", node.write_mark, 0)):
+            held = _schema_at(epoch, lease.snapshot)
+            since = _moment(lease.since_us) if lease.since_us else None
+            for id_, table in newest.items():
+                version = held[id_].version if id_ in held else None
+                if version is not None and version < lowest.get(id_, 0):
+                    continue
+                place = (table.schema, table.name, version, table.version)
+                yield (node.name, node.epoch, lease.session or None, lease.snapshot, since, *place)
+
+
+def _schema_at(epoch: EpochState, seq: Seq) -> dict[Any, Table]:
+    try:
+        return dict(epoch.schema(seq).by_id)
+    except errors.SnapshotTooOld:
+        return {}
+
+
+def _nodes(source: _Source) -> Iterator[Row]:
+    for node in source.parts.catalog.nodes():
+        marks = (node.low_water, node.write_mark)
+        yield (
+            node.epoch,
+            node.name,
+            node.live,
+            *marks,
+            node.expiry_ms,
+            node.format,
+            node.release,
+            *_pace_ms(node.pace),
+        )
+
+
+def _pace_ms(pace: Pace) -> tuple[float | None, float | None]:
+    return pace.latency_us / 1_000 or None, pace.usual_us / 1_000 or None
+
+
+def _descriptors(source: _Source) -> Iterator[Row]:
+    """One row for each table, and one for each part of it that has a state."""
+    lowest = source.parts.catalog.min_versions()
+    for id_, table in source.tables.items():
+        place = (id_, table.schema, table.name, table.version, lowest.get(id_, 0))
+        yield (*place, "table", table.name, "PUBLIC")
+        coming = (table.next_primary,) if table.next_primary is not None else ()
+        named: tuple[tuple[str, tuple[Any, ...]], ...] = (
+            ("column", table.columns),
+            ("index", (*table.indexes, *coming)),
+            ("check", table.checks),
+            ("foreign key", table.foreign_keys),
+        )
+        for kind, elements in named:
+            for element in elements:
+                yield (*place, kind, element.name, element.state.value)
+
+
+def _stored(source: _Source) -> Iterator[tuple[Table, Index, Segment, bool]]:
+    """Every segment of every index as of now, and whether it is part of a base."""
+    parts, epoch = source.parts, source.epoch
+    at = epoch.applied
+    for table in source.seen(epoch.schema(at)).values():
+        coming = (table.next_primary,) if table.next_primary is not None else ()
+        for index in (*table.indexes, *coming):
+            contents = parts.catalog.index_contents(epoch.epoch, index.id, at)
+            members = contents.generation.members if contents.generation is not None else ()
+            yield from ((table, index, member.segment, True) for member in members)
+            yield from ((table, index, s, False) for delta in contents.deltas for s in delta.segments)
+
+
+def _segments(source: _Source) -> Iterator[Row]:
+    for table, index, segment, is_base in _stored(source):
+        place = (table.schema, table.name, index.name)
+        kind = segment.kind.name.lower()
+        size = (segment.rows, segment.size_bytes)
+        yield (*place, segment.id, kind, segment.layout_id, is_base, segment.seq, *size)
+
+
+def _layouts(source: _Source) -> Iterator[Row]:
+    stored: dict[tuple[int, int], list[int]] = {}
+    for table, index, segment, _ in _stored(source):
+        if index.id == table.primary.id:
+            stored.setdefault((table.id, segment.layout_id), []).append(segment.rows)
+    for table in source.tables.values():
+        names = {column.id: column.name for column in table.columns}
+        for layout in table.layouts:
+            columns = ", ".join(f"{names.get(id_, f'(dropped {id_})')} {type_}" for id_, type_ in layout.columns)
+            rows = stored.get((table.id, layout.id), [])
+            is_current = layout.id == table.layout.id
+            yield (table.schema, table.name, layout.id, is_current, columns, len(rows), sum(rows))
+
+
+def _events(source: _Source) -> Iterator[Row]:
+    for event in source.parts.catalog.events():
+        yield (_moment(event.timestamp_us), event.job_id or None, event.seq, event.text)
+
+
+_VIEWS: dict[str, Callable[[_Source], Iterator[Row]]] = {
+    "jobs": _jobs,
+    "job_stages": _job_stages,
+    "leases": _leases,
+    "nodes": _nodes,
+    "descriptors": _descriptors,
+    "layouts": _layouts,
+    "segments": _segments,
+    "events": _events,
+}

@@ -1,0 +1,156 @@
+"""Validation of a commit against what the node has applied, before the sequencer lock.
+
+Keys that a commit lists are compared by hash. A bulk commit lists none: its segments are probed by key instead, in both
+directions.
+
+**Invariant:** when `validate` returns sequence V, no commit in (base, V] wrote, or relied upon, a key that the
+transaction wrote at `base`, for each of its writes; nor wrote anything that a SERIALIZABLE transaction has read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from seachange import errors
+from seachange.engine.buffer.transaction_state import TransactionState
+from seachange.engine.buffer.write_buffer import IndexBuffer
+from seachange.engine.encode.write_plan import EntryPlan
+from seachange.engine.transaction.read_check import find_concerned
+from seachange.model.ids import IndexId, KeyHash, Seq, TableId
+from seachange.model.log import LogEntry
+from seachange.model.schema.descriptor import Table
+from seachange.model.segments import Segment
+from seachange.storage.batches import read_batch
+from seachange.storage.keys import Hashes, Key
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSet:
+    """The hashes that a commit lists, each with the snapshot that it was computed at."""
+
+    writes: Mapping[KeyHash, Seq]
+    shares: Mapping[KeyHash, Seq]
+    oldest: Seq
+    listed: Sequence[tuple[Hashes, Seq]] = ()
+
+
+def validate(txn: TransactionState, keys: WriteSet, checked: Seq) -> Seq:
+    """Raises SerializationFailure on a conflict; gives the sequence up to which there is none. What was staged, and
+    what was read under conditions, is known to have none up to `checked`."""
+    epoch = txn.epoch
+    with epoch.lock:
+        validated = epoch.applied
+        conflict = epoch.conflicts.find(keys.writes, keys.shares)
+        if conflict is None and keys.listed:
+            conflict = epoch.conflicts.find_listed(keys.listed)
+        if conflict is None:
+            conflict = txn.reads.find_conflict(epoch.conflicts, txn.snapshot)
+        bulk = epoch.conflicts.bulk_since(keys.oldest, txn.buffer.indexes)
+    if conflict is None:
+        conflict = _replaced(txn, validated)
+    if conflict is not None:
+        raise conflict_with(conflict)
+    if txn.reads.conditional:
+        conflict = find_concerned(txn, max(checked, txn.snapshot), validated)
+        if conflict is not None:
+            raise conflict_with(conflict)
+    for seq, segments in bulk:
+        _check_against_bulk(txn, seq, segments)
+    staged = {i: b for i, b in txn.buffer.indexes.items() if any(file.hashes is None for file in b.staged)}
+    if staged:
+        _check_staged(txn, staged, checked, validated)
+    for table, snapshot in txn.relied_empty.values():
+        if validated > snapshot and not epoch.image(table, table.primary, validated).is_empty(validated):
+            raise conflict_with(validated)
+    return validated
+
+
+def _replaced(txn: TransactionState, upto: Seq) -> Seq | None:
+    """A commit that wrote to a table which a SERIALIZABLE transaction has read, when the rows lay in another primary
+    index than it knows: that is not compared with what it read."""
+    for index_id, later in read_successors(txn, upto).items():
+        first, _ = later[0]
+        indexes = [successor for _, successor in later if successor is not None]
+        with txn.epoch.lock:
+            newest = txn.epoch.conflicts.newest_touching([index_id, *indexes])
+        if newest >= first or len(indexes) < len(later):
+            return max(newest, first)
+    return None
+
+
+def read_successors(txn: TransactionState, upto: Seq) -> dict[IndexId, list[tuple[Seq, IndexId | None]]]:
+    """By the primary index of a table that was read: those that took its place up to a sequence, each with the
+    publication that made it so."""
+    if not txn.reads.indexes or txn.snapshot == upto:
+        return {}
+    found = {}
+    for table in txn.epoch.schema(txn.snapshot).by_id.values():
+        if table.primary.id in txn.reads.indexes and not txn.pending.changes(table):
+            later = txn.epoch.schemas.primaries(table.id, txn.snapshot, upto)
+            later = [(seq, index_id) for seq, index_id in later if index_id != table.primary.id]
+            if later:
+                found[table.primary.id] = later
+    return found
+
+
+def conflict_with(seq: Seq) -> errors.SerializationFailure:
+    return errors.SerializationFailure(detail=f"a row was changed by a concurrent transaction (commit {seq})")
+
+
+def _check_against_bulk(txn: TransactionState, seq: Seq, segments: Iterable[Segment]) -> None:
+    """Whether a bulk commit holds a key that the buffer wrote below it."""
+    for segment in segments:
+        buffer = txn.buffer.indexes.get(segment.index_id)
+        if buffer is None:
+            continue
+        # A bulk insert brings keys that no row had; so may a bulk update. Told apart key by key, it would take long.
+        # Where several rows may have a key, it is the rows that conflict, in the primary index.
+        is_key = buffer.plan.holds_rows or buffer.plan.unique_width
+        if is_key and any(f.brings_keys and f.hashes is not None and f.base < seq for f in buffer.staged):
+            raise conflict_with(seq)
+        for entry in buffer.entries.values():
+            if entry.base < seq and _holds(txn, buffer.plan, segment, entry.key):
+                raise conflict_with(seq)
+
+
+def _check_staged(txn: TransactionState, staged: Mapping[IndexId, IndexBuffer], after: Seq, upto: Seq) -> None:
+    """Whether any commit in (after, upto] holds a key of the staged segments."""
+    for entry in txn.epoch.catalog.follow(txn.epoch.epoch, after):
+        if entry.seq > upto:
+            return
+        for index_id in set(entry.touched) & set(staged):
+            buffer = staged[index_id]
+            for key in _keys_of(txn, buffer.plan, entry):
+                unlisted = (file.segment for file in buffer.staged if file.hashes is None)
+                if any(_holds(txn, buffer.plan, segment, key) for segment in unlisted):
+                    raise conflict_with(entry.seq)
+
+
+def _keys_of(txn: TransactionState, plan: EntryPlan, entry: LogEntry) -> Iterator[Key]:
+    table = _table_written(txn, plan.table_id, entry.seq)
+    for batch in entry.batches:
+        if batch.index_id == plan.index.id:
+            _, rows = read_batch(batch, table.full_name, partial(plan.codec_for, table))
+            yield from (row[: plan.key_width] for row in rows)
+    for segment in entry.segments:
+        if segment.index_id == plan.index.id:
+            reader = txn.parts.warehouse.reader(segment, plan.columns[: plan.key_width])
+            yield from reader.keys()
+
+
+def _table_written(txn: TransactionState, table_id: TableId, seq: Seq) -> Table:
+    """A version that knows all layouts in which a commit wrote rows: the newest, or if the table is gone by now the one
+    that the commit left, or found and dropped."""
+    epoch = txn.epoch
+    found = epoch.schemas.newest.by_id.get(table_id) or epoch.schema(seq).by_id.get(table_id)
+    return found or epoch.schema(Seq(seq - 1)).by_id[table_id]
+
+
+def _holds(txn: TransactionState, plan: EntryPlan, segment: Segment, key: Key) -> bool:
+    reader = txn.parts.warehouse.reader(segment, plan.columns[: plan.key_width])
+    unique = plan.unique_key(key)
+    if unique is not None:
+        return bool(reader.find_prefix(unique))
+    return reader.find(key) is not None

@@ -1,0 +1,1 @@
+"""A schema change as values: elements, targets, ops, and the work on rows."""

@@ -1,0 +1,1 @@
+"""JSON forms of descriptors, layouts, changes and jobs."""

@@ -1,0 +1,1 @@
+"""Descriptors: what tables and other objects look like at one version."""

@@ -1,0 +1,220 @@
+"""Table descriptors: what a table looks like at one version.
+
+**Invariant:** column, index, layout and constraint ids are never reused within a table; a layout never changes once
+published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, LayoutId, TableId
+from seachange.model.schema.access import Access
+from seachange.model.schema.constraint import Check, ForeignKey
+from seachange.model.schema.expression import Expression
+from seachange.model.states import BEHAVIOUR, READABLE, State
+from seachange.values.types import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """GENERATED AS IDENTITY: values come from a sequence, always or by default."""
+
+    sequence_id: DescriptorId
+    always: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column. `default` is bound canonical SQL text, evaluated at write time; `frozen` is the text form of the
+    value that rows read which were written before the column existed. `not_null` is the state of the NOT NULL
+    constraint of a column that is not nullable. A column `generated` from others is stored with the row or, if
+    `virtual`, only in the indexes that have it as a key. A column with a `conversion` is to take the place of another,
+    from whose values it is computed; one with an `origin` has taken it when there were no rows, and is computed so for
+    those of writers who did not know. `default_sequences` are those that the default draws from."""
+
+    id: ColumnId
+    name: str
+    type: SqlType
+    nullable: bool = True
+    default: str | None = None
+    frozen: str | None = None
+    hidden: bool = False
+    state: State = State.PUBLIC
+    not_null: State = State.PUBLIC
+    generated: Expression | None = None
+    virtual: bool = False
+    conversion: Expression | None = None
+    identity: Identity | None = None
+    default_sequences: tuple[DescriptorId, ...] = ()
+    origin: Expression | None = None
+
+    @property
+    def is_row_id(self) -> bool:
+        """Whether it numbers the rows of a table without a primary key, or of one that is about to lose its own."""
+        return self.hidden and self.generated is None
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index. The primary one stores every column; a secondary one its key, the primary key and `include`.
+
+    `descending` names the key columns in descending order, `nulls_swapped` those whose NULLs are said to stand at the
+    other end than where that order has them; `where` the rows that a partial index has entries for (None:
+    all); `constraint` tells a UNIQUE or PRIMARY KEY constraint from a bare unique index. A key that is an expression
+    is a hidden virtual column. `source` is the primary index under construction that it is made from, whose key its
+    entries end in (None: the one that there is)."""
+
+    id: IndexId
+    name: str
+    key: tuple[ColumnId, ...]
+    unique: bool = False
+    include: tuple[ColumnId, ...] = ()
+    state: State = State.PUBLIC
+    descending: tuple[ColumnId, ...] = ()
+    where: Expression | None = None
+    nulls_distinct: bool = True
+    constraint: bool = False
+    source: IndexId | None = None
+    nulls_swapped: tuple[ColumnId, ...] = ()
+
+    def order_of(self, column_id: ColumnId) -> str:
+        """What CREATE INDEX says of the order of a key; nothing of the default one."""
+        is_descending, is_swapped = column_id in self.descending, column_id in self.nulls_swapped
+        if not is_swapped:
+            return " DESC" if is_descending else ""
+        return " DESC NULLS LAST" if is_descending else " NULLS FIRST"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns, with their types, that a segment was written with."""
+
+    id: LayoutId
+    columns: tuple[tuple[ColumnId, SqlType], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One version of a table. Not slotted: the derived look-ups below are computed once and cached."""
+
+    id: TableId
+    version: int
+    schema: str
+    name: str
+    columns: tuple[Column, ...]
+    primary: Index
+    secondary: tuple[Index, ...]
+    layouts: tuple[Layout, ...]
+    next_column_id: ColumnId
+    database: str = "seachange"
+    checks: tuple[Check, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    next_constraint_id: ConstraintId = ConstraintId(1)  # noqa: RUF009 - a number
+    # The primary index that is being built to take the place of `primary`.
+    next_primary: Index | None = None
+    access: Access = Access()  # noqa: RUF009 - a value
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def indexes(self) -> tuple[Index, ...]:
+        return (self.primary, *self.secondary)
+
+    @cached_property
+    def maintained(self) -> tuple[Index, ...]:
+        """The indexes that writers keep up to date, the primary one first."""
+        every = (*self.secondary, *((self.next_primary,) if self.next_primary is not None else ()))
+        return (self.primary, *(index for index in every if BEHAVIOUR[index.state].removes))
+
+    @cached_property
+    def readable(self) -> tuple[Index, ...]:
+        """The indexes that rows may be looked up in."""
+        return (self.primary, *(index for index in self.secondary if index.state in READABLE))
+
+    @property
+    def layout(self) -> Layout:
+        """The layout in which rows are written now."""
+        return self.layouts[-1]
+
+    @cached_property
+    def visible_columns(self) -> tuple[Column, ...]:
+        return tuple(c for c in self.columns if not c.hidden and c.state is State.PUBLIC)
+
+    def label(self, column: Column) -> str:
+        """The name of a column in a scan of all: one that is yet to come may bear the name of another."""
+        return column.name if column.state is State.PUBLIC else f"{column.name} (column {column.id})"
+
+    @cached_property
+    def virtual_columns(self) -> tuple[Column, ...]:
+        """The keys of indexes that are expressions: no layout has them."""
+        return tuple(c for c in self.columns if c.virtual)
+
+    @cached_property
+    def has_generated(self) -> bool:
+        """Whether a column that is stored is generated from others."""
+        return any(c.generated is not None and not c.virtual for c in self.columns)
+
+    @cached_property
+    def enum_places(self) -> tuple[int, ...]:
+        """Where among the columns those of enum types are."""
+        return tuple(place for place, column in enumerate(self.columns) if column.type.enum)
+
+    @cached_property
+    def column_by_id(self) -> dict[ColumnId, Column]:
+        return {column.id: column for column in self.columns}
+
+    @cached_property
+    def column_by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.visible_columns}
+
+    @cached_property
+    def layout_by_id(self) -> dict[LayoutId, Layout]:
+        return {layout.id: layout for layout in self.layouts}
+
+    @cached_property
+    def index_by_id(self) -> dict[IndexId, Index]:
+        return {index.id: index for index in (*self.indexes, *self.maintained)}
+
+    def primary_of(self, index: Index) -> Index:
+        """The primary index whose key the entries of an index end in."""
+        coming = self.next_primary
+        return coming if coming is not None and coming.id in (index.id, index.source) else self.primary
+
+    def holds_rows(self, index: Index) -> bool:
+        """Whether an index stores all columns: the primary one, and the one that is to take its place."""
+        return self.primary_of(index).id == index.id
+
+    def is_plain(self, index: Index) -> bool:
+        """Whether an index has an entry for every row, under values of the row itself."""
+        whole = index.where is None and not self.needed_for(index)
+        return whole and not any(self.column_by_id[c].virtual for c in index.key)
+
+    def needed_for(self, index: Index) -> tuple[ColumnId, ...]:
+        """The columns without which a row has no entry. The key of a primary index to come may be made by a conversion
+        that has no value for a row: two such rows would be one there, and that which is left could be lost with the
+        other. The change is not published while there is one."""
+        primary = self.primary_of(index)
+        if primary.id == self.primary.id:
+            return ()
+        return tuple(c for c in primary.key if self.column_by_id[c].conversion is not None)
+
+    def entry_key(self, index: Index) -> tuple[ColumnId, ...]:
+        """The columns that identify an entry: the key, then what is left of the primary key."""
+        primary = self.primary_of(index)
+        if index.id == primary.id:
+            return index.key
+        return index.key + tuple(c for c in primary.key if c not in index.key)
+
+    def stored_columns(self, index: Index, layout: Layout) -> tuple[tuple[ColumnId, SqlType], ...]:
+        """The columns of a segment of `index` in `layout`, in storage order: the entry key first."""
+        key = self.entry_key(index)
+        types = {column.id: column.type for column in self.virtual_columns} | dict(layout.columns)
+        if self.holds_rows(index):
+            rest = tuple(c for c, _ in layout.columns if c not in key)
+        else:
+            rest = tuple(c for c in index.include if c in types and c not in key)
+        return tuple((c, types[c]) for c in key + rest)

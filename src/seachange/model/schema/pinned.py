@@ -1,0 +1,67 @@
+"""A table in the shape of an earlier version: the one that there is, under the names, with the columns and in the types
+that it had.
+
+**Invariant:** it has the columns of the table as it is now, in their places, by their ids: rows, keys, states and
+constraints are the same. A column that it does not know is WRITE_ONLY to it: kept up, and never named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from seachange.model.schema.descriptor import Column, Table
+from seachange.model.states import State
+from seachange.values.types import Kind, SqlType
+
+_INTEGERS = frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT})
+_TEXTS = frozenset({Kind.VARCHAR, Kind.TEXT})
+
+
+@dataclass(frozen=True)
+class PinnedTable(Table):
+    """`now` is the table as it is."""
+
+    now: Table | None = None
+
+
+def pin_table(now: Table, then: Table) -> Table:
+    """The table itself where nothing of its shape has changed."""
+    columns = tuple(_pin_column(column, now, then) for column in now.columns)
+    if columns == now.columns and then.name == now.name:
+        return now
+    return pinned_with(now, columns=columns, name=then.name)
+
+
+def pinned_with(now: Table, **changes: Any) -> Table:
+    """The table as it is, with these differences."""
+    kept = {field.name: getattr(now, field.name) for field in fields(Table)}
+    return PinnedTable(**{**kept, **changes}, now=now)
+
+
+def table_now(table: Table) -> Table:
+    return table.now if isinstance(table, PinnedTable) and table.now is not None else table
+
+
+def _pin_column(column: Column, now: Table, then: Table) -> Column:
+    if column not in now.visible_columns:
+        return column
+    known = then.column_by_id.get(column.id)
+    if known is not None and known in then.visible_columns:
+        return replace(column, name=known.name, type=_shown_type(known.type, column.type))
+    return column if has_taken_place(column, now, then) else replace(column, state=State.WRITE_ONLY)
+
+
+def has_taken_place(column: Column, now: Table, then: Table) -> bool:
+    """Of one that is gone, whose values were converted: it has its name."""
+    replaced = then.column_by_name.get(column.name)
+    return replaced is not None and replaced.id not in {each.id for each in now.visible_columns}
+
+
+def _shown_type(then: SqlType, now: SqlType) -> SqlType:
+    """The type that it had, where a value of the type that it has is the same value there or none at all: what is read
+    is written back as it was."""
+    kinds = {then.kind, now.kind}
+    if kinds == {Kind.NUMERIC}:
+        return then if then.digits[1] == now.digits[1] else now
+    return then if kinds <= _INTEGERS or kinds <= _TEXTS else now

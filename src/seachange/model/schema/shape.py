@@ -1,0 +1,114 @@
+"""The shape of a table in a transaction: the name, columns and types that it had when the transaction first used it.
+
+**Invariant:** a table that is shown in a shape has all of the shape's columns that are not lost, by their ids, under
+the names of then. Every value of now is one of then, but for integers, whose narrower type stays as it was described.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from seachange.model.ids import ColumnId, ConstraintId
+from seachange.model.schema.access import Access
+from seachange.model.schema.constraint import Check, ForeignKey
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.schema.pinned import has_taken_place, pinned_with
+from seachange.model.states import State
+from seachange.values.types import INTEGERS, Kind, SqlType
+
+T = TypeVar("T", Index, Check, ForeignKey)
+
+_TEXTS = frozenset({Kind.VARCHAR, Kind.TEXT})
+
+
+# What a statement with ON CONFLICT needs besides columns: no column is called so.
+CONFLICT_TARGETS = "ON CONFLICT"
+
+
+def show_in_shape(now: Table, shape: Table, wide: bool = False) -> Table:
+    """The table itself where nothing of its shape has changed. `wide`: integers in the type that they have now."""
+    columns = tuple(_show_column(column, now, shape, wide) for column in now.columns)
+    if columns == now.columns and (shape.schema, shape.name) == (now.schema, now.name):
+        return now
+    return pinned_with(now, columns=columns, schema=shape.schema, name=shape.name)
+
+
+def is_narrowed(now: Table, shape: Table) -> bool:
+    """Whether there may be integers that the shape has no room for."""
+    return show_in_shape(now, shape, wide=True) != show_in_shape(now, shape)
+
+
+def lost_parts(now: Table, shape: Table) -> frozenset[str]:
+    """Names of columns that the table does not have any more, or in no form of the type that they had; and
+    `CONFLICT_TARGETS` if a unique key has gone."""
+    visible = {column.id: column for column in now.visible_columns}
+    lost = {
+        column.name
+        for column in shape.visible_columns
+        if column.id not in visible or _shown_type(column.type, visible[column.id].type) is None
+    }
+    unique = {index.id for index in now.readable if index.unique}
+    if any(index.unique and index.id not in unique for index in shape.readable):
+        lost.add(CONFLICT_TARGETS)
+    return frozenset(lost)
+
+
+def without_lost(shape: Table, now: Table) -> Table:
+    """The shape of a transaction that never knew what the table does not have any more. What has taken the place of a
+    column under its name is what it will know."""
+    lost = lost_parts(now, shape)
+    found = (now.column_by_name.get(c.name) if c.name in lost else c for c in shape.columns)
+    columns = tuple(column for column in found if column is not None)
+    return replace(shape, columns=columns, primary=now.primary, secondary=now.secondary)
+
+
+def has_same_plan(before: Table, after: Table) -> bool:
+    """Whether rows that were written with one version are as the other would have written them: at most names,
+    comments, privileges and defaults differ. A value of an enum type may have gone with a version that says no more."""
+    if before.version == after.version:
+        return True
+    return not before.enum_places and _plan_of(before) == _plan_of(after)
+
+
+def _plan_of(table: Table) -> Table:
+    coming = table.next_primary
+    return replace(
+        table,
+        version=0,
+        schema="",
+        name="",
+        access=Access(),
+        next_column_id=ColumnId(0),
+        next_constraint_id=ConstraintId(0),
+        columns=tuple(replace(c, name="", default=None, default_sequences=()) for c in table.columns),
+        primary=_unnamed(table.primary),
+        secondary=tuple(_unnamed(index) for index in table.secondary),
+        next_primary=None if coming is None else _unnamed(coming),
+        checks=tuple(_unnamed(check) for check in table.checks),
+        foreign_keys=tuple(_unnamed(key) for key in table.foreign_keys),
+    )
+
+
+def _unnamed(element: T) -> T:
+    return replace(element, name="")
+
+
+def _show_column(column: Column, now: Table, shape: Table, wide: bool) -> Column:
+    if column not in now.visible_columns:
+        return column
+    known = shape.column_by_id.get(column.id)
+    if known is not None and known in shape.visible_columns:
+        type_ = column.type if wide and column.type.kind in INTEGERS else _shown_type(known.type, column.type)
+        return replace(column, name=known.name, type=type_ or column.type)
+    return column if has_taken_place(column, now, shape) else replace(column, state=State.WRITE_ONLY)
+
+
+def _shown_type(then: SqlType, now: SqlType) -> SqlType | None:
+    """The type in which values of now are shown; None if that would be another kind of value than then."""
+    kinds = {then.kind, now.kind}
+    if len(kinds) == 1:
+        return now if then.enum == now.enum and (then.element is None) == (now.element is None) else None
+    if kinds <= INTEGERS:
+        return then
+    return replace(then, length=0) if kinds <= _TEXTS else None

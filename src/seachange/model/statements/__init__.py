@@ -1,0 +1,1 @@
+"""Statements as values, and the privileges that each requires."""

@@ -1,0 +1,338 @@
+"""DDL statements as values: whole tables, and the objects that are not tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seachange.model.object_kind import ObjectKind
+from seachange.model.relation import RelationName
+from seachange.values.types import SqlType
+
+# Of every kind of object.
+
+
+@dataclass(frozen=True, slots=True)
+class DropObjects:
+    """DROP of databases, schemas, sequences, types and views."""
+
+    kind: ObjectKind
+    names: tuple[RelationName, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameObject:
+    """ALTER ... RENAME TO of indexes, sequences, types, views, schemas and databases."""
+
+    kind: ObjectKind
+    name: RelationName
+    new_name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MoveObject:
+    """ALTER ... SET SCHEMA of tables, sequences, types and views."""
+
+    kind: ObjectKind
+    name: RelationName
+    schema: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOwner:
+    """ALTER ... OWNER TO."""
+
+    kind: ObjectKind
+    name: RelationName
+    role: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOn:
+    """`part` is the column or constraint of table `name`; `text` None takes the comment away."""
+
+    kind: ObjectKind
+    name: RelationName
+    part: str | None
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """GRANT, or with `revoke`, REVOKE. Privileges are upper case; ("ALL",) is all of them. With `all_in_schema` the
+    names are schemas, and all objects of the kind in them are meant."""
+
+    privileges: tuple[str, ...]
+    kind: ObjectKind
+    names: tuple[RelationName, ...]
+    roles: tuple[str, ...]
+    grant_option: bool = False
+    revoke: bool = False
+    cascade: bool = False
+    all_in_schema: bool = False
+
+
+# Databases and schemas.
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase:
+    name: str
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    name: str
+    if_not_exists: bool = False
+    owner: str | None = None
+
+
+# Whole tables.
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTables:
+    tables: tuple[RelationName, ...]
+    cascade: bool = False
+    restart_identity: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UndropTable:
+    table: RelationName
+
+
+# Sequences.
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceOptions:
+    """None: not said. `no_minimum` and `no_maximum` ask for the limits of the type again, and `restart_at_start` is
+    RESTART without a number."""
+
+    type: SqlType | None = None
+    increment: int | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    start: int | None = None
+    restart: int | None = None
+    cache: int | None = None
+    cycle: bool | None = None
+    no_minimum: bool = False
+    no_maximum: bool = False
+    restart_at_start: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceOwner:
+    """OWNED BY a column; both None is NONE."""
+
+    table: RelationName | None
+    column: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSequence:
+    name: RelationName
+    options: SequenceOptions = SequenceOptions()
+    owner: SequenceOwner | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSequence:
+    name: RelationName
+    options: SequenceOptions = SequenceOptions()
+    owner: SequenceOwner | None = None
+    if_exists: bool = False
+
+
+# Roles. They are no business of the planner: a change of one is a new version of its descriptor, and nothing else.
+
+
+@dataclass(frozen=True, slots=True)
+class RoleOptions:
+    """None: as it is. `password` is a text in clear, or a verifier; `no_password` takes it away."""
+
+    login: bool | None = None
+    superuser: bool | None = None
+    create_database: bool | None = None
+    create_role: bool | None = None
+    inherit: bool | None = None
+    connection_limit: int | None = None
+    # A point in time as text: it goes by the time zone of the session.
+    valid_until: str | None = None
+    password: str | None = None
+    no_password: bool = False
+    # Roles that it becomes a member of, and roles that become members of it.
+    member_of: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRole:
+    name: str
+    options: RoleOptions
+
+
+@dataclass(frozen=True, slots=True)
+class AlterRole:
+    name: str
+    options: RoleOptions
+
+
+@dataclass(frozen=True, slots=True)
+class RenameRole:
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropRoles:
+    names: tuple[str, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GrantRoles:
+    """Membership: the `members` have the privileges of the `roles`, or have them no longer."""
+
+    roles: tuple[str, ...]
+    members: tuple[str, ...]
+    admin: bool = False
+    revoke: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDefaultPrivileges:
+    """ALTER DEFAULT PRIVILEGES; without `creators` those of the current role, without `schemas` in all of them."""
+
+    creators: tuple[str, ...]
+    schemas: tuple[str, ...]
+    privileges: tuple[str, ...]
+    kind: ObjectKind
+    roles: tuple[str, ...]
+    revoke: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignOwned:
+    owners: tuple[str, ...]
+    new_owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropOwned:
+    owners: tuple[str, ...]
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOnRole:
+    """`text` None takes the comment away."""
+
+    name: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSettings:
+    """ALTER ROLE and ALTER DATABASE ... SET or RESET: what sessions of the role, in the database, begin with. `name`
+    None means all settings; `value` None takes them away, unless the session's own is to be taken (`current`)."""
+
+    role: str | None
+    database: str | None
+    name: str | None
+    value: str | None = None
+    current: bool = False
+
+
+RoleStatement = (
+    CreateRole
+    | AlterRole
+    | RenameRole
+    | DropRoles
+    | GrantRoles
+    | ChangeDefaultPrivileges
+    | ReassignOwned
+    | DropOwned
+    | ChangeSettings
+    | CommentOnRole
+)
+
+
+# Enum types.
+
+
+@dataclass(frozen=True, slots=True)
+class CreateEnum:
+    name: RelationName
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddEnumValue:
+    """At the end, or `before` or `after` another value."""
+
+    type: RelationName
+    value: str
+    before: str | None = None
+    after: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameEnumValue:
+    type: RelationName
+    value: str
+    new_value: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropEnumValue:
+    type: RelationName
+    value: str
+
+
+# Views.
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """`query` is the text of the query; `relations` those that it reads, and `used` the columns that it names, as far
+    as can be told without the catalog: (None, column) may be of any of the relations, (relation, None) is a star.
+    `sequences` are those whose functions it calls."""
+
+    name: RelationName
+    query: str
+    relations: tuple[RelationName, ...]
+    used: tuple[tuple[RelationName | None, str | None], ...] = ()
+    columns: tuple[str, ...] = ()
+    or_replace: bool = False
+    sequences: tuple[RelationName, ...] = ()
+
+
+ObjectStatement = (
+    DropObjects
+    | RenameObject
+    | MoveObject
+    | ChangeOwner
+    | CommentOn
+    | Grant
+    | CreateDatabase
+    | CreateSchema
+    | TruncateTables
+    | UndropTable
+    | CreateSequence
+    | AlterSequence
+    | CreateEnum
+    | AddEnumValue
+    | RenameEnumValue
+    | DropEnumValue
+    | CreateView
+)

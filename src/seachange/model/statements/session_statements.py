@@ -1,0 +1,253 @@
+"""Statements of a session as values: about its transaction, settings, cursors and other statements, which are text.
+
+Names are already folded (lower case unless quoted).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from seachange.model.isolation import Isolation
+from seachange.model.locking import TableLock
+from seachange.model.object_kind import ObjectKind
+from seachange.model.relation import RelationName
+from seachange.values.types import SqlType
+
+# Transactions.
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """None: what the session's settings say."""
+
+    isolation: Isolation | None = None
+    read_only: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSavepoint:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackToSavepoint:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetTransaction:
+    """Modes of the transaction that has just begun, or with `session`, the defaults of later ones."""
+
+    isolation: Isolation | None = None
+    read_only: bool | None = None
+    session: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetConstraints:
+    """When deferrable constraints of the transaction are checked; `names` None are ALL."""
+
+    names: tuple[RelationName, ...] | None
+    deferred: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LockTables:
+    """`nowait`: an error where it would wait."""
+
+    relations: tuple[RelationName, ...]
+    mode: TableLock = TableLock.ACCESS_EXCLUSIVE
+    nowait: bool = False
+
+
+# Settings.
+
+
+@dataclass(frozen=True, slots=True)
+class SetSetting:
+    """`value` None stands for DEFAULT; `local` ends with the transaction."""
+
+    name: str
+    value: str | None
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSetting:
+    """`name` None shows all."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResetSetting:
+    """`name` None resets all."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """`what`: all, plans, sequences or temp."""
+
+    what: str
+
+
+# Statements about statements, which are kept as text.
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareStatement:
+    """`types` are those of the first parameters."""
+
+    name: str
+    types: tuple[SqlType, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutePrepared:
+    """`arguments` is a list of expressions, empty for none."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    """`name` None is ALL."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareCursor:
+    """`hold`: it outlives its transaction."""
+
+    name: str
+    query: str
+    scroll: bool = True
+    hold: bool = False
+
+
+class CursorWay(StrEnum):
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    ABSOLUTE = "absolute"
+    RELATIVE = "relative"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchCursor:
+    """`count` None is ALL; `move` shows no rows."""
+
+    name: str
+    count: int | None
+    move: bool = False
+    way: CursorWay = CursorWay.FORWARD
+
+
+@dataclass(frozen=True, slots=True)
+class CloseCursor:
+    """`name` None is ALL."""
+
+    name: str | None
+
+
+class DdlExplanation(StrEnum):
+    """What EXPLAIN (DDL, ...) shows of a plan."""
+
+    STAGES = "stages"
+    VERBOSE = "verbose"
+    DEPENDENCIES = "deps"
+    PICTURE = "viz"
+    SHAPE = "shape"
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """`analyze` runs the query; `ddl` plans a schema change, and `query` is its text."""
+
+    query: str
+    analyze: bool = False
+    ddl: DdlExplanation | None = None
+
+
+# Rows in bulk, upkeep, and what needs nothing to be done.
+
+
+@dataclass(frozen=True, slots=True)
+class CopyStream:
+    """COPY between a client and a relation, or from a query (`relation` None). `columns` None: all of them."""
+
+    inward: bool
+    relation: RelationName | None
+    columns: tuple[str, ...] | None
+    query: str = ""
+    csv: bool = False
+    header: bool = False
+    delimiter: str | None = None
+    null: str | None = None
+    binary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuum:
+    """Upkeep of tables; without any, of all that the role owns."""
+
+    tables: tuple[RelationName, ...] = ()
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptExtension:
+    """CREATE, DROP or COMMENT ON EXTENSION of what is built in: nothing is to be done."""
+
+    tag: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeedlessStatement:
+    """What PostgreSQL must be told and need not be here: nothing is to be done, by a role that may have it done to the
+    object, and use the schemas of what is `read`."""
+
+    tag: str
+    kind: ObjectKind | None = None
+    name: RelationName | None = None
+    read: tuple[RelationName, ...] = ()
+    for_superusers: bool = False
+
+
+SavepointStatement = Savepoint | ReleaseSavepoint | RollbackToSavepoint
+TransactionStatement = Begin | Commit | Rollback | SavepointStatement | SetTransaction | SetConstraints
+SettingStatement = SetSetting | ShowSetting | ResetSetting | Discard
+PreparedStatement = PrepareStatement | ExecutePrepared | Deallocate
+CursorStatement = DeclareCursor | FetchCursor | CloseCursor
+SessionStatement = (
+    CopyStream
+    | LockTables
+    | Vacuum
+    | TransactionStatement
+    | SettingStatement
+    | PreparedStatement
+    | CursorStatement
+    | AcceptExtension
+    | NeedlessStatement
+)

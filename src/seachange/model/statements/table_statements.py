@@ -1,0 +1,397 @@
+"""DDL statements as values: what the user asked for, not yet what it means for any table.
+
+Names are already folded (lower case unless quoted). A constant is the text that stood in the statement; it becomes a
+value of a column's type only where the column is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from seachange.model.relation import RelationName
+from seachange.model.schema.constraint import Action
+from seachange.model.statements.object_statements import ObjectStatement, RoleStatement, SequenceOptions
+from seachange.model.statements.session_statements import Explain, SessionStatement
+from seachange.values.types import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal; `text` None is NULL. `quoted` tells '1' from 1. `casts` are those to types that somebody created;
+    `read_as` is the time that the text is said to be: between that and the column's there may be a time zone."""
+
+    text: str | None
+    quoted: bool = False
+    casts: tuple[UserType, ...] = ()
+    read_as: SqlType | None = None
+
+
+class Volatility(StrEnum):
+    """Whether an expression over the same row has the same value always, within one statement, or not even there."""
+
+    IMMUTABLE = "immutable"
+    STABLE = "stable"
+    VOLATILE = "volatile"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionDefinition:
+    """DuckDB text in parentheses with a gap for each use of a column, `pieces[0] columns[0] pieces[1] ...`; `sequences`
+    are those that it draws from, each by its `sequence_call`."""
+
+    pieces: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    volatility: Volatility = Volatility.IMMUTABLE
+    sequences: tuple[RelationName, ...] = ()
+
+
+def sequence_call(name: RelationName) -> str:
+    """How the text of an expression draws from a sequence before it is bound. Within a literal the quotes would be
+    doubled, so this is found in a text only where it is meant.
+
+    >>> print(sequence_call(RelationName("s", "it's")))
+    nextval('"s"."it''s"')
+    """
+    parts = [part for part in (name.schema, name.name) if part is not None]
+    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+    return "nextval('" + quoted.replace("'", "''") + "')"
+
+
+@dataclass(frozen=True, slots=True)
+class UserType:
+    """The name of a type that somebody created, or of its arrays."""
+
+    name: RelationName
+    is_array: bool = False
+
+
+ColumnType = SqlType | UserType
+Default = Constant | ExpressionDefinition
+
+
+def typed_label(type_: RelationName, label: str) -> str:
+    """How the text of an expression casts a label to an enum type before it is bound; no expression may contain the
+    characters around it."""
+    return f"\x01{type_.schema or ''}\x02{type_.name}\x02{label}\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityDefinition:
+    """GENERATED ALWAYS, or BY DEFAULT, AS IDENTITY."""
+
+    always: bool
+    options: SequenceOptions = SequenceOptions()  # noqa: RUF009 - a value
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """`generated` is the expression of GENERATED ALWAYS AS (...) STORED; `serial` a default from an own sequence."""
+
+    name: str
+    type: ColumnType
+    nullable: bool = True
+    default: Default | None = None
+    generated: ExpressionDefinition | None = None
+    identity: IdentityDefinition | None = None
+    serial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDefinition:
+    """A PRIMARY KEY or UNIQUE constraint; `name` None: it is named after its columns. With `using_index` it takes over
+    that index, and its columns. `primary` tells the two apart where both may stand: in ALTER TABLE."""
+
+    columns: tuple[str, ...]
+    name: str | None = None
+    nulls_distinct: bool = True
+    primary: bool = False
+    using_index: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckDefinition:
+    """A CHECK constraint: DuckDB text with a gap for each use of a column, `pieces[0] columns[0] pieces[1] ...`."""
+
+    pieces: tuple[str, ...]
+    columns: tuple[str, ...]
+    name: str | None = None
+    not_valid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeyDefinition:
+    """A FOREIGN KEY constraint; without `parent_columns` it refers to the parent's primary key."""
+
+    columns: tuple[str, ...]
+    parent: RelationName
+    parent_columns: tuple[str, ...] = ()
+    name: str | None = None
+    on_delete: Action = Action.NO_ACTION
+    on_update: Action = Action.NO_ACTION
+    deferrable: bool = False
+    initially_deferred: bool = False
+    not_valid: bool = False
+    match_full: bool = False
+
+
+# What can be declared besides keys, of which an index is made.
+RuleDefinition = CheckDefinition | ForeignKeyDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class LikeClause:
+    """LIKE another table: its columns come before the one at `position`, with what is `including`."""
+
+    position: int
+    source: RelationName
+    including: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    table: RelationName
+    columns: tuple[ColumnDefinition, ...]
+    primary_key: KeyDefinition | None = None
+    unique: tuple[KeyDefinition, ...] = ()
+    if_not_exists: bool = False
+    rules: tuple[RuleDefinition, ...] = ()
+    likes: tuple[LikeClause, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableAs:
+    """`query` is the text of the query; `columns` names for the first columns of its result."""
+
+    table: RelationName
+    query: str
+    columns: tuple[str, ...] = ()
+    if_not_exists: bool = False
+    with_data: bool = True
+
+
+class OnCommit(StrEnum):
+    """What becomes of a temporary table, or of its rows, when a transaction is committed."""
+
+    PRESERVE = "preserve"
+    DELETE = "delete"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTemporary:
+    create: CreateTable | CreateTableAs
+    on_commit: OnCommit = OnCommit.PRESERVE
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    tables: tuple[RelationName, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+BTREE = "btree"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """`columns` are columns by name or expressions; `descending` are the positions of those in descending order,
+    `nulls_swapped` of those whose NULLs stand at the other end than where that order has them. `where`: the rows that a
+    partial index is about. `method` is what USING asks for."""
+
+    table: RelationName
+    columns: tuple[str | ExpressionDefinition, ...]
+    name: str | None = None
+    unique: bool = False
+    include: tuple[str, ...] = ()
+    if_not_exists: bool = False
+    nulls_distinct: bool = True
+    concurrently: bool = False
+    descending: tuple[int, ...] = ()
+    where: ExpressionDefinition | None = None
+    nulls_swapped: tuple[int, ...] = ()
+    method: str = BTREE
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndex:
+    indexes: tuple[RelationName, ...]
+    if_exists: bool = False
+    cascade: bool = False
+    concurrently: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    column: ColumnDefinition
+    if_not_exists: bool = False
+    rules: tuple[RuleDefinition, ...] = ()
+    keys: tuple[KeyDefinition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterColumnType:
+    """`using` None is an assignment cast."""
+
+    name: str
+    type: ColumnType
+    using: ExpressionDefinition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """`default` None is DROP DEFAULT."""
+
+    name: str
+    default: Default | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetExpression:
+    """Another expression for a generated column."""
+
+    name: str
+    expression: ExpressionDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class DropExpression:
+    """A generated column becomes a plain one."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddIdentity:
+    name: str
+    identity: IdentityDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class SetIdentity:
+    """`always` None leaves it as it is."""
+
+    name: str
+    always: bool | None
+    options: SequenceOptions = SequenceOptions()  # noqa: RUF009 - a value
+
+
+@dataclass(frozen=True, slots=True)
+class DropIdentity:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint:
+    constraint: RuleDefinition | KeyDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetNotNull:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropNotNull:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameConstraint:
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateConstraint:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPrimaryKey:
+    """ALTER PRIMARY KEY USING COLUMNS (...): the old key becomes a unique index."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAsItIs:
+    """What PostgreSQL is told of how it keeps a table, or the values of a column: nothing is to be done."""
+
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddRowId:
+    """No statement says so: the planner has rows numbered before their table loses its primary key."""
+
+
+@dataclass(frozen=True, slots=True)
+class DropRowId:
+    """Takes that back."""
+
+
+AlterAction = (
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | RenameTable
+    | AlterColumnType
+    | SetDefault
+    | SetNotNull
+    | DropNotNull
+    | SetExpression
+    | DropExpression
+    | AddIdentity
+    | SetIdentity
+    | DropIdentity
+    | AddConstraint
+    | DropConstraint
+    | RenameConstraint
+    | ValidateConstraint
+    | AlterPrimaryKey
+    | KeepAsItIs
+    | AddRowId
+    | DropRowId
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    table: RelationName
+    actions: tuple[AlterAction, ...]
+    if_exists: bool = False
+    concurrently: bool = False
+
+
+TableStatement = CreateTable | DropTable | CreateIndex | DropIndex | AlterTable
+DdlStatement = TableStatement | ObjectStatement
+Statement = SessionStatement | DdlStatement | CreateTableAs | CreateTemporary | RoleStatement | Explain

@@ -1,0 +1,1 @@
+"""Compaction, and garbage collection of files."""

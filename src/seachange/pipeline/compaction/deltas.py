@@ -1,0 +1,140 @@
+"""Folding deltas into a new generation.
+
+Inline rows become a sorted segment; segments that stay are kept with the positions that deltas have superseded; small
+ones are merged with the new rows, so that their number grows with the logarithm of the table; ones with many superseded
+rows are written anew, and so is the little that is left of older layouts. What is kept moves no bytes.
+
+**Invariant:** the members show, at sequence C, exactly the rows that generation and deltas showed at C. Rewritten rows
+are read with the descriptor at C: every column of its layout by id, what a row's layout lacks as the frozen value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from seachange.model.ids import LayoutId
+from seachange.model.schema.descriptor import Index, Table
+from seachange.model.segments import GenerationMember, Segment
+from seachange.pipeline.kernels.segment_shape import base_shape
+from seachange.runtime.faults import reach
+from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.plan import plan_rewrite
+from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
+from seachange.storage.segment_writer import Reserve
+from seachange.storage.sorter import Sorter
+from seachange.storage.spill import Connect
+from seachange.storage.warehouse import Warehouse
+
+# A segment is written anew when more than this share of its rows is superseded.
+SUPERSEDED_SHARE_MAX = 0.2
+# A small segment joins a merge when it is at most so many times as large as what is merged without it.
+MERGE_FACTOR = 2
+# What is left of older layouts is written anew when it is at most this share of the rows: from then on nothing has to
+# be translated when it is read. Before, most of it may yet be updated, which migrates it for nothing.
+OLDER_SHARE_MAX = 0.1
+# One compaction rewrites at most so many rows of existing segments, so that it ends in bounded time.
+REWRITE_ROWS_MAX = 8 * SEGMENT_ROWS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class FoldPlan:
+    """Which files stay as they are, and which are read and written anew with the inline rows."""
+
+    kept: tuple[FileSlice, ...]
+    rewritten: tuple[FileSlice, ...]
+
+
+def live_rows(file: FileSlice) -> int:
+    return file.segment.rows - len(file.superseded)
+
+
+def plan_fold(parts: SnapshotParts, full: bool, layout_id: LayoutId) -> FoldPlan:
+    """Pure choice of what to rewrite, in this layout; `full` takes everything that is superseded in part, overlaps
+    another, or is of another layout."""
+    inline = sum(table.num_rows for _, table in parts.inline)
+    chosen = _overlapping(parts.files) if full else _worth_rewriting(parts.files, inline)
+    ids = {file.segment.id for file in chosen}
+    older = [f for f in parts.files if f.segment.layout_id != layout_id and live_rows(f)]
+    if full or _is_left_behind(older, parts.files):
+        chosen += [file for file in older if file.segment.id not in ids]
+        ids.update(file.segment.id for file in older)
+    kept = tuple(f for f in parts.files if f.segment.id not in ids and live_rows(f))
+    return FoldPlan(kept, tuple(chosen))
+
+
+def _is_left_behind(older: Iterable[FileSlice], files: Iterable[FileSlice]) -> bool:
+    rows = sum(map(live_rows, older))
+    return rows <= min(OLDER_SHARE_MAX * sum(map(live_rows, files)), REWRITE_ROWS_MAX)
+
+
+def _worth_rewriting(files: tuple[FileSlice, ...], inline_rows: int) -> list[FileSlice]:
+    chosen: list[FileSlice] = []
+    rows = 0
+    for file in files:
+        share = len(file.superseded) / file.segment.rows
+        if live_rows(file) and share > SUPERSEDED_SHARE_MAX and rows + live_rows(file) <= REWRITE_ROWS_MAX:
+            chosen.append(file)
+            rows += live_rows(file)
+    rows += inline_rows
+    rest = [f for f in files if f not in chosen and live_rows(f) and f.segment.rows < SEGMENT_ROWS_MAX // 2]
+    for file in sorted(rest, key=live_rows):
+        if live_rows(file) > MERGE_FACTOR * rows or rows + live_rows(file) > REWRITE_ROWS_MAX:
+            break
+        chosen.append(file)
+        rows += live_rows(file)
+    return chosen
+
+
+def _overlapping(files: Iterable[FileSlice]) -> list[FileSlice]:
+    """Files with superseded rows, small ones, and ones whose key range another one shares."""
+    ordered = sorted((f for f in files if live_rows(f)), key=lambda f: f.segment.key_min)
+    chosen = {f.segment.id: f for f in ordered if len(f.superseded) or f.segment.rows < SEGMENT_ROWS_MAX // 2}
+    highest: FileSlice | None = None
+    for file in ordered:
+        if highest is not None and file.segment.key_min <= highest.segment.key_max:
+            chosen[file.segment.id] = file
+            chosen[highest.segment.id] = highest
+        if highest is None or file.segment.key_max > highest.segment.key_max:
+            highest = file
+    return list(chosen.values()) if len(chosen) > 1 or any(len(f.superseded) for f in chosen.values()) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """The members of the new generation, and which of their segments are new."""
+
+    members: tuple[GenerationMember, ...]
+    written: tuple[Segment, ...]
+
+
+def fold(
+    table: Table,
+    index: Index,
+    parts: SnapshotParts,
+    warehouse: Warehouse,
+    reserve: Reserve,
+    spill: Path,
+    connect: Connect,
+    full: bool = False,
+) -> Folded:
+    """Writes what has to be written and gives the members of the generation that replaces `parts`."""
+    plan = plan_fold(parts, full, table.layout.id)
+    reach("compaction.planned")
+    written: list[Segment] = []
+    if plan.rewritten or parts.inline:
+        scan = plan_rewrite(table, index, SnapshotParts(plan.rewritten, parts.inline), warehouse, "fold")
+        with Sorter(warehouse.files, spill, reserve, connect=connect) as sorter:
+            written = sorter.sort_scan(scan, base_shape(table, index))
+        warehouse.remember(written)
+    members = [*kept_members(plan.kept), *(GenerationMember(segment) for segment in written)]
+    reach("compaction.written")
+    return Folded(tuple(members), tuple(written))
+
+
+def kept_members(files: Iterable[FileSlice]) -> list[GenerationMember]:
+    """Files that stay, without the rows that are superseded."""
+    return [GenerationMember(f.segment, np.sort(f.superseded).astype("<u4").tobytes()) for f in files]

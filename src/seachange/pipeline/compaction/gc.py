@@ -1,0 +1,93 @@
+"""Deleting the files that nothing can reach any more.
+
+The catalog decides, by marks and intents; the files go first and their rows in the catalog after, so that a crash in
+between leaves garbage that is found again, never a row without its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from seachange.catalog.port import Catalog
+from seachange.model.ids import Epoch, SegmentId
+from seachange.pipeline.kernels.executor import Crew
+from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.reading import WritesNothing
+from seachange.runtime.faults import reach
+from seachange.storage.warehouse import Warehouse
+
+GC_CLAIM = "gc"
+# So many files a task deletes.
+UNIT_FILES = 256
+
+
+def collect_garbage(
+    catalog: Catalog,
+    epoch: Epoch,
+    warehouse: Warehouse,
+    retention_us: int,
+    hire: Callable[[int], Crew] | None = None,
+) -> int:
+    """Gives the number of segments whose files were deleted; 0 when another node is at it. `hire` gives a crew for so
+    many files; without, they are deleted here."""
+    if not catalog.claim(epoch, GC_CLAIM):
+        return 0
+    try:
+        catalog.expire_nodes()
+        ids = catalog.collect(epoch, retention_us)
+        reach("gc.collected")
+        forget = partial(_forget, catalog)
+        if hire is None:
+            delete_segments(ids, warehouse)
+            forget(ids)
+        else:
+            delete_by(hire(len(ids)), ids, forget, warehouse)
+        return len(ids)
+    finally:
+        catalog.release(epoch, GC_CLAIM)
+
+
+def _forget(catalog: Catalog, ids: Sequence[SegmentId]) -> None:
+    catalog.forget_files(ids)
+    reach("gc.forgotten")
+
+
+def delete_by(
+    crew: Crew, ids: Sequence[SegmentId], forget: Callable[[Sequence[SegmentId]], None], warehouse: Warehouse
+) -> None:
+    """What a task has deleted is forgotten when it is done: whoever goes on has the rest to do."""
+    tasks = [DeleteSegments(tuple(ids[first : first + UNIT_FILES])) for first in range(0, len(ids), UNIT_FILES)]
+
+    def deleted(number: int, _: int) -> None:
+        for segment_id in tasks[number].ids:
+            warehouse.forget(segment_id)
+        forget(tasks[number].ids)
+
+    crew.run(tasks, deleted)
+
+
+def delete_segments(ids: Sequence[SegmentId], warehouse: Warehouse) -> None:
+    for segment_id in ids:
+        warehouse.delete(segment_id)
+        reach("gc.deleted")
+    if ids:
+        # Forgotten by the catalog and brought back by a power cut, a file would stay for ever.
+        warehouse.files.settle()
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteSegments(WritesNothing):
+    """Done twice, it finds nothing left to do."""
+
+    ids: tuple[SegmentId, ...]
+    read_bytes: int = 0
+
+    @property
+    def title(self) -> str:
+        return f"delete {len(self.ids)} files"
+
+    def run(self, workshop: Workshop) -> int:
+        delete_segments(self.ids, workshop.warehouse)
+        return len(self.ids)

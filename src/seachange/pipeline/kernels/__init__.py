@@ -1,0 +1,1 @@
+"""The kernels of backfill, migration and validation, as tasks for an executor."""

@@ -1,0 +1,247 @@
+"""Generations of indexes from the rows of another: read in units, then sorted by ranges of keys; what is done is kept.
+
+**Invariant:** each unit, of reading or of a range, is named after what it reads, and what it wrote is used again only
+under that name and only if its files are whole. So whatever subset of units an earlier attempt has finished, the result
+is the same.
+
+**Invariant:** no generation is given whose entries are not, in number and by the sum of their hashes, those of the
+rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+
+import xxhash
+
+from seachange import errors
+from seachange.model.change.work import Built, UnitDone
+from seachange.model.segments import GenerationMember, Segment
+from seachange.pipeline.kernels.executor import Crew, Sizes, Task, run_all
+from seachange.pipeline.kernels.merge import (
+    KeyRange,
+    cut_ranges,
+    dealt_ranges,
+    is_small,
+    plan_merge,
+    sample_step,
+    total,
+    whole_range,
+)
+from seachange.pipeline.kernels.rebuild import Settle, as_it_is, settle_defaults
+from seachange.pipeline.kernels.runs import Run, Tally, Target, decode_runs, encode_runs
+from seachange.pipeline.kernels.source import Source, Unit
+from seachange.pipeline.kernels.split_points import Cuts
+from seachange.pipeline.kernels.tasks import ChooseCuts, MergeRange, ReadUnit, SampleKeys, SortRange, TallySegments
+from seachange.storage.warehouse import Warehouse
+
+Report = Callable[[UnitDone], None]
+
+
+def backfill(
+    source: Source,
+    targets: Sequence[Target],
+    crew: Crew,
+    warehouse: Warehouse,
+    done: Sequence[UnitDone],
+    report: Report,
+    settle: Settle = as_it_is,
+) -> tuple[Built, ...]:
+    """`warehouse` tells which files of finished units are whole."""
+    sizes = crew.sizes(source.rows)
+    units = source.units(sizes.unit_rows)
+    cuts = _choose_cuts(source, targets, crew, sizes) if len(units) > 1 else (None,) * len(targets)
+    reads = _reads(source, units, tuple(targets), cuts, settle)
+    # Entries that are dealt are read once more, to be sorted.
+    merges = any(cut is not None for cut in cuts)
+    return Work(crew, warehouse, {unit.unit: unit for unit in done}, report, sizes, merges).build(reads, targets)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRead:
+    """A unit that is read: its rows become runs by a task, which is made if the work was not done before."""
+
+    name: str
+    rows: int
+    make: Callable[[], Task[Sequence[Run]]]
+
+
+def _choose_cuts(source: Source, targets: Sequence[Target], crew: Crew, sizes: Sizes) -> tuple[Cuts | None, ...]:
+    """A primary index is written anew in the order of its source as a rule: it is sorted as it is read. So is what has
+    values that the source does not hold: nobody knows yet where to cut them."""
+    dealt = [target for target in targets if not target.is_computed_from(source.index)]
+    ranges = -(-source.rows // sizes.range_rows)
+    if not dealt or ranges == 1:
+        found = [Cuts(()) for _ in dealt]
+    else:
+        found = run_all(crew, [ChooseCuts(source, target, ranges) for target in dealt])
+    chosen = dict(zip((target.index.id for target in dealt), found, strict=True))
+    return tuple(chosen.get(target.index.id) for target in targets)
+
+
+def _reads(
+    source: Source, units: Sequence[Unit], targets: tuple[Target, ...], cuts: tuple[Cuts | None, ...], settle: Settle
+) -> list[UnitRead]:
+    def make(unit: Unit) -> ReadUnit:
+        settled = settle_defaults(source.table, unit.rows, settle)
+        part = replace(source, table=settled, parts=unit.parts)
+        return ReadUnit(part, unit, targets, cuts)
+
+    # Which indexes are built, and how they are cut, is part of the work, and so of its name.
+    work = "-".join([*(str(t.index.id) for t in targets), xxhash.xxh3_64_hexdigest(repr(cuts).encode())])
+    names = [f"{unit.name}-{work}" for unit in units]
+    return [UnitRead(name, unit.rows, partial(make, unit)) for name, unit in zip(names, units, strict=True)]
+
+
+def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | None:
+    """What a finished unit has written; None if there is no such unit, or a file of it is not whole."""
+    if unit is None:
+        return None
+    try:
+        runs = decode_runs(unit.output)
+        warehouse.paths(segment for run in runs for segment in run.segments)
+        warehouse.check_passing(run.passing for run in runs if run.passing is not None)
+    except errors.SegmentDamaged:
+        # Files of a backfill are nobody's data yet: the work is done again.
+        return None
+    return runs
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Units that are read, and sorted by ranges where they overlap, by a crew. If it `merges` all that it reads, a row
+    counts half when it is read, and half when it is sorted."""
+
+    crew: Crew
+    warehouse: Warehouse
+    kept: dict[str, UnitDone]
+    report: Report
+    sizes: Sizes
+    merges: bool = False
+
+    def build(self, reads: Sequence[UnitRead], targets: Sequence[Target]) -> tuple[Built, ...]:
+        runs = self._read(reads)
+        of_target = [[run for run in runs if run.index_id == target.index.id] for target in targets]
+        pairs = list(zip(targets, of_target, strict=True))
+        made = self._merge(pairs, sum(read.rows - self._counted(read) for read in reads))
+        for (target, rows), found in zip(pairs, made, strict=True):
+            _compare(target, total(rows), total(found))
+        return tuple(_built(target, found) for target, found in zip(targets, made, strict=True))
+
+    def _read(self, reads: Sequence[UnitRead]) -> list[Run]:
+        """Runs of all targets."""
+        runs: list[Run] = []
+        left: list[UnitRead] = []
+        for read in reads:
+            found = kept_runs(self.kept.get(read.name), self.warehouse)
+            if found is not None:
+                runs += found
+            else:
+                left.append(read)
+
+        counted = [self._counted(read) for read in left]
+
+        def finished(number: int, made: Sequence[Run]) -> None:
+            runs.extend(made)
+            self.report(_done(left[number].name, made, counted[number]))
+
+        self.crew.run([read.make() for read in left], finished, counted)
+        return runs
+
+    def _counted(self, read: UnitRead) -> int:
+        return (read.rows + 1) // 2 if self.merges else read.rows
+
+    def _merge(self, pairs: Sequence[tuple[Target, Sequence[Run]]], rows: int) -> list[list[Run]]:
+        """The base segments of each target, with what is in them, read back. All of it counts for so many rows."""
+        made: list[list[Run]] = []
+        places: list[int] = []
+        tasks: list[MergeRange | SortRange] = []
+        stay: list[tuple[Target, list[Segment]]] = []
+        for place, (target, runs) in enumerate(pairs):
+            kept, groups = plan_merge(runs)
+            stay.append((target, kept))
+            made.append([])
+            ranges: list[MergeRange | SortRange] = [MergeRange(target, part) for part in self._ranges(target, groups)]
+            ranges += [SortRange(target, part) for part in dealt_ranges(runs)]
+            for task in ranges:
+                name = task.part.name(target)
+                found = kept_runs(self.kept.get(name), self.warehouse)
+                if found is not None:
+                    made[place] += found
+                    rows -= self.kept[name].rows
+                else:
+                    places.append(place)
+                    tasks.append(task)
+
+        counted = share_out(rows, [task.part.rows for task in tasks])
+
+        def finished(number: int, run: Run) -> None:
+            made[places[number]].append(run)
+            self.report(_done(tasks[number].part.name(tasks[number].target), (run,), counted[number]))
+
+        self.crew.run(tasks, finished, counted)
+        for place, run in self._read_back(stay):
+            made[place].append(run)
+        return made
+
+    def _ranges(self, target: Target, groups: Sequence[list[Segment]]) -> list[KeyRange]:
+        rows_max = self.sizes.range_rows
+        step = sample_step(rows_max)
+        ranges = [whole_range(group) for group in groups if is_small(group, rows_max)]
+        large = [group for group in groups if not is_small(group, rows_max)]
+        sampled = run_all(self.crew, [SampleKeys(target, tuple(group), step) for group in large])
+        for group, samples in zip(large, sampled, strict=True):
+            ranges += cut_ranges(target, group, samples, step, rows_max)
+        return ranges
+
+    def _read_back(self, pairs: Sequence[tuple[Target, Sequence[Segment]]]) -> Iterator[tuple[int, Run]]:
+        """Base segments that are not merged, of each target by its place."""
+        places: list[int] = []
+        tasks: list[TallySegments] = []
+        for place, (target, segments) in enumerate(pairs):
+            for part in _parts(segments, self.sizes.unit_rows):
+                places.append(place)
+                tasks.append(TallySegments(target, tuple(part)))
+        for place, task, found in zip(places, tasks, run_all(self.crew, tasks), strict=True):
+            yield place, Run(task.target.index.id, found, task.written)
+
+
+def share_out(rows: int, weights: Sequence[int]) -> list[int]:
+    """
+    >>> share_out(10, [1, 1, 2]), share_out(10, []), share_out(0, [5])
+    ([2, 3, 5], [], [0])
+    """
+    whole = max(sum(weights), 1)
+    ends = [rows * upto // whole for upto in accumulate(weights)]
+    return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def _parts(segments: Sequence[Segment], rows_max: int) -> Iterator[list[Segment]]:
+    part: list[Segment] = []
+    for segment in segments:
+        if part and sum(s.rows for s in part) + segment.rows > rows_max:
+            yield part
+            part = []
+        part.append(segment)
+    if part:
+        yield part
+
+
+def _done(name: str, runs: Sequence[Run], rows: int) -> UnitDone:
+    return UnitDone(name, tuple(id_ for run in runs for id_ in run.files), encode_runs(runs), rows)
+
+
+def _compare(target: Target, expected: Tally, found: Tally) -> None:
+    if expected != found:
+        raise errors.Bug(
+            detail=f"index {target.index.name} of {target.table.name} was built with {found.entries} entries for "
+            f"{expected.entries} rows, or with other values"
+        )
+
+
+def _built(target: Target, runs: Sequence[Run]) -> Built:
+    ordered = sorted((segment for run in runs for segment in run.segments), key=lambda segment: segment.key_min)
+    return Built(target.index.id, tuple(GenerationMember(segment) for segment in ordered))

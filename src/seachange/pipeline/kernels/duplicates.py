@@ -1,0 +1,198 @@
+"""Whether a key occurs twice in an index, without sorting it again.
+
+The files of a generation are in order already: equal keys are neighbours in them. What lies across (files whose ranges
+overlap others, rows in the catalog) is compared among itself, and with the rest by a join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from seachange.model.scan import Scan
+from seachange.model.schema.descriptor import Column
+from seachange.pipeline.kernels.executor import Crew
+from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.reading import ReadsSource
+from seachange.pipeline.kernels.source import Source, size_of
+from seachange.storage.arrow import column_name
+from seachange.storage.bulk import equal_neighbours
+from seachange.storage.image import FileSlice, SnapshotParts
+from seachange.storage.keys import Key
+from seachange.storage.row_groups import comparable
+from seachange.storage.segment_footer import segment_name
+from seachange.storage.segment_reader import reading
+
+Found = tuple[int, Key]
+
+
+def find_duplicates(source: Source, crew: Crew, report: Callable[[int], None]) -> Found | None:
+    """How many rows have the key of another before them, and one such key."""
+    chain, rest = split_chain(source)
+    tasks: list[CompareNeighbours | CompareAcross] = []
+    before: FileSlice | None = None
+    for part in _slices(chain, crew.sizes(source.rows).unit_rows):
+        tasks.append(CompareNeighbours(replace(source, parts=SnapshotParts(tuple(part), ())), before))
+        before = part[-1]
+    if rest.files or rest.inline:
+        tasks.append(CompareAcross(replace(source, parts=rest), SnapshotParts(tuple(chain), ())))
+    found: dict[int, Found | None] = {}
+
+    def finished(number: int, hit: Found | None) -> None:
+        found[number] = hit
+        report(tasks[number].source.rows)
+
+    crew.run(tasks, finished, [task.source.rows for task in tasks])
+    hits = [hit for _, hit in sorted(found.items()) if hit is not None]
+    return (sum(rows for rows, _ in hits), hits[0][1]) if hits else None
+
+
+def _slices(chain: Sequence[FileSlice], rows_max: int) -> Iterator[list[FileSlice]]:
+    part: list[FileSlice] = []
+    rows = 0
+    for file in chain:
+        if part and rows + file.segment.rows > rows_max:
+            yield part
+            part, rows = [], 0
+        part.append(file)
+        rows += file.segment.rows
+    if part:
+        yield part
+
+
+@dataclass(frozen=True, slots=True)
+class CompareNeighbours(ReadsSource):
+    """The files of `source` follow each other by their keys; the last row of `before` comes before them."""
+
+    before: FileSlice | None
+
+    @property
+    def title(self) -> str:
+        return f"compare {self.source.rows} neighbours in {self.source.index.name}"
+
+    def run(self, workshop: Workshop) -> Found | None:
+        return _in_chain(self.source, self.before, workshop)
+
+
+@dataclass(frozen=True, slots=True)
+class CompareAcross(ReadsSource):
+    """The rows of `source` lie across the chain."""
+
+    chain: SnapshotParts
+
+    @property
+    def title(self) -> str:
+        return f"compare {self.source.rows} entries of {self.source.index.name} with all others"
+
+    @property
+    def read_bytes(self) -> int:
+        return self.source.size_bytes + size_of(self.chain)
+
+    def run(self, workshop: Workshop) -> Found | None:
+        return _across(self.source, self.chain, self.source.parts, workshop)
+
+
+def split_chain(source: Source) -> tuple[list[FileSlice], SnapshotParts]:
+    """Files in the order of their keys, none overlapping another, in the layout of today; and what is left."""
+    chain: list[FileSlice] = []
+    rest: list[FileSlice] = []
+    types = source.table.stored_columns(source.index, source.table.layout)
+    for file in sorted(source.parts.files, key=lambda f: (f.segment.key_min, f.segment.id)):
+        if len(file.superseded) >= file.segment.rows:
+            continue
+        layout = source.table.layout_by_id[file.segment.layout_id]
+        same_types = source.table.stored_columns(source.index, layout) == types
+        after_last = not chain or chain[-1].segment.key_max < file.segment.key_min
+        (chain if same_types and after_last else rest).append(file)
+    return chain, SnapshotParts(tuple(rest), source.parts.inline)
+
+
+def _in_chain(source: Source, before: FileSlice | None, workshop: Workshop) -> Found | None:
+    names = [column_name(c) for c in source.index.key]
+    rows, key = 0, None
+    last = None if before is None else _last_live_key(before, names, workshop)
+    for columns in _live_keys(source.parts.files, names, workshop):
+        workshop.interrupts.check()
+        joined = [pa.concat_arrays(pair) for pair in zip(last, columns, strict=True)] if last else columns
+        same = equal_neighbours([comparable(column) for column in joined], source.index.nulls_distinct)
+        repeated = pc.sum(same).as_py() or 0
+        if repeated and key is None:
+            place = pc.index(same, True).as_py()
+            key = tuple([column[place].as_py() for column in joined])
+        rows += repeated
+        last = [column.slice(len(column) - 1) for column in columns]
+    return (rows, key) if key is not None else None
+
+
+def _live_keys(chain: Sequence[FileSlice], names: list[str], workshop: Workshop) -> Iterator[list[pa.Array]]:
+    """The key columns, a row group at a time, without the rows that are superseded."""
+    for file in chain:
+        gone = _gone(file)
+        start = 0
+        with _opened(file, workshop) as opened:
+            for batch in opened.iter_batches(columns=names):
+                keep = pa.array(~gone[start : start + batch.num_rows])
+                start += batch.num_rows
+                live = batch.filter(keep)
+                if live.num_rows:
+                    yield [live.column(name) for name in names]
+
+
+def _last_live_key(file: FileSlice, names: list[str], workshop: Workshop) -> list[pa.Array]:
+    place = int(np.flatnonzero(~_gone(file))[-1])
+    with _opened(file, workshop) as opened:
+        group = start = 0
+        while start + opened.metadata.row_group(group).num_rows <= place:
+            start += opened.metadata.row_group(group).num_rows
+            group += 1
+        rows = opened.read_row_group(group, columns=names).slice(place - start, 1)
+    return [rows.column(name).combine_chunks() for name in names]
+
+
+def _gone(file: FileSlice) -> NDArray[np.bool_]:
+    gone = np.zeros(file.segment.rows, dtype=bool)
+    gone[file.superseded] = True
+    return gone
+
+
+@contextmanager
+def _opened(file: FileSlice, workshop: Workshop) -> Iterator[pq.ParquetFile]:
+    workshop.warehouse.path(file.segment)
+    name = segment_name(file.segment.id)
+    with reading(name), workshop.warehouse.files.open_input(name) as opened:
+        yield pq.ParquetFile(opened)
+
+
+def _across(source: Source, chain: SnapshotParts, rest: SnapshotParts, workshop: Workshop) -> Found | None:
+    key = [source.table.column_by_id[c] for c in source.index.key]
+    names = ", ".join(column_name(c.id) for c in key)
+    loose = source.scan(key, rest, workshop.warehouse, "loose")
+    ordered = source.scan(key, chain, workshop.warehouse, "ordered")
+    scan = Scan("", {**loose.parameters, **ordered.parameters}, {**loose.relations, **ordered.relations})
+    present = _present(key) if source.index.nulls_distinct else "true"
+    equals = "=" if source.index.nulls_distinct else "IS NOT DISTINCT FROM"
+    same = " AND ".join(f"o.{column_name(c.id)} {equals} l.{column_name(c.id)}" for c in key)
+    # The first among the loose ones is one too many where the chain has its key.
+    sql = (
+        f"SELECT {names}, n - 1 + CAST(taken AS INTEGER) AS extra FROM (SELECT l.*, "  # noqa: S608 - named by id
+        f"EXISTS (SELECT 1 FROM ({ordered.sql}) o WHERE {same}) AS taken "
+        f"FROM (SELECT {names}, count(*) AS n FROM ({loose.sql}) WHERE {present} GROUP BY ALL) l) "
+        "WHERE n > 1 OR taken"
+    )
+    with workshop.sorter() as sorter:
+        ((rows,),) = sorter.ask(f"SELECT sum(extra) FROM ({sql})", scan)  # noqa: S608 - as above
+        if not rows:
+            return None
+        (first,) = sorter.fetch(f"SELECT {names} FROM ({sql}) ORDER BY ALL LIMIT 1", scan)  # noqa: S608 - as above
+    return int(rows), first
+
+
+def _present(columns: Sequence[Column]) -> str:
+    return " AND ".join(f"{column_name(c.id)} IS NOT NULL" for c in columns)

@@ -1,0 +1,70 @@
+"""What the kernels work with: files, a place to spill to, new segments, and a way to hear that they are to stop.
+
+**Invariant:** work is cut between steps, before every file that is written, and inside DuckDB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import duckdb
+
+from seachange.model.ids import SegmentId
+from seachange.pipeline.kernels.rebuild import Translate
+from seachange.pipeline.throttling.progress_meter import Meter
+from seachange.pipeline.throttling.throttle import Manners
+from seachange.storage.segment_writer import Reserve
+from seachange.storage.sorter import Sorter
+from seachange.storage.spill import Connect, SortLimits, sorting_connection
+from seachange.storage.warehouse import Warehouse
+
+
+class Interrupts(Protocol):
+    def check(self) -> None:
+        """Raises if the work is to stop."""
+
+    def reaching(self, running: Sorter) -> AbstractContextManager[None]:
+        """An interrupt ends the query that this one runs."""
+
+
+def _keep(ids: Sequence[SegmentId]) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """`translate` makes the client's error of DuckDB's. Segments that were reserved and not reported are garbage
+    at once by `give_up`; those that somebody may still be writing are garbage when the epoch ends, by `leave`."""
+
+    warehouse: Warehouse
+    spill: Path
+    reserve: Reserve
+    interrupts: Interrupts
+    translate: Translate
+    limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
+    give_up: Callable[[Sequence[SegmentId]], None] = _keep
+    leave: Callable[[Sequence[SegmentId]], None] = _keep
+    # Asked by whoever hands out the tasks.
+    manners: Manners = field(default_factory=Manners)
+    # Of the task that is done with it.
+    meter: Meter = field(default_factory=Meter)
+    connect: Connect = sorting_connection
+
+    @contextmanager
+    def sorter(self) -> Iterator[Sorter]:
+        """Every query of it can be interrupted."""
+        made = Sorter(self.warehouse.files, self.spill, self.take, self.limits, self.connect)
+        with made as sorter, self.meter.watching(sorter), self.interrupts.reaching(sorter):
+            try:
+                yield sorter
+            except duckdb.Error as problem:
+                self.interrupts.check()
+                raise self.translate(problem) from problem
+
+    def take(self, count: int) -> Sequence[SegmentId]:
+        self.interrupts.check()
+        return self.reserve(count)

@@ -1,0 +1,120 @@
+"""Rows to the entries of indexes, dealt into ranges of keys without being sorted.
+
+They are sorted once, when all of a range are there, however many units the rows were read in; and the
+rows are read once for all indexes.
+
+**Invariant:** the sum of the hashes of entries, and their number, are taken from the rows, not from what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from seachange.model.scan import Scan
+from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.runs import Run, Tally, Target, hash_sql
+from seachange.pipeline.kernels.split_points import Cuts, place_sql
+from seachange.storage.arrow import schema_of
+from seachange.storage.bulk import as_stored, stored_output
+from seachange.storage.entries import select_values
+from seachange.storage.shuffle_file import PassingWriter
+from seachange.storage.sorter import Sorter
+
+# As DuckDB gives rows, so that wide text stays below Arrow's 2 GB, and as they are dealt.
+_BATCH_ROWS = 10_240
+_CHUNK_ROWS_MAX = 131_072
+_CHUNK_BYTES_MAX = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """What is dealt to one index."""
+
+    target: Target
+    cuts: Cuts
+
+
+def deal_rows(sorter: Sorter, rows: Scan, hands: Sequence[Hand], workshop: Workshop) -> list[Run]:
+    """`rows` gives the columns that the entries are made from, by their ids. One file for each index."""
+    query = _entries_sql(rows, hands)
+    with ExitStack() as stack:
+        dealers = [_Dealer(number, hand, workshop, stack) for number, hand in enumerate(hands)]
+        for chunk in _chunks(sorter.stream(query.sql, query, _BATCH_ROWS)):
+            workshop.interrupts.check()
+            for dealer in dealers:
+                dealer.deal(chunk)
+        return [dealer.finish() for dealer in dealers]
+
+
+def _entries_sql(rows: Scan, hands: Sequence[Hand]) -> Scan:
+    """The stored columns of all indexes, and for each of them the hash of the entry and its range."""
+    columns = list(dict.fromkeys(column for hand in hands for column in hand.target.columns))
+    values = [select_values(columns, filled=True)]
+    stored = [stored_output((column.id, column.type)) for column in columns]
+    places: list[str] = []
+    parameters = dict(rows.parameters)
+    for number, hand in enumerate(hands):
+        where = hand.target.index.where
+        place, cuts = place_sql(hand.target, hand.cuts, f"cut{number}_")
+        parameters.update(cuts)
+        stored.append(f"{hash_sql(hand.target)} AS hash{number}")
+        if where is not None:
+            values.append(f"({where.text}) AS has{number}")
+            stored.append(f"has{number}")
+            # A row without an entry is beyond all ranges.
+            place = f"CASE WHEN has{number} THEN {place} ELSE {hand.cuts.ranges} END"
+        places.append(f"CAST({place} AS USMALLINT) AS place{number}")
+    entries = f"SELECT {', '.join(values)} FROM ({rows.sql})"  # noqa: S608 - named by id
+    hashed = f"SELECT {', '.join(stored)} FROM ({entries})"  # noqa: S608
+    return Scan(f"SELECT *, {', '.join(places)} FROM ({hashed})", parameters, rows.relations)  # noqa: S608
+
+
+def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _CHUNK_ROWS_MAX or size >= _CHUNK_BYTES_MAX:
+            yield pa.concat_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.concat_batches(held)
+
+
+class _Dealer:
+    def __init__(self, number: int, hand: Hand, workshop: Workshop, stack: ExitStack) -> None:
+        self._hash, self._place = f"hash{number}", f"place{number}"
+        self._target = hand.target
+        self._ranges = hand.cuts.ranges
+        self._schema = schema_of(hand.target.shape.columns)
+        self._tally = Tally(0, 0)
+        self._warehouse = workshop.warehouse
+        (id_,) = workshop.take(1)
+        writer = PassingWriter(workshop.warehouse.files, id_, self._schema, self._ranges)
+        self._writer = stack.enter_context(writer)
+
+    def deal(self, chunk: pa.RecordBatch) -> None:
+        places = chunk.column(self._place).to_numpy()
+        hashes = chunk.column(self._hash).to_numpy()
+        if self._target.index.where is not None:
+            hashes = hashes[places < self._ranges]
+        self._tally += Tally(len(hashes), _sum(hashes))
+        self._writer.deal(as_stored(chunk, self._schema), places)
+
+    def finish(self) -> Run:
+        file = self._writer.finish()
+        self._warehouse.remember([file])
+        return Run(self._target.index.id, self._tally, (), file)
+
+
+def _sum(hashes: NDArray[np.uint64]) -> int:
+    """Exactly: a sum of halves cannot overflow."""
+    high, low = hashes >> np.uint64(32), hashes & np.uint64(0xFFFFFFFF)
+    return (int(high.sum()) << 32) + int(low.sum())

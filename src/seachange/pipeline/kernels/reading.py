@@ -1,0 +1,34 @@
+"""What tasks have in common that read files and write none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seachange.pipeline.kernels.source import Source
+
+
+class WritesNothing:
+    __slots__ = ()
+
+    @property
+    def segments(self) -> int:
+        return 0
+
+    @property
+    def write_bytes(self) -> int:
+        return 0
+
+    @property
+    def steps(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReadsSource(WritesNothing):
+    """Reads the rows of `source`, and perhaps more."""
+
+    source: Source
+
+    @property
+    def read_bytes(self) -> int:
+        return self.source.size_bytes

@@ -1,0 +1,128 @@
+"""The values that come into being when rows are written anew: conversions, generated columns, defaults.
+
+**Invariant:** what the old rows hold decides. A conversion or generated column is computed from them, whatever was
+stored before; a default is drawn once for each row that has no value yet, and what a finished unit has drawn is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import duckdb
+
+from seachange import errors
+from seachange.model.ids import ColumnId
+from seachange.model.schema.defaults import is_constant
+from seachange.model.schema.descriptor import Column, Table
+from seachange.model.schema.expression import Expression
+from seachange.model.states import State
+from seachange.pipeline.kernels.row_names import name_row
+from seachange.storage.arrow import column_name
+from seachange.storage.entries import as_assigned
+from seachange.storage.sorter import Sorter
+
+Translate = Callable[[Exception], errors.Error]
+# The default of a column as DuckDB text that knows neither time nor sequences, for so many rows with numbers, `rowid`.
+Settle = Callable[[Column, int], str]
+
+
+def as_it_is(column: Column, rows: int) -> str:
+    del rows
+    return column.default or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A column with the DuckDB text of its value; `inputs` are the columns that it is made from."""
+
+    column: Column
+    text: str
+    inputs: tuple[ColumnId, ...]
+
+
+def computed_columns(table: Table) -> tuple[tuple[Computed, ...], tuple[Computed, ...]]:
+    """Those that are made from stored values, and those that are generated, perhaps from the former."""
+    first, generated = [], []
+    for column in table.columns:
+        if column.virtual or column.state is State.PUBLIC:
+            continue
+        if column.conversion is not None:
+            first.append(converted(column))
+        elif column.generated is not None:
+            generated.append(_computed(column, column.generated))
+        elif column.identity is not None or column.default_sequences:
+            raise errors.Bug(detail=f"nothing was drawn for column {column.name} of {table.name}")
+        elif column.default is not None and _is_drawn(column):
+            value = as_assigned(Expression(column.default, ()), column.type)
+            first.append(Computed(column, f"COALESCE({column_name(column.id)}, {value})", (column.id,)))
+    return tuple(first), tuple(generated)
+
+
+def settle_defaults(table: Table, rows: int, settle: Settle) -> Table:
+    """The table as the kernels see it, which know neither the time nor what others draw from."""
+    columns = tuple(_settled(column, rows, settle) if _is_drawn(column) else column for column in table.columns)
+    return table if columns == table.columns else replace(table, columns=columns)
+
+
+def _settled(column: Column, rows: int, settle: Settle) -> Column:
+    return replace(column, default=settle(column, rows), identity=None, default_sequences=())
+
+
+def _is_drawn(column: Column) -> bool:
+    """Whether rows that were there before the column get values of their own by its default."""
+    if column.state is State.PUBLIC or column.conversion is not None or column.virtual or column.frozen is not None:
+        return False
+    is_own = column.identity is not None or column.is_row_id
+    return is_own or (column.default is not None and not is_constant(column.default))
+
+
+def converted(column: Column) -> Computed:
+    assert column.conversion is not None
+    return _computed(column, column.conversion)
+
+
+def _computed(column: Column, expression: Expression) -> Computed:
+    return Computed(column, as_assigned(expression, column.type), expression.columns)
+
+
+def select_computed(source: str, columns: Sequence[Column], computed: Sequence[Computed]) -> str:
+    """All columns of a relation, some of them computed anew."""
+    by_id = {c.column.id: c.text for c in computed}
+    names = ", ".join(f"{by_id.get(c.id, column_name(c.id))} AS {column_name(c.id)}" for c in columns)
+    return f"SELECT {names} FROM {source}"  # noqa: S608 - columns are named by id
+
+
+def locate(
+    sorter: Sorter, source: str, table: Table, computed: Sequence[Computed], problem: duckdb.Error, translate: Translate
+) -> errors.Error:
+    """The error with the row that it is due to, found by halving the rows of the relation."""
+    for item in computed:
+        position = first_failing(sorter, source, item)
+        if position is not None:
+            place = name_row(sorter, f"(SELECT * FROM {source} WHERE rowid = {position})", table)  # noqa: S608 - a number
+            return translate(problem).located(f'column "{item.column.name}" of the row with {place}')
+    return translate(problem)
+
+
+def first_failing(sorter: Sorter, source: str, item: Computed) -> int | None:
+    ((count,),) = sorter.ask(f"SELECT count(*) FROM {source}")  # noqa: S608 - the relation is ours
+    low, high = 0, int(count)
+    if not _fails(sorter, source, item, low, high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _fails(sorter, source, item, low, middle):
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _fails(sorter: Sorter, source: str, item: Computed, low: int, high: int) -> bool:
+    sql = f"SELECT sum(hash({item.text})) FROM {source} WHERE rowid >= {low} AND rowid < {high}"  # noqa: S608 - numbers
+    try:
+        sorter.ask(sql)
+    except duckdb.Error:
+        return True
+    return False

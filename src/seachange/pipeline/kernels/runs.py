@@ -1,0 +1,169 @@
+"""What is made of the rows of a unit for one index: a sorted run, or entries that are yet to be sorted.
+
+**Invariant:** the sum of the hashes of entries, and their number, are taken from the rows, not from what was written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seachange import errors
+from seachange.model.ids import IndexId, LayoutId, SegmentId, Seq
+from seachange.model.scan import Scan
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.model.segments import Segment, SegmentKind
+from seachange.model.states import State
+from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.row_names import show_key
+from seachange.pipeline.kernels.segment_shape import base_shape
+from seachange.storage.arrow import column_name
+from seachange.storage.bulk import Distinct
+from seachange.storage.entries import columns_read, select_entries
+from seachange.storage.segment_writer import SegmentShape
+from seachange.storage.shuffle_file import PassingFile
+from seachange.storage.sorter import Sorter
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An index to be built; `table` is seen with the primary index that its entries end in."""
+
+    table: Table
+    index: Index
+
+    @property
+    def is_primary(self) -> bool:
+        return self.index.id == self.table.primary.id
+
+    def is_computed_from(self, source: Index) -> bool:
+        """Whether entries are made of values that the rows of a primary index do not hold: those of one to come, or of
+        a column that only such a one will have."""
+        if self.is_primary or source.state is not State.PUBLIC:
+            return self.is_primary
+        read = columns_read(self.table, self.index, self.columns, filled=True)
+        return any(column.conversion is not None for column in read)
+
+    @property
+    def shape(self) -> SegmentShape:
+        return base_shape(self.table, self.index)
+
+    @property
+    def columns(self) -> list[Column]:
+        return [self.table.column_by_id[c] for c, _ in self.shape.columns]
+
+    @property
+    def distinct(self) -> Distinct | None:
+        """A new primary key was shown to be one before; two rows with one key would be lost, so it is looked at."""
+        if not self.is_primary:
+            return None
+        key = [self.table.column_by_id[c] for c in self.index.key]
+        return Distinct(
+            self.index.key,
+            lambda values: errors.UniqueViolation(constraint=self.index.name, key=f"key {show_key(key, values)}"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many entries there are, and the sum of their hashes, whatever their order."""
+
+    entries: int
+    hashes: int
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.entries + other.entries, self.hashes + other.hashes)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a unit has made for one index, and the tally of the rows that it was made from: sorted segments, or a file
+    of entries that are yet to be sorted."""
+
+    index_id: IndexId
+    tally: Tally
+    segments: tuple[Segment, ...]
+    passing: PassingFile | None = None
+
+    @property
+    def files(self) -> tuple[SegmentId, ...]:
+        return (*(s.id for s in self.segments), *(() if self.passing is None else (self.passing.id,)))
+
+
+def encode_runs(runs: Sequence[Run]) -> str:
+    return json.dumps(
+        [
+            [
+                r.index_id,
+                r.tally.entries,
+                str(r.tally.hashes),
+                [_encode_segment(s) for s in r.segments],
+                None if r.passing is None else _encode_passing(r.passing),
+            ]
+            for r in runs
+        ],
+        separators=(",", ":"),
+    )
+
+
+def decode_runs(text: str) -> tuple[Run, ...]:
+    return tuple(
+        Run(
+            IndexId(index_id),
+            Tally(entries, int(hashes)),
+            tuple(map(_decode_segment, segments)),
+            None if passing is None else _decode_passing(passing),
+        )
+        for index_id, entries, hashes, segments, passing in json.loads(text)
+    )
+
+
+def _encode_segment(s: Segment) -> list[object]:
+    return [s.id, s.index_id, s.layout_id, s.rows, s.size_bytes, s.checksum.hex(), s.key_min.hex(), s.key_max.hex()]
+
+
+def _decode_segment(body: list[Any]) -> Segment:
+    id_, index_id, layout_id, rows, size, checksum, low, high = body
+    return Segment(
+        SegmentId(id_),
+        IndexId(index_id),
+        LayoutId(layout_id),
+        SegmentKind.DATA,
+        Seq(0),
+        True,
+        rows,
+        size,
+        *(bytes.fromhex(part) for part in (checksum, low, high)),
+    )
+
+
+def _encode_passing(file: PassingFile) -> list[object]:
+    return [file.id, file.size_bytes, file.checksum.hex(), list(file.counts)]
+
+
+def _decode_passing(body: list[Any]) -> PassingFile:
+    id_, size, checksum, counts = body
+    return PassingFile(SegmentId(id_), size, bytes.fromhex(checksum), tuple(counts))
+
+
+def hash_sql(target: Target) -> str:
+    """Of an entry, by its columns as they are stored or as they are computed."""
+    return f"hash({', '.join(f'CAST({column_name(c.id)} AS {c.type.duckdb})' for c in target.columns)})"
+
+
+def tally_of(sorter: Sorter, target: Target, scan: Scan) -> Tally:
+    """Of a query that gives the stored columns of the index."""
+    sql = f"SELECT count(*), sum({hash_sql(target)}) FROM ({scan.sql})"  # noqa: S608 - named by id
+    ((entries, hashes),) = sorter.ask(sql, scan)
+    return Tally(int(entries), int(hashes or 0))
+
+
+def build_run(sorter: Sorter, rows: str, target: Target, workshop: Workshop) -> Run:
+    """`rows` is a table with the columns that the entries are made from, by their ids."""
+    entries = select_entries(target.table, target.index, rows, filled=True)
+    tally = tally_of(sorter, target, Scan(entries))
+    segments = sorter.sort_query(entries, {}, target.shape, target.distinct) if tally.entries else []
+    workshop.warehouse.remember(segments)
+    return Run(target.index.id, tally, tuple(segments))

@@ -1,0 +1,151 @@
+"""An index as of one sequence, as the kernels read it: once, in units that are the same in every attempt.
+
+**Invariant:** the units of a source hold each of its visible rows exactly once. A unit's name stands for its rows: two
+units with one name, in whatever attempt, have the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import duckdb
+import numpy as np
+import xxhash
+
+from seachange import errors
+from seachange.catalog.port import Catalog
+from seachange.model.change.work import Built
+from seachange.model.ids import Epoch, GenerationId, IndexId, Seq
+from seachange.model.scan import Scan
+from seachange.model.schema.descriptor import Column, Index, Table
+from seachange.storage.image import FileSlice, IndexImage, Shape, SnapshotParts
+from seachange.storage.keys import KeyCodec
+from seachange.storage.plan import plan_columns
+from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
+from seachange.storage.warehouse import Warehouse
+
+# A unit's rows are held once, spilled where they must be, and sorted for each index.
+UNIT_ROWS_MAX = 4 * SEGMENT_ROWS_MAX
+UNIT_BYTES_MAX = 256 << 20
+# Its units are told from others by the ids of its files alone.
+NOT_ATTACHED = GenerationId(0)
+
+
+def size_of(parts: SnapshotParts) -> int:
+    """Of its files, and of its rows that are in the catalog."""
+    inline: int = sum(table.nbytes for _, table in parts.inline)
+    return inline + sum(file.segment.size_bytes for file in parts.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    name: str
+    parts: SnapshotParts
+
+    @property
+    def rows(self) -> int:
+        inline: int = sum(table.num_rows for _, table in self.parts.inline)
+        return inline + sum(f.segment.rows - len(f.superseded) for f in self.parts.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """`table` is the version at the sequence, seen with the primary index by which the entries of `index` are made."""
+
+    table: Table
+    index: Index
+    generation_id: GenerationId
+    parts: SnapshotParts
+
+    @property
+    def rows(self) -> int:
+        return Unit("", self.parts).rows
+
+    @property
+    def size_bytes(self) -> int:
+        return size_of(self.parts)
+
+    def scan(self, columns: Sequence[Column], parts: SnapshotParts, warehouse: Warehouse, prefix: str) -> Scan:
+        """Some columns, by their ids."""
+        return plan_columns(self.table, self.index, columns, parts, warehouse, prefix)
+
+    def units(self, rows_max: int = UNIT_ROWS_MAX, bytes_max: int = UNIT_BYTES_MAX) -> list[Unit]:
+        """Groups of files, and one unit for the rows in the catalog."""
+        units = [
+            Unit(self._name(str(f.segment.id) for f in group), SnapshotParts(tuple(group), ()))
+            for group in _grouped(self.parts.files, rows_max, bytes_max)
+        ]
+        if self.parts.inline:
+            units.append(Unit(self._name(["inline"]), SnapshotParts((), self.parts.inline)))
+        return units
+
+    def _name(self, members: Iterable[str]) -> str:
+        # At one sequence a generation decides which rows of a file are visible. Checksums are by DuckDB's hash, which
+        # another version may compute otherwise.
+        text = "/".join([duckdb.__version__, str(self.index.id), *members])
+        return f"{self.generation_id}-{xxhash.xxh3_64_hexdigest(text.encode())}"
+
+
+def _grouped(files: Iterable[FileSlice], rows_max: int, bytes_max: int) -> Iterator[list[FileSlice]]:
+    """Neighbours by key together, so that runs in the order of the source overlap little."""
+    group: list[FileSlice] = []
+    rows = size = 0
+    for file in sorted(files, key=lambda f: (f.segment.key_min, f.segment.id)):
+        live = file.segment.rows - len(file.superseded)
+        if not live:
+            continue
+        if group and (rows + live > rows_max or size + file.segment.size_bytes > bytes_max):
+            yield group
+            group, rows, size = [], 0, 0
+        group.append(file)
+        rows, size = rows + live, size + file.segment.size_bytes
+    if group:
+        yield group
+
+
+def seen_through(table: Table, primary_id: IndexId | None) -> Table:
+    """The table with the new primary index as its primary one, if it is that one's entries that are asked for."""
+    coming = table.next_primary
+    return (
+        replace(table, primary=coming, next_primary=None) if coming is not None and coming.id == primary_id else table
+    )
+
+
+def built_source(table: Table, built: Built) -> Source:
+    """A primary index that was just built: as of its base it is nothing but its generation."""
+    nothing = np.array([], dtype=np.int64)
+    files = tuple(FileSlice(member.segment, nothing) for member in built.members)
+    return Source(table, table.primary, NOT_ATTACHED, SnapshotParts(files, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Reads the catalog as of one sequence. It is another's care that the sequence stays readable meanwhile; if it does
+    not, the catalog says so: an error, never fewer rows."""
+
+    catalog: Catalog
+    epoch: Epoch
+    warehouse: Warehouse
+    at: Seq
+
+    def tables(self) -> dict[int, Table]:
+        published = self.catalog.descriptors(self.epoch, self.at)
+        return {d.id: d.body for d in published if isinstance(d.body, Table)}
+
+    def load(self, table: Table, index: Index) -> Source:
+        """`table` as `seen_through` the primary index that the entries of `index` end in."""
+        contents = self.catalog.index_contents(self.epoch, index.id, self.at)
+        if contents.generation is None:
+            raise errors.Bug(detail=f"index {index.name} of {table.name} is read before it is complete")
+        key = table.stored_columns(index, table.layout)[: len(table.entry_key(index))]
+        shape = Shape(
+            index_id=index.id,
+            key_width=len(key),
+            prefix_width=len(index.key) if index.id != table.primary.id else 0,
+            columns=lambda layout_id: table.stored_columns(index, table.layout_by_id[layout_id]),
+            key=lambda: key,
+            table=lambda: table.full_name,
+        )
+        image = IndexImage(shape, KeyCodec([type_ for _, type_ in key]), self.warehouse, contents)
+        return Source(table, index, contents.generation.id, image.parts(self.at))

@@ -1,0 +1,103 @@
+"""Where the entries of an index are cut into ranges, before any of them is sorted: by a sample of the rows.
+
+**Invariant:** the cuts of the same rows are the same in every attempt. They decide only how even the ranges are, never
+what is in the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from seachange.model.scan import Scan
+from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.runs import Target
+from seachange.pipeline.kernels.source import Source
+from seachange.storage.arrow import column_name
+from seachange.storage.bulk import stored_output
+from seachange.storage.entries import columns_read, select_entries
+from seachange.storage.image import SnapshotParts
+from seachange.storage.plan import plan_columns
+from seachange.storage.segment_footer import ROW_GROUP_ROWS
+from seachange.storage.sorter import Sorter
+from seachange.values.types import Kind
+
+# Of some files, evenly spread over the source, the first rows of every fourth row group.
+_FILES_MAX = 64
+_SAMPLED = f"file_row_number % {4 * ROW_GROUP_ROWS} < 256"
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Stored values of the first key column, in order: each begins another range. NULL is in the last one."""
+
+    values: tuple[Any, ...]
+
+    @property
+    def ranges(self) -> int:
+        return len(self.values) + 1
+
+
+def place_sql(target: Target, cuts: Cuts, prefix: str) -> tuple[str, dict[str, object]]:
+    """DuckDB text for the range of a row of stored columns, by halving, and its parameters."""
+    first = target.table.column_by_id[target.index.key[0]]
+    name = column_name(first.id)
+    # A UUID is compared as the bytes that it is sorted by.
+    type_ = "BLOB" if first.type.kind is Kind.UUID else first.type.stored
+
+    def halve(low: int, high: int) -> str:
+        if low == high:
+            return str(low)
+        middle = (low + high) // 2
+        below = f"{name} < CAST(${prefix}{middle} AS {type_})"
+        return f"CASE WHEN {below} THEN {halve(low, middle)} ELSE {halve(middle + 1, high)} END"
+
+    # DuckDB takes moments with a zone from Python only as text.
+    values = [value.isoformat() if isinstance(value, datetime) else value for value in cuts.values]
+    return halve(0, len(values)), {f"{prefix}{place}": value for place, value in enumerate(values)}
+
+
+def choose_cuts(source: Source, target: Target, ranges: int, workshop: Workshop) -> Cuts:
+    with workshop.sorter() as sorter:
+        return cut_evenly(_sample(sorter, source, target, workshop), ranges)
+
+
+def _sample(sorter: Sorter, source: Source, target: Target, workshop: Workshop) -> list[tuple[Any, int]]:
+    first = target.table.column_by_id[target.index.key[0]]
+    columns = columns_read(target.table, target.index, [first], filled=True)
+    scan = plan_columns(
+        source.table, source.index, columns, _some(source.parts), workshop.warehouse, "sample", _SAMPLED
+    )
+    entries = select_entries(target.table, target.index, f"({scan.sql})", [first], filled=True)
+    name = column_name(first.id)
+    values = f"SELECT {stored_output((first.id, first.type))} FROM ({entries})"  # noqa: S608 - named by id
+    sql = f"SELECT {name}, count(*) FROM ({values}) GROUP BY {name} ORDER BY {name} NULLS LAST"  # noqa: S608
+    return [(value, int(count)) for value, count in sorter.fetch(sql, Scan(sql, scan.parameters, scan.relations))]
+
+
+def _some(parts: SnapshotParts) -> SnapshotParts:
+    """Rows in the catalog are few beside those in files, where there are any."""
+    files = sorted(parts.files, key=lambda file: (file.segment.key_min, file.segment.id))
+    step = -(-len(files) // _FILES_MAX)
+    return SnapshotParts(tuple(files[::step]), ()) if files else parts
+
+
+def cut_evenly(sample: Sequence[tuple[Any, int]], ranges: int) -> Cuts:
+    """At most so many ranges, of about the same number of rows, from values in order, each with how often it was met.
+    All rows with one value are in one range, however many they are.
+
+    >>> cut_evenly([("a", 2), ("b", 1), ("c", 1), ("d", 8), ("e", 2), (None, 1)], 3).values
+    ('d', 'e')
+    """
+    each = sum(count for _, count in sample) / ranges
+    values: list[Any] = []
+    rows = last = 0
+    for value, count in sample:
+        # Where the middle of a value's rows lies decides in which range they are.
+        place = int((rows + count / 2) / each)
+        if rows and value is not None and place > last:
+            values.append(value)
+        rows, last = rows + count, place
+    return Cuts(tuple(values))

@@ -1,0 +1,238 @@
+"""The kernels over a catalog and a warehouse, as of a sequence that is held while they read, done by a crew: this
+process, unless another is given.
+
+**Invariant:** a segment that was reserved and not reported is given up when the work fails; one that was reported is
+the job's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from seachange import errors
+from seachange.catalog.port import Catalog
+from seachange.model.change.ops import BackfillIndexes, Validate
+from seachange.model.change.vacuum import RewriteIndex, Rewritten
+from seachange.model.change.work import Built, UnitDone, Violation
+from seachange.model.ids import Epoch, IndexId, SegmentId, Seq, TableId
+from seachange.model.schema.descriptor import Table
+from seachange.pipeline.compaction.gc import collect_garbage
+from seachange.pipeline.compaction.generations import Fold, choose_fold, rewrite
+from seachange.pipeline.kernels.backfill import Report, backfill
+from seachange.pipeline.kernels.converted import check_converted, check_keys
+from seachange.pipeline.kernels.executor import Crew, LocalCrew, Look, Sizes, nobody_looks
+from seachange.pipeline.kernels.kernel_context import Interrupts, Workshop
+from seachange.pipeline.kernels.rebuild import Settle, Translate, as_it_is
+from seachange.pipeline.kernels.runs import Target
+from seachange.pipeline.kernels.source import Source, Sources, built_source, seen_through
+from seachange.pipeline.kernels.tasks import work_bytes
+from seachange.pipeline.kernels.validation import Progress, validate
+from seachange.pipeline.throttling.throttle import Manners
+from seachange.runtime.faults import reach
+from seachange.storage.spill import Connect, SortLimits, sorting_connection
+from seachange.storage.warehouse import Warehouse
+
+Hire = Callable[[Workshop, Look], Crew]
+# Keeps a sequence readable: nothing that a snapshot at it can reach is collected.
+Hold = Callable[[Seq], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPipeline:
+    catalog: Catalog
+    epoch: Epoch
+    warehouse: Warehouse
+    spill: Path
+    hold: Hold
+    interrupts: Interrupts
+    translate: Translate
+    settle: Settle = as_it_is
+    sizes: Sizes = Sizes()  # noqa: RUF009 - a value
+    limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
+    manners: Manners = field(default_factory=Manners)
+    connect: Connect = sorting_connection
+    # Makes a crew of others; None is this process. The second is called now and then while they are at work.
+    hire: Hire | None = None
+    # What was built as of a sequence and is not attached yet: other indexes may be made from it.
+    _built: dict[tuple[IndexId, Seq], Built] = field(default_factory=dict)
+
+    def backfill(
+        self, op: BackfillIndexes, at: Seq, done: Sequence[UnitDone], report: Report, look: Look = nobody_looks
+    ) -> tuple[Built, ...]:
+        with self.hold(at), self._workshop() as (workshop, reserved):
+
+            def told(unit: UnitDone) -> None:
+                # Whether a report that fails was kept is not known: its files are not ours to give up.
+                reserved.difference_update(unit.files)
+                report(unit)
+
+            source, targets = self._subject(op, at)
+            if not done:
+                self._check_fit(source, targets, at)
+            crew = self._crew(workshop, look)
+            built = backfill(source, targets, crew, self.warehouse, done, told, self.settle)
+            self._built.update({(generation.index_id, at): generation for generation in built})
+            return built
+
+    def validate(self, op: Validate, at: Seq, report: Progress) -> Violation | None:
+        with self.hold(at), self._workshop() as (workshop, _):
+            count = _Counted(report)
+            crew = self._crew(workshop, count.look)
+            return validate(op, self._sources(at), crew, self.warehouse, count.finish)
+
+    def choose_fold(self, op: RewriteIndex, at: Seq) -> Fold | None:
+        """What is to be done; None if that is nothing. Whoever asks holds the sequence until it is done."""
+        sources = self._sources(at)
+        table = sources.tables().get(op.table_id)
+        index = table.index_by_id.get(op.index_id) if table is not None else None
+        newest = self.catalog.newest_generation(op.index_id)
+        # An index without a base is under construction: a generation made of its deltas would hide the backfill.
+        if table is None or index is None or newest is None or newest.base > at:
+            return None
+        return choose_fold(sources.load(table, index), newest, op.full)
+
+    def is_folded_since(self, op: RewriteIndex, at: Seq) -> bool:
+        """Whether another has given the index a generation with what came after the sequence."""
+        newest = self.catalog.newest_generation(op.index_id)
+        return newest is not None and newest.base > at
+
+    def rewrite(
+        self, fold: Fold, at: Seq, done: Sequence[UnitDone], report: Report, look: Look = nobody_looks
+    ) -> Rewritten:
+        with self.hold(at), self._workshop() as (workshop, reserved):
+
+            def told(unit: UnitDone) -> None:
+                reserved.difference_update(unit.files)
+                report(unit)
+
+            if not done:
+                index = fold.source.index
+                what = f"writing {index.name} of table {fold.source.table.name} anew"
+                self.manners.begin(f"{at}-{index.id}", what, fold.source.size_bytes)
+            return rewrite(fold, self._crew(workshop, look), self.warehouse, done, told)
+
+    def collect(self, retention_us: int, look: Look, hires: Callable[[int], Hire | None]) -> int:
+        """Deletes the files that nothing can reach any more, by whom `hires` says for so many files."""
+        with self._workshop() as (workshop, _):
+
+            def staff(files: int) -> Crew:
+                return replace(self, hire=hires(files))._crew(workshop, look)
+
+            return collect_garbage(self.catalog, self.epoch, self.warehouse, retention_us, staff)
+
+    def check_converted(self, table_id: TableId, at: Seq) -> None:
+        with self.hold(at), self._workshop() as (workshop, _):
+            sources = self._sources(at)
+            table = self._table(sources, table_id)
+            if table.next_primary is None:
+                raise errors.Bug(detail=f"table {table.name} is not converted as of {at}")
+            through = seen_through(table, table.next_primary.id)
+            made = sources.load(through, through.primary)
+            check_converted(made, workshop)
+            keys = [table.column_by_id[c] for c in table.needed_for(table.next_primary)]
+            if keys:
+                check_keys(sources.load(table, table.primary), made, keys, workshop)
+
+    def rows(self, table_id: TableId, at: Seq) -> int:
+        """Counted without the versions that others have superseded in files."""
+        with self.hold(at):
+            table = self._sources(at).tables().get(table_id)
+            if table is None:
+                return 0
+            contents = self.catalog.index_contents(self.epoch, table.primary.id, at)
+        members = contents.generation.members if contents.generation is not None else ()
+        inline = sum(batch.rows for delta in contents.deltas for batch in delta.batches)
+        deltas = sum(segment.rows for delta in contents.deltas for segment in delta.segments)
+        return inline + deltas + sum(m.segment.rows - len(m.deleted) // 4 for m in members)
+
+    def _crew(self, workshop: Workshop, look: Look) -> Crew:
+        return LocalCrew(workshop, self.sizes, look=look) if self.hire is None else self.hire(workshop, look)
+
+    def _check_fit(self, source: Source, targets: Sequence[Target], at: Seq) -> None:
+        names = ", ".join(target.index.name for target in targets)
+        work = "-".join(map(str, (at, *(target.index.id for target in targets))))
+        what = f"building {names} of table {source.table.name}"
+        self.manners.begin(work, what, work_bytes(source, targets))
+
+    def _subject(self, op: BackfillIndexes, at: Seq) -> tuple[Source, list[Target]]:
+        sources = self._sources(at)
+        table = self._table(sources, op.table_id)
+        through = seen_through(table, op.source_id)
+        if through.primary.id != op.source_id:
+            raise errors.Bug(detail=f"index {op.source_id} of {table.name} is to be read, and is not a primary one")
+        unattached = self._built.get((op.source_id, at))
+        source = sources.load(through, through.primary) if unattached is None else built_source(through, unattached)
+        targets = [_target(table, through, index_id) for index_id in op.index_ids]
+        return source, targets
+
+    def _table(self, sources: Sources, table_id: TableId) -> Table:
+        table = sources.tables().get(table_id)
+        if table is None:
+            raise errors.Bug(detail=f"table {table_id} is not there at {sources.at}")
+        return table
+
+    def _sources(self, at: Seq) -> Sources:
+        return Sources(self.catalog, self.epoch, self.warehouse, at)
+
+    @contextmanager
+    def _workshop(self) -> Iterator[tuple[Workshop, set[SegmentId]]]:
+        reserved: set[SegmentId] = set()
+
+        def reserve(count: int) -> list[SegmentId]:
+            ids = [SegmentId(i) for i in self.catalog.reserve_segments(self.epoch, count)]
+            reserved.update(ids)
+            reach("segment.reserved")
+            return ids
+
+        def give_up(ids: Sequence[SegmentId]) -> None:
+            if ids:
+                reserved.difference_update(ids)
+                self.catalog.abandon_segments(self.epoch, sorted(ids))
+
+        workshop = Workshop(
+            self.warehouse,
+            self.spill,
+            reserve,
+            self.interrupts,
+            self.translate,
+            self.limits,
+            give_up,
+            reserved.difference_update,
+            self.manners,
+            connect=self.connect,
+        )
+        try:
+            yield workshop, reserved
+        except Exception:
+            # Whatever ends it: a job is canceled, paused or taken by another through what is told of its progress.
+            with suppress(errors.Error):
+                give_up(tuple(reserved))
+            raise
+
+
+@dataclass(slots=True)
+class _Counted:
+    """Rows that are read, each told once: when its task is under way, or with it."""
+
+    report: Progress
+    finished: int = 0
+    told: int = 0
+
+    def finish(self, rows: int) -> None:
+        self.finished += rows
+        self.look(0)
+
+    def look(self, rows: int) -> None:
+        more = max(self.finished + rows - self.told, 0)
+        self.told += more
+        self.report(more)
+
+
+def _target(table: Table, through: Table, index_id: IndexId) -> Target:
+    """A new primary index is seen as one; others end in the key of the index that they are made from."""
+    if table.next_primary is not None and table.next_primary.id == index_id:
+        return Target(seen_through(table, table.next_primary.id), table.next_primary)
+    return Target(through, next(index for index in through.secondary if index.id == index_id))

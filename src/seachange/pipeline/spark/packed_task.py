@@ -1,0 +1,204 @@
+"""What runs in a Spark task: an assignment is unpacked, its kernel run, and what came of it packed.
+
+**Invariant:** every attempt at a task writes under ids of its own, which were reserved for it before it was sent. What
+an attempt wrote that nobody reports is garbage; no two attempts ever write the same file.
+
+**Invariant:** an error that a client can see is an outcome, not a failure of the task: Spark would only meet it again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from pyspark import TaskContext
+
+from seachange import errors
+from seachange.model.ids import SegmentId
+from seachange.pipeline.kernels.executor import Task
+from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.rebuild import Translate
+from seachange.pipeline.spark.progress_file import Beacon
+from seachange.pipeline.throttling.progress_meter import Meter
+from seachange.runtime.identity import check_identity
+from seachange.runtime.opening import open_files
+from seachange.storage.sorter import Sorter
+from seachange.storage.spill import KeptInstance, SortLimits
+from seachange.storage.warehouse import Warehouse
+
+# Checksums are by DuckDB's hash, and kernels are this package's: both must be the driver's.
+VERSIONS = (version("seachange"), duckdb.__version__)
+_SPILL_NAME = "seachange-spill"
+# The columns of what `run_rows` gives.
+OUTCOMES = "outcome binary"
+# A Python worker does one task after the other.
+_KEPT = KeptInstance()
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The warehouse as executors see it. Without a folder to spill to, each uses its machine's own. `identity` is the
+    id of the database, which every task compares with that of the folder on its machine."""
+
+    segments: str
+    spill: str | None
+    limits: SortLimits
+    translate: Translate
+    identity: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A task with the ids of its files, for each attempt that may be made at it, and where it tells how far it is."""
+
+    task: Task[Any]
+    site: Site
+    ids: tuple[tuple[SegmentId, ...], ...]
+    sign: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Which attempt at which Spark task it was, and where."""
+
+    attempt: int
+    task_id: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    result: Any
+    used: tuple[SegmentId, ...]
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    sqlstate: str
+    message: str
+    hint: str | None
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """There were no ids left: it has to be sent again with others, and with more if these were too few."""
+
+    trace: Trace
+    too_few: bool
+
+
+Outcome = Finished | Failed | Again
+
+
+class _NoneLeft(Exception):
+    pass
+
+
+def run_assignments(payloads: Iterable[bytes]) -> Iterator[bytes]:
+    """The function of a Spark partition."""
+    for payload in payloads:
+        yield pickle.dumps(_run(payload))
+
+
+def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same where assignments are rows of a frame."""
+    for batch in batches:
+        outcomes = list(run_assignments(batch.column(0).to_pylist()))
+        yield pa.record_batch([pa.array(outcomes, pa.binary())], names=["outcome"])
+
+
+def load_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Has nothing to give."""
+    for _ in batches:
+        yield pa.record_batch([pa.array([], pa.binary())], names=["outcome"])
+
+
+def load_kernels(number: int) -> int:
+    """Who can call it has loaded them."""
+    return number
+
+
+def _run(payload: bytes) -> Outcome:
+    context = TaskContext.get()
+    assert context is not None
+    trace = Trace(context.attemptNumber(), int(context.taskAttemptId()), socket.gethostname())
+    versions, body = pickle.loads(payload)
+    if versions != VERSIONS:
+        problem = errors.SparkUnavailable(
+            detail=f"{trace.host} has Seachange {VERSIONS[0]} and DuckDB {VERSIONS[1]}, this node has "
+            f"{versions[0]} and {versions[1]}",
+            remedy="Install the same versions there, or name the interpreter that has them by seachange.spark.python.",
+        )
+        return Failed(problem.sqlstate, str(problem), problem.hint, trace)
+    return run_assignment(pickle.loads(body), trace)
+
+
+def run_assignment(assignment: Assignment, trace: Trace) -> Outcome:
+    if trace.attempt >= len(assignment.ids):
+        return Again(trace, too_few=False)
+    left = list(assignment.ids[trace.attempt])
+    used: list[SegmentId] = []
+
+    def take(count: int) -> Sequence[SegmentId]:
+        if count > len(left):
+            raise _NoneLeft
+        taken = [left.pop(0) for _ in range(count)]
+        used.extend(taken)
+        return taken
+
+    site = assignment.site
+    try:
+        # Before the folder is opened, which would create it.
+        check_identity(Path(site.segments), site.identity)
+    except errors.Error as problem:
+        return Failed(problem.sqlstate, str(problem), problem.hint, trace)
+    meter = Meter(assignment.task.steps)
+    workshop = Workshop(
+        open_warehouse(site.segments),
+        spill_folder(site.spill),
+        take,
+        _Uninterrupted(),
+        site.translate,
+        site.limits,
+        meter=meter,
+        connect=_KEPT.connect,
+    )
+    try:
+        with Beacon(meter, assignment.sign, trace.task_id):
+            return Finished(assignment.task.run(workshop), tuple(used), trace)
+    except _NoneLeft:
+        return Again(trace, too_few=True)
+    except errors.Error as problem:
+        return Failed(problem.sqlstate, str(problem), problem.hint, trace)
+
+
+@cache
+def open_warehouse(segments: str) -> Warehouse:
+    """One for the life of a Python worker, which does many tasks: a file is verified once in it."""
+    return Warehouse(open_files(Path(segments)))
+
+
+def spill_folder(asked: str | None) -> Path:
+    return Path(asked) if asked is not None else Path(tempfile.gettempdir()) / _SPILL_NAME
+
+
+class _Uninterrupted:
+    """A task that is to end is killed with its process."""
+
+    def check(self) -> None:
+        pass
+
+    def reaching(self, running: Sorter) -> nullcontext[None]:
+        return nullcontext()

@@ -1,0 +1,68 @@
+"""How far a task on an executor is, told to the driver by the length of a file in a folder that both see.
+
+A file that only grows is read whole however it is read, over whatever file system, and costs the executor a byte now
+and then.
+
+**Invariant:** a task never fails because nobody can be told of it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from seachange.pipeline.throttling.progress_meter import Meter
+
+# A whole task is a file of so many bytes.
+_WHOLE = 1_000
+_SECONDS = 0.4
+
+
+class Beacon:
+    """Tells while it is entered, if it is known where (`sign` is not empty)."""
+
+    def __init__(self, meter: Meter, sign: str, attempt: int) -> None:
+        self._meter = meter
+        self._path = f"{sign}.{attempt}" if sign else ""
+        self._told = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="seachange-beacon", daemon=True)
+
+    def __enter__(self) -> None:
+        if self._path:
+            self._thread.start()
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self._stop.set()
+        if self._path:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(_SECONDS):
+            self.tell()
+
+    def tell(self) -> None:
+        done = int(self._meter.read() * _WHOLE)
+        # The driver may have gone, with the folder.
+        if done > self._told:
+            with suppress(OSError), open(self._path, "ab") as file:
+                file.write(b"." * (done - self._told))
+                self._told = done
+
+
+def sign_of(folder: Path, place: int) -> str:
+    return str(folder / str(place))
+
+
+def read_signs(folder: Path) -> dict[int, float]:
+    """Of each task that has told something how much is done, by the attempt that is farthest."""
+    found: dict[int, float] = {}
+    with suppress(OSError), os.scandir(folder) as files:
+        for file in files:
+            place, _, attempt = file.name.partition(".")
+            if attempt:
+                found[int(place)] = max(found.get(int(place), 0.0), min(file.stat().st_size / _WHOLE, 1.0))
+    return found

@@ -1,0 +1,221 @@
+"""Tasks done by Spark: each is a Spark job of one task, as many at the same time as there are hands.
+
+So a unit is known to be finished when it is, in whatever order; Spark places tasks, and tries those again whose
+executor dies.
+
+**Invariant:** ids of files are reserved before a task is sent, and a task's result is taken once. Files of attempts
+that were lost stay announced until the epoch ends: their writers may not know yet.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pyspark import cloudpickle
+
+from seachange import errors
+from seachange.model.ids import SegmentId
+from seachange.pipeline.kernels.executor import TICK_SECONDS, Look, Sizes, Task
+from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.merge import RANGE_ROWS_MAX
+from seachange.pipeline.kernels.source import UNIT_ROWS_MAX
+from seachange.pipeline.spark.host import AnyApplication
+from seachange.pipeline.spark.packed_task import VERSIONS, Again, Assignment, Failed, Finished, Outcome, Site, Trace
+from seachange.pipeline.spark.progress_file import read_signs, sign_of
+from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
+from seachange.storage.spill import passing_folder
+
+T = TypeVar("T")
+
+# Work is cut into about so many tasks, so that they can be shared out evenly, but not into tasks of less than a second.
+_TASKS = 16
+_TASK_ROWS_MIN = 500_000
+# Ids are reserved for the first attempts at a task; after those it is sent again, once.
+_ATTEMPTS = 2
+_ROUNDS_MAX = 2
+
+
+@dataclass(slots=True)
+class _Sent:
+    place: int
+    ids: tuple[tuple[SegmentId, ...], ...]
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class SparkCrew:
+    """`look` is called several times a second while tasks run, and may raise; `tell` keeps a line of history."""
+
+    application: AnyApplication
+    site: Site
+    workshop: Workshop
+    look: Look
+    tell: Callable[[str], None]
+    cores: int = 0
+    fixed: Sizes | None = None
+
+    @property
+    def hands(self) -> int:
+        slots = self.application.slots
+        return min(slots, self.cores) if self.cores else slots
+
+    def sizes(self, rows: int) -> Sizes:
+        if self.fixed is not None:
+            return self.fixed
+        # Whole segments: a unit has none in part.
+        wanted = -(-max(rows // _TASKS, _TASK_ROWS_MIN) // SEGMENT_ROWS_MAX) * SEGMENT_ROWS_MAX
+        return Sizes(min(wanted, UNIT_ROWS_MAX), _even_range(rows, min(wanted, RANGE_ROWS_MAX)))
+
+    def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None], rows: Sequence[int] = ()) -> None:
+        if not tasks:
+            return
+        self.tell(f"has {_tasks(len(tasks))} for Spark application {self.application}: {tasks[0].title}")
+        hands = self.hands
+        # One waits at Spark's while all slots are taken: a slot has its next task at once. Where fewer cores are to be
+        # used than there are, nothing may wait there, or it would be run.
+        sent_max = hands + 1 if hands == self.application.slots else hands
+        with (
+            passing_folder(self.workshop.spill) as signs,
+            self.application.group() as group,
+            ThreadPoolExecutor(sent_max, "spark-task") as pool,
+        ):
+            shift = _Shift(self, sent_max, pool, group, tasks, done, rows, signs, self.application.speculates)
+            try:
+                shift.work()
+            except BaseException:
+                shift.end()
+                raise
+        self.tell(f"Spark application {self.application} has done {_tasks(len(tasks))}: {_places(shift.traces)}")
+
+
+@dataclass(slots=True)
+class _Shift:
+    """The tasks of one run. Everything but the wait for Spark happens in the caller's thread."""
+
+    crew: SparkCrew
+    sent_max: int
+    pool: ThreadPoolExecutor
+    group: str
+    tasks: Sequence[Task[Any]]
+    done: Callable[[int, Any], None]
+    rows: Sequence[int]
+    # Where tasks tell how far they are.
+    signs: Path
+    # Whether attempts at a task are made side by side.
+    speculates: bool
+    sent: dict[Future[Outcome], _Sent] = field(default_factory=dict)
+    traces: list[Trace] = field(default_factory=list)
+
+    def work(self) -> None:
+        left = deque(range(len(self.tasks)))
+        while left or self.sent:
+            self._fill(left)
+            ready, _ = wait(self.sent, TICK_SECONDS, FIRST_COMPLETED)
+            self.crew.workshop.interrupts.check()
+            self.crew.look(self._rows_under_way())
+            # What was done is kept before what failed ends it all.
+            for future in sorted(ready, key=lambda one: one.exception() is not None):
+                self._take(future.result(), self.sent.pop(future))
+
+    def _rows_under_way(self) -> int:
+        if not self.rows:
+            return 0
+        done = read_signs(self.signs)
+        return sum(int(self.rows[sent.place] * done.get(sent.place, 0.0)) for sent in self.sent.values())
+
+    def _fill(self, left: deque[int]) -> None:
+        """Sends as much as there are hands and room for. Those that are under way are not ended for want of room."""
+        manners = self.crew.workshop.manners
+        while left and len(self.sent) < self.sent_max:
+            task = self.tasks[left[0]]
+            # Those that are at work have yet to write what they write.
+            beside = sum(self.tasks[sent.place].write_bytes for sent in self.sent.values()) if task.write_bytes else 0
+            if self.sent and (manners.is_held_back() or not manners.is_free(task.write_bytes + beside)):
+                return
+            manners.wait_for_foreground(partial(self.crew.look, 0))
+            manners.admit(task.read_bytes, task.write_bytes, beside)
+            self._send(left.popleft(), task.segments, 1)
+
+    def _send(self, place: int, count: int, number: int) -> None:
+        reserve = self.crew.workshop.reserve
+        reserved = tuple(reserve(count * _ATTEMPTS)) if count else ()
+        ids = tuple(reserved[start * count : (start + 1) * count] for start in range(_ATTEMPTS))
+        assignment = Assignment(self.tasks[place], self.crew.site, ids, sign_of(self.signs, place))
+        payload = pickle.dumps((VERSIONS, cloudpickle.dumps(assignment)))
+        call = self.crew.application.call
+        future = self.pool.submit(call, payload, self.group, self.tasks[place].title)
+        self.sent[future] = _Sent(place, ids, number)
+
+    def _take(self, outcome: Outcome, sent: _Sent) -> None:
+        self.traces.append(outcome.trace)
+        self._settle_ids(outcome, sent)
+        match outcome:
+            case Finished():
+                self.done(sent.place, outcome.result)
+            case Failed():
+                raise errors.remembered(outcome.sqlstate, outcome.message, outcome.hint)
+            case Again():
+                self._send_again(outcome, sent)
+
+    def _settle_ids(self, outcome: Outcome, sent: _Sent) -> None:
+        """What this attempt did not use nobody will; others may still be at work: those before it, and where attempts
+        are made side by side, those after it."""
+        used = set(outcome.used) if isinstance(outcome, Finished) else set()
+        first = outcome.trace.attempt
+        end = first + 1 if self.speculates else len(sent.ids)
+        self.crew.workshop.leave([id_ for ids in (*sent.ids[:first], *sent.ids[end:]) for id_ in ids])
+        self.crew.workshop.give_up([id_ for ids in sent.ids[first:end] for id_ in ids if id_ not in used])
+
+    def _send_again(self, outcome: Again, sent: _Sent) -> None:
+        if outcome.too_few:
+            # However wide its rows are, it has enough at some time.
+            self._send(sent.place, len(sent.ids[0]) * 2 + 2, sent.round)
+            return
+        if sent.round >= _ROUNDS_MAX:
+            raise errors.SparkFailed(
+                detail=f"the executors were lost too often: {self.tasks[sent.place].title}",
+                log=self.crew.application.log,
+            )
+        self._send(sent.place, len(sent.ids[0]), sent.round + 1)
+
+    def end(self) -> None:
+        """Nothing is sent any more, and what runs is killed."""
+        for sent in self.sent.values():
+            self.crew.workshop.leave([id_ for ids in sent.ids for id_ in ids])
+        for future in self.sent:
+            future.cancel()
+        # A thread may be about to begin a job: it is asked for until all have ended.
+        while not all(future.done() for future in self.sent):
+            self.crew.application.cancel(self.group)
+            wait(self.sent, TICK_SECONDS)
+
+
+def _even_range(rows: int, rows_max: int) -> int:
+    """An even number of ranges of the same size, so that no core is left alone with the last. Of the rows alone: how
+    many cores there are may be another number when the work is taken up again.
+
+    >>> _even_range(10_000_000, 983_040), _even_range(900_000, 983_040)
+    (833334, 983040)
+    """
+    ranges = -(-rows // rows_max)
+    return -(-rows // (ranges + ranges % 2)) if ranges > 1 else rows_max
+
+
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count} tasks"
+
+
+def _places(traces: Sequence[Trace]) -> str:
+    """Which tasks, and where: 3, 4 and 5 on a, b."""
+    ids = ", ".join(str(id_) for id_ in sorted(trace.task_id for trace in traces))
+    hosts = ", ".join(sorted({trace.host for trace in traces}))
+    retried = sum(trace.attempt > 0 for trace in traces)
+    again = f", {retried} not at the first attempt" if retried else ""
+    return f"{ids} on {hosts}{again}"

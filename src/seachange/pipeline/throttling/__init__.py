@@ -1,0 +1,1 @@
+"""Throttling of background work, and progress."""

@@ -1,0 +1,95 @@
+"""What the planner knows of a database: its descriptors at one moment, and how large the tables are.
+
+**Invariant:** a value. A change makes another one (`apply_ops`); nothing here reads a clock, a file or a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from seachange.model.change import elements
+from seachange.model.change.elements import Element, descriptor_of
+from seachange.model.change.ops import Op, SetState
+from seachange.model.ids import DescriptorId, TableId
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA, Descriptor
+from seachange.model.states import State
+from seachange.planner.comments import follow_comments
+from seachange.planner.object_parts import compose, decompose
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """What is stored of a table: its primary index. `rows` is exact only where it is 0."""
+
+    rows: int = 0
+    bytes: int = 0
+    files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """`sizes` lacks tables of which nothing is known; `dropped` are tables whose data is still kept; `search_path` are
+    the schemas in which names without one are looked for, of which some may not exist, `database` is that of the
+    session."""
+
+    descriptors: Mapping[DescriptorId, Descriptor] = field(default_factory=dict)
+    sizes: Mapping[TableId, TableSize] = field(default_factory=dict)
+    dropped: tuple[Table, ...] = ()
+    search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
+    database: str = DEFAULT_DATABASE
+
+    def is_empty(self, table_id: TableId) -> bool:
+        size = self.sizes.get(table_id)
+        return size is not None and size.rows == 0
+
+
+def apply_ops(catalog: Catalog, ops: Iterable[Op]) -> Catalog:
+    """The catalog after a stage: every descriptor that the ops touch has its next version."""
+    changes: dict[DescriptorId, list[SetState]] = {}
+    for op in ops:
+        if isinstance(op, SetState):
+            changes.setdefault(descriptor_of(op.element), []).append(op)
+    descriptors = dict(catalog.descriptors)
+    dropped = list(catalog.dropped)
+    for id_, mutations in changes.items():
+        before = descriptors.pop(id_, None)
+        kept = next((table for table in reversed(dropped) if table.id == id_), None) if before is None else None
+        after = change_descriptor(before, mutations, kept)
+        if after is not None:
+            descriptors[id_] = after
+        elif isinstance(before, Table):
+            dropped.append(before)
+    # What came back is not dropped any more.
+    still = tuple(table for table in dropped if table.id not in descriptors)
+    return replace(catalog, descriptors=descriptors, dropped=still)
+
+
+def change_descriptor(
+    before: Descriptor | None, mutations: Iterable[SetState], kept: Table | None = None
+) -> Descriptor | None:
+    """The next version of one descriptor. Changes are made to what it is now, so that a change under way and a comment
+    made meanwhile do not undo each other. `kept` is the last version of a table that comes back: its layouts, in which
+    its files were written, and the ids that it has used up come back too."""
+    known: dict[Element, State] = decompose(before) if before is not None else {}
+    parts = dict(known)
+    missed: list[elements.Comment] = []
+    for mutation in mutations:
+        if isinstance(mutation.element, elements.Comment) and mutation.element not in parts:
+            missed += [mutation.element] if mutation.state is State.ABSENT else []
+        # Taken out first: the element that is put in may know more, of which comparisons know nothing.
+        parts.pop(mutation.element, None)
+        if mutation.state is not State.ABSENT:
+            parts[mutation.element] = mutation.state
+    _drop_lone_types(parts)
+    follow_comments(known, parts, missed)
+    return compose(before if before is not None else kept, parts)
+
+
+def _drop_lone_types(parts: dict[Element, State]) -> None:
+    """The key of an index that is an expression is planned as a text, and DuckDB has told its type since: when it goes,
+    its type is another element than the one that is taken out."""
+    columns = {e.column_id for e in parts if isinstance(e, elements.Column | elements.ConvertedColumn)}
+    for part in [e for e in parts if isinstance(e, elements.ColumnType) and e.column_id not in columns]:
+        del parts[part]

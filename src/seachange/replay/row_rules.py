@@ -1,0 +1,163 @@
+"""What a table demands of its rows, by the names of its columns: what writers have to know to write rows that are
+valid, now and after the migrations to come.
+
+Before a migration adds a constraint, an application writes only rows that will meet it; else the migration fails, as
+it would anywhere. `foresee` gives writers that knowledge: from a rehearsal of the history, in which nobody writes, it
+tells of every table what any later version of it demands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from seachange.model.ids import ColumnId, TableId
+from seachange.model.schema.constraint import column_reference
+from seachange.model.schema.descriptor import Table
+from seachange.values.types import SqlType
+
+# The labels of enum types by the id of their descriptors.
+Labels = Mapping[int, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CHECK: DuckDB text over columns named after ids, and the columns' names by those (`c7`)."""
+
+    expression: str
+    names: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """Values of `columns` are those of `keys` in a row of `table` (schema.name)."""
+
+    columns: tuple[str, ...]
+    table: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The type that a column has, with the labels of an enum."""
+
+    column: str
+    type: SqlType
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """`distinct` are the columns of unique keys, `keys` those keys."""
+
+    required: frozenset[str] = frozenset()
+    distinct: frozenset[str] = frozenset()
+    keys: frozenset[frozenset[str]] = frozenset()
+    rules: frozenset[Rule] = frozenset()
+    parents: frozenset[Parent] = frozenset()
+    forms: frozenset[Form] = frozenset()
+
+    def and_also(self, other: Demand) -> Demand:
+        return Demand(
+            self.required | other.required,
+            self.distinct | other.distinct,
+            self.keys | other.keys,
+            self.rules | other.rules,
+            self.parents | other.parents,
+            self.forms | other.forms,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The tables of a database at one moment."""
+
+    tables: tuple[Table, ...]
+    labels: tuple[tuple[int, tuple[str, ...]], ...] = ()
+
+    @property
+    def by_id(self) -> dict[TableId, Table]:
+        return {table.id: table for table in self.tables}
+
+
+Foresight = Mapping[str, Demand]
+
+
+def label(table: Table) -> str:
+    return f"{table.schema}.{table.name}"
+
+
+def demand_of(table: Table, shape: Shape) -> Demand:
+    """What a version of a table demands."""
+    return _demand(table, shape, table, shape)
+
+
+def foresee(shapes: Sequence[Shape]) -> Foresight:
+    """What later shapes demand of the rows of each table, under every name that it had until then."""
+    versions: dict[TableId, list[tuple[Table, Shape]]] = {}
+    for shape in shapes:
+        for table in shape.tables:
+            known = versions.setdefault(table.id, [])
+            if not known or known[-1][0] != table:
+                known.append((table, shape))
+    foreseen: dict[str, Demand] = {}
+    for known in versions.values():
+        for number, (now, around) in enumerate(known):
+            name = label(now)
+            for later, later_shape in known[number:]:
+                found = _demand(later, later_shape, now, around)
+                foreseen[name] = foreseen.get(name, Demand()).and_also(found)
+    return foreseen
+
+
+def dropped(before: Shape, after: Shape) -> tuple[str, ...]:
+    """The tables that are gone."""
+    left = after.by_id
+    return tuple(label(table) for table in before.tables if table.id not in left)
+
+
+def _demand(table: Table, shape: Shape, now: Table, around: Shape) -> Demand:
+    """What `table` demands, in the names of `now`, an earlier version of it; of other tables those that they have
+    `around` it. What has no name there is left out."""
+    names = {column.id: column.name for column in now.visible_columns}
+    labels = dict(shape.labels)
+    unique = [index for index in table.indexes if index.unique or index.id == table.primary.id]
+    return Demand(
+        required=_named(names, (c.id for c in table.visible_columns if not c.nullable)),
+        distinct=_named(names, (source for index in unique for c in index.key for source in _sources(table, c))),
+        keys=frozenset(
+            frozenset(names[c] for c in index.key) for index in unique if all(c in names for c in index.key)
+        ),
+        rules=frozenset(
+            Rule(check.expression, tuple((column_reference(c).strip('"'), names[c]) for c in check.columns))
+            for check in table.checks
+            if all(c in names for c in check.columns)
+        ),
+        parents=frozenset(_parents(table, names, around)),
+        forms=frozenset(
+            Form(names[c.id], c.type, labels.get(c.type.enum, ())) for c in table.visible_columns if c.id in names
+        ),
+    )
+
+
+def _sources(table: Table, column_id: ColumnId) -> tuple[ColumnId, ...]:
+    """The columns that the values of a column are made of, if that is not the column itself."""
+    generated = table.column_by_id[column_id].generated
+    return generated.columns if generated is not None else (column_id,)
+
+
+def _named(names: Mapping[ColumnId, str], columns: Iterable[ColumnId]) -> frozenset[str]:
+    return frozenset(names[c] for c in columns if c in names)
+
+
+def _parents(table: Table, names: Mapping[ColumnId, str], around: Shape) -> Iterable[Parent]:
+    known = around.by_id
+    for key in table.foreign_keys:
+        parent = known.get(key.parent)
+        if parent is None or not all(c in names for c in key.columns):
+            continue
+        index = parent.index_by_id.get(key.parent_index)
+        visible = {column.id: column.name for column in parent.visible_columns}
+        if index is not None and all(c in visible for c in index.key):
+            columns = tuple(names[c] for c in key.columns)
+            yield Parent(columns, label(parent), tuple(visible[c] for c in index.key))

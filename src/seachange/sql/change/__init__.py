@@ -1,0 +1,1 @@
+"""Schema changes and roles: planning, checks of expressions and privileges."""

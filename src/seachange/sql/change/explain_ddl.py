@@ -1,0 +1,148 @@
+"""EXPLAIN (DDL): how a schema change would be done.
+
+**Invariant:** nothing is done: ids are made up, and what is planned goes nowhere but into the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+
+from seachange import errors
+from seachange.model.ids import TableId
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Descriptor
+from seachange.model.statements.session_statements import Begin, Commit, DdlExplanation
+from seachange.model.statements.table_statements import DdlStatement
+from seachange.planner.advice import advise
+from seachange.planner.builders.draft import at_rest
+from seachange.planner.explain.form import explain_plan
+from seachange.planner.explain.names import one_line, quote
+from seachange.planner.explain.stages import summary
+from seachange.planner.known_schema import Catalog, TableSize, apply_ops
+from seachange.planner.plan import Plan, plan_statements
+from seachange.planner.rules.release import release_of
+from seachange.planner.strategy import Cost, measure_whole
+from seachange.sql.change.check_types import verify_checks
+from seachange.sql.change.like import expand_likes
+from seachange.sql.change.local_times import settle_local_times
+from seachange.sql.change.object_access import check_plan
+from seachange.sql.change.privilege_checks import check_needs
+from seachange.sql.change.time_constants import settle_conversions
+from seachange.sql.duck.cursor import DuckSession
+from seachange.sql.parsing.parse import parse_script
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.query.databases import check_named_databases, descriptors_of, tables_of
+
+# What begins a remark, where the text as a whole is for another program to read.
+_COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
+
+
+def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: DuckSession) -> list[str]:
+    said: list[str] = []
+    statements = [
+        settle_local_times(settled, port, duck, said)
+        for statement in _read(text)
+        for settled in _settled(statement, port)
+    ]
+    for statement in statements:
+        check_named_databases(statement, port)
+        check_needs(statement, port)
+    plan, catalog = _plan(statements, port)
+    for statement in statements:
+        check_plan(statement, plan, catalog.descriptors, port)
+    _verify(plan, catalog, duck)
+    plan, catalog, remarks = _with_rows(plan, catalog, statements)
+    notices = [f"Notice: {notice}" for notice in (*said, *plan.notices, *advise(plan, catalog))]
+    comment = _COMMENTS.get(form, "")
+    return [*(comment + one_line(line) for line in (*notices, *remarks)), *explain_plan(plan, catalog, form)]
+
+
+def cost_of(statement: DdlStatement, port: TransactionPort) -> Cost:
+    """What a statement costs, with the rows that there are."""
+    return measure_whole(*_plan(_settled(statement, port), port))
+
+
+def _settled(statement: DdlStatement, port: TransactionPort) -> list[DdlStatement]:
+    return [settle_conversions(expanded, port) for expanded in expand_likes(statement, port)]
+
+
+def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[Plan, Catalog]:
+    """The plan with ids that are made up, and the catalog that it was made for."""
+    tables, known = tables_of(statements, port), descriptors_of(statements, port)
+    # A change that is under way would be waited for: the plan is made without it.
+    rested = {id_: at_rest(descriptor) for id_, descriptor in known.items()}
+    catalog = Catalog(rested, _Sizes(tables, port), port.dropped_tables(), port.search_path, port.session.database)
+    release = release_of(port.release)
+    return plan_statements(catalog, statements, _made_up_ids(known.values()), release=release), catalog
+
+
+def _read(text: str) -> list[DdlStatement]:
+    statements: list[DdlStatement] = []
+    parsed = parse_script(text)
+    if parsed and isinstance(parsed[0], Begin):
+        parsed = parsed[1:-1] if isinstance(parsed[-1], Commit) else parsed[1:]
+    for statement in parsed:
+        if not isinstance(statement, DdlStatement):
+            detail = "EXPLAIN (DDL) takes a statement that changes the schema, or several between BEGIN and COMMIT"
+            raise errors.SyntaxProblem(detail=detail)
+        statements.append(statement)
+    if not statements:
+        raise errors.SyntaxProblem(detail="EXPLAIN (DDL) takes a statement")
+    return statements
+
+
+def _made_up_ids(known: Iterable[Descriptor]) -> Iterator[int]:
+    """Above all that are in use, so that things are in the same order as they would be."""
+    used = [id_ for one in known for id_ in (one.id, *(one.index_by_id if isinstance(one, Table) else ()))]
+    return count(max(used, default=0) + 1)
+
+
+def _verify(plan: Plan, catalog: Catalog, duck: DuckSession) -> None:
+    """What is wrong with an expression is only known to DuckDB."""
+    after = catalog
+    for stage in plan.stages:
+        after = apply_ops(after, plan.ops(stage))
+    for id_, table in after.descriptors.items():
+        before = catalog.descriptors.get(id_)
+        if isinstance(table, Table) and table.checks and table != before:
+            verify_checks(before if isinstance(before, Table) else None, table, duck)
+
+
+def _with_rows(plan: Plan, catalog: Catalog, statements: Sequence[DdlStatement]) -> tuple[Plan, Catalog, list[str]]:
+    """On a table without rows nearly everything is one step. What is asked for is what it takes once there are some, of
+    which nothing is known; what it takes now is said beside."""
+    if not plan.change.empty:
+        return plan, catalog, []
+    tables = [table for table in catalog.descriptors.values() if table.id in plan.change.empty]
+    empty = " and ".join(sorted(quote(table.name) for table in tables))
+    now = f"As long as {empty} has no rows: {summary(plan, catalog)}."
+    ids = _made_up_ids(catalog.descriptors.values())
+    sizes = {id_: catalog.sizes[id_] for id_ in plan.change.sources if id_ not in plan.change.empty}
+    filled = replace(catalog, sizes=sizes)
+    try:
+        full = plan_statements(filled, statements, ids, release=release_of(plan.change.release))
+    except errors.Error as error:
+        return plan, catalog, [f"{now} With rows it would fail: {error}"]
+    return (full, filled, [f"{now} With rows:"]) if full.stages != plan.stages else (plan, catalog, [])
+
+
+class _Sizes(Mapping[TableId, TableSize]):
+    """Sizes of the tables that somebody asks for; to find them all would mean to load every table."""
+
+    def __init__(self, tables: Sequence[Table], port: TransactionPort) -> None:
+        self._tables = {table.id: table for table in tables}
+        self._port = port
+        self._known: dict[TableId, TableSize] = {}
+
+    def __getitem__(self, table_id: TableId) -> TableSize:
+        if table_id not in self._known:
+            self._known[table_id] = self._port.size(self._tables[table_id])
+        return self._known[table_id]
+
+    def __iter__(self) -> Iterator[TableId]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)

@@ -1,0 +1,183 @@
+"""Who may change what: privileges and ownership of the objects that a planned change is about.
+
+What a statement names is checked before it is planned (`sql/change/privilege_checks.py`), what it reads and writes
+where it does so (`TransactionPort.check_access`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from seachange import errors
+from seachange.model.change import elements
+from seachange.model.change.elements import Element, descriptor_of
+from seachange.model.ids import DescriptorId
+from seachange.model.object_kind import ObjectKind
+from seachange.model.schema.access import DEFAULT_ROLE, PRIVILEGES, PUBLIC_ROLE, Access, RolePrivileges
+from seachange.model.schema.actor import find_roles, role_exists
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Database, Descriptor, EnumType, Role, Schema, Sequence, View
+from seachange.model.schema.rights import OWNER, Attribute, OnObject, OnUnsaid, Right
+from seachange.model.schema.temporary import is_temporary
+from seachange.model.statements.object_statements import (
+    ChangeOwner,
+    CreateDatabase,
+    CreateSchema,
+    DropObjects,
+    Grant,
+    TruncateTables,
+)
+from seachange.model.statements.table_statements import DdlStatement, DropIndex, DropTable
+from seachange.planner.plan import Plan
+from seachange.sql.port.port import TransactionPort
+
+_KINDS: dict[type[Descriptor], ObjectKind] = {
+    View: ObjectKind.VIEW,
+    Sequence: ObjectKind.SEQUENCE,
+    EnumType: ObjectKind.TYPE,
+    Schema: ObjectKind.SCHEMA,
+    Database: ObjectKind.DATABASE,
+}
+DROPS = (DropTable, DropIndex, DropObjects)
+# What a view is granted is called as with a table.
+_GRANTED_AS = {ObjectKind.VIEW: ObjectKind.TABLE}
+
+
+def describe(descriptor: Descriptor) -> str:
+    return f"{'role' if isinstance(descriptor, Role) else kind_of(descriptor).value} {descriptor.name}"
+
+
+def kind_of(descriptor: Descriptor) -> ObjectKind:
+    return ObjectKind.TABLE if isinstance(descriptor, Table) else _KINDS[type(descriptor)]
+
+
+def check_roles(names: Iterable[str], port: TransactionPort) -> None:
+    """Roles that a statement names must be there."""
+    roles = find_roles(port.objects())
+    for name in names:
+        if name != PUBLIC_ROLE and not role_exists(name, roles):
+            raise errors.UndefinedObject(kind="role", name=name)
+
+
+def check_named_roles(statement: DdlStatement, port: TransactionPort) -> None:
+    match statement:
+        case Grant(roles=roles):
+            check_roles(roles, port)
+        case ChangeOwner(role=role):
+            check_roles([role], port)
+        case CreateSchema(owner=owner) | CreateDatabase(owner=owner) if owner is not None:
+            check_roles([owner], port)
+        case _:
+            pass
+
+
+def _require(descriptor: Descriptor, privilege: str, port: TransactionPort, grantable: bool = False) -> None:
+    what = describe(descriptor)
+    denial = f"must be owner of {what}" if privilege == OWNER else f"permission denied for {what}"
+    port.require(OnObject(descriptor.id, (privilege,), grantable), denial)
+
+
+def check_plan(
+    statement: DdlStatement, plan: Plan, known: Mapping[DescriptorId, Descriptor], port: TransactionPort
+) -> None:
+    """Whether the role may have all of it done."""
+    touched: dict[DescriptorId, list[Element]] = {}
+    for target in plan.change.targets:
+        # Whoever refers to a table may stop to, whatever has been revoked since.
+        if isinstance(target.element, elements.ForeignKeyParent) and not target.adds:
+            continue
+        touched.setdefault(descriptor_of(target.element), []).append(target.element)
+    for id_, parts in touched.items():
+        before = known.get(id_)
+        if before is None:
+            _check_creation(parts, statement, known, port)
+        else:
+            _check_touched(before, parts, statement, port)
+
+
+def _check_touched(before: Descriptor, parts: list[Element], statement: DdlStatement, port: TransactionPort) -> None:
+    if isinstance(statement, TruncateTables) and isinstance(before, Table):
+        _require(before, "TRUNCATE", port)
+    elif isinstance(statement, Grant):
+        kind = kind_of(before)
+        wanted = PRIVILEGES[_GRANTED_AS.get(kind, kind)] if statement.privileges == ("ALL",) else statement.privileges
+        for privilege in wanted:
+            _require(before, privilege, port, grantable=True)
+    elif all(isinstance(part, elements.ForeignKeyParent) for part in parts):
+        _require(before, "REFERENCES", port)
+    elif isinstance(statement, DROPS):
+        port.require(drop_right(before, port), f"must be owner of {describe(before)}")
+    else:
+        _require(before, OWNER, port)
+
+
+def drop_right(found: Descriptor, port: TransactionPort) -> Right:
+    """The owner of a schema may drop what is in it."""
+    own = OnObject(found.id, (OWNER,))
+    if isinstance(found, Schema | Database | Role):
+        return own
+    schema = port.schema_right(found.schema, OWNER)
+    return schema if schema is not None and port.allows(schema) else own
+
+
+def _check_creation(
+    parts: list[Element], statement: DdlStatement, known: Mapping[DescriptorId, Descriptor], port: TransactionPort
+) -> None:
+    entry = next((part for part in parts if isinstance(part, elements.Namespace)), None)
+    if entry is None or entry.kind is ObjectKind.DATABASE:
+        return
+    if entry.kind is ObjectKind.SCHEMA:
+        # The one that is always there gets a descriptor when there is something to say of it.
+        if isinstance(statement, CreateSchema):
+            denial = f"permission denied for database {entry.database}"
+            port.require(_database_right(entry.database, "CREATE", known), denial)
+        else:
+            port.require(Attribute("superuser"), f"permission denied for schema {entry.name}")
+        return
+    if is_temporary(entry.schema):
+        denial = f'permission denied to create temporary tables in database "{entry.database}"'
+        port.require(_database_right(entry.database, "TEMPORARY", known), denial)
+        return
+    denial = f"permission denied for schema {entry.schema}"
+    port.require(port.schema_right(entry.schema, "CREATE") or Attribute("superuser"), denial)
+
+
+def _database_right(name: str, privilege: str, known: Mapping[DescriptorId, Descriptor]) -> Right:
+    database = next((d for d in known.values() if isinstance(d, Database) and d.name == name), None)
+    if database is None:
+        return OnUnsaid(ObjectKind.DATABASE, name, name, privilege)
+    return OnObject(database.id, (privilege,))
+
+
+def without_lost_roles(kept: Table, port: TransactionPort) -> Table:
+    """A dropped table keeps no role from being dropped. If its owner is gone it belongs to whoever brings it back."""
+    roles, access = find_roles(port.objects()), kept.access
+    owner = access.owner if role_exists(access.owner, roles) else port.actor.user
+    left = tuple(p for p in access.privileges if p.role == PUBLIC_ROLE or role_exists(p.role, roles))
+    return replace(kept, access=replace(access, owner=owner, privileges=left))
+
+
+def give_to_creator(created: Descriptor, port: TransactionPort) -> Descriptor:
+    """A new object belongs to the role that creates it, and has the privileges that this grants by default."""
+    actor = port.actor
+    access = created.access
+    owner = actor.user if access.owner == DEFAULT_ROLE else access.owner
+    granted = _default_privileges(created, owner, port)
+    if owner == access.owner and not granted:
+        return created
+    return replace(created, access=Access(owner, (*access.privileges, *granted), access.comments))
+
+
+def _default_privileges(created: Descriptor, owner: str, port: TransactionPort) -> tuple[RolePrivileges, ...]:
+    creator = find_roles(port.objects()).get(owner)
+    if creator is None or isinstance(created, Role):
+        return ()
+    kind = _GRANTED_AS.get(kind_of(created), kind_of(created))
+    schema = "" if isinstance(created, Schema | Database) else created.schema
+    held: dict[str, list[str]] = {}
+    for default in creator.defaults:
+        if default.kind is kind and default.schema in ("", schema):
+            held.setdefault(default.role, []).extend(default.privileges)
+    order = PRIVILEGES[kind]
+    return tuple(RolePrivileges(role, tuple(p for p in order if p in names)) for role, names in held.items())

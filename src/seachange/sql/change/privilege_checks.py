@@ -1,0 +1,313 @@
+"""The checks of `model/statements/required_privileges.py`: from a statement's names to objects, and rights on them.
+
+What a statement reads and writes is required where it does so; the rest here, before it is planned, so that a role that
+may not change an object learns nothing of what stands against the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from seachange import errors
+from seachange.model.object_kind import ObjectKind
+from seachange.model.relation import RelationName
+from seachange.model.schema.access import PRIVILEGES
+from seachange.model.schema.actor import ROOT
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import (
+    DEFAULT_DATABASE,
+    DEFAULT_SCHEMA,
+    Database,
+    Descriptor,
+    EnumType,
+    Role,
+    Schema,
+    View,
+)
+from seachange.model.schema.rights import OWNER, Attribute, MemberOf, OnObject, OnUnsaid, Right
+from seachange.model.schema.temporary import OWN_SCHEMA, is_temporary
+from seachange.model.statements.object_statements import (
+    AddEnumValue,
+    AlterSequence,
+    ChangeOwner,
+    CommentOn,
+    CreateDatabase,
+    CreateEnum,
+    CreateSchema,
+    CreateSequence,
+    CreateView,
+    DropEnumValue,
+    DropObjects,
+    Grant,
+    MoveObject,
+    RenameEnumValue,
+    RenameObject,
+    TruncateTables,
+    UndropTable,
+)
+from seachange.model.statements.required_privileges import CREATEDB, GRANT_OPTION, SUPERUSER, Need, Place, needs_of
+from seachange.model.statements.session_statements import NeedlessStatement
+from seachange.model.statements.table_statements import (
+    AddConstraint,
+    AlterPrimaryKey,
+    AlterTable,
+    CreateIndex,
+    CreateTable,
+    DropIndex,
+    DropTable,
+    ForeignKeyDefinition,
+    KeyDefinition,
+    RenameTable,
+    Statement,
+)
+from seachange.sql.change.object_access import DROPS, describe, drop_right, kind_of
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.query.databases import relations_named
+
+Found = Iterator[tuple[Right, str]]
+Finder = Callable[[Statement, Need, TransactionPort], Found]
+
+# What a view is granted is called as with a table.
+_GRANTED_AS = {ObjectKind.VIEW: ObjectKind.TABLE}
+_ATTRIBUTES = {SUPERUSER: "superuser", CREATEDB: "create_database"}
+_DENIALS = {
+    SUPERUSER: "permission denied: only superusers may do that",
+    CREATEDB: "permission denied to create database",
+}
+
+
+def check_needs(statement: Statement, port: TransactionPort) -> None:
+    """42501 unless the role may do this with the objects that the statement names. Those that are not there are left to
+    who looks for them."""
+    # The role that everything belongs to at first has every right.
+    if port.actor is ROOT:
+        return
+    for need in needs_of(statement):
+        finder = _FINDERS.get(need.place)
+        for right, denial in finder(statement, need, port) if finder is not None else ():
+            port.require(right, denial)
+
+
+# Names.
+
+
+def named_objects(statement: Statement) -> tuple[ObjectKind, tuple[RelationName, ...]]:
+    """What the statement is about."""
+    match statement:
+        case AlterTable(table=table) | CreateIndex(table=table):
+            return ObjectKind.TABLE, (table,)
+        case DropTable(tables=tables) | TruncateTables(tables=tables):
+            return ObjectKind.TABLE, tables
+        case DropIndex(indexes=indexes):
+            return ObjectKind.INDEX, indexes
+        case AlterSequence(name=name):
+            return ObjectKind.SEQUENCE, (name,)
+        case AddEnumValue(type=type_) | RenameEnumValue(type=type_) | DropEnumValue(type=type_):
+            return ObjectKind.TYPE, (type_,)
+        case RenameObject(kind, name) | MoveObject(kind, name) | ChangeOwner(kind, name) | CommentOn(kind, name):
+            return kind, (name,)
+        case DropObjects(kind, names):
+            return kind, names
+        case Grant(kind=kind, names=names, all_in_schema=False):
+            return kind, names
+        case NeedlessStatement(kind=kind, name=name) if kind is not None and name is not None:
+            return kind, (name,)
+        case _:
+            return ObjectKind.TABLE, ()
+
+
+def new_name(statement: Statement) -> RelationName | None:
+    """What it gives to an object that is not there yet."""
+    match statement:
+        case CreateTable(table=name) | UndropTable(table=name):
+            return name
+        case CreateSequence(name=name) | CreateEnum(name=name) | CreateView(name=name):
+            return name
+        case _:
+            return None
+
+
+def _find(kind: ObjectKind, name: RelationName, port: TransactionPort) -> Descriptor | None:
+    path = port.search_path if name.schema is None else (name.schema,)
+    match kind:
+        case ObjectKind.DATABASE:
+            return next((d for d in port.objects() if isinstance(d, Database) and d.name == name.name), None)
+        case ObjectKind.SCHEMA:
+            return next((d for d in port.objects() if isinstance(d, Schema) and d.name == name.name), None)
+        case ObjectKind.TYPE:
+            types = [d for d in port.objects() if isinstance(d, EnumType) and d.name == name.name]
+            return next((d for schema in path for d in types if d.schema == schema), None)
+        case ObjectKind.INDEX:
+            tables = [t for t in port.tables() if any(index.name == name.name for index in t.indexes)]
+            return next((t for schema in path for t in tables if t.schema == schema), None)
+        case _:
+            try:
+                return port.relation(name.schema, name.name)
+            except errors.UndefinedTable:
+                return None
+
+
+def _objects(statement: Statement, port: TransactionPort) -> Iterator[Descriptor]:
+    if isinstance(statement, UndropTable):
+        dropped = [kept for kept in port.dropped_tables() if kept.name == statement.table.name]
+        yield from dropped[-1:]
+    kind, names = named_objects(statement)
+    found = (_find(kind, name, port) for name in names)
+    yield from (each for each in found if each is not None)
+
+
+def _unsaid(statement: Statement, port: TransactionPort) -> Iterator[tuple[ObjectKind, str]]:
+    """The schema and the database that are always there, while they have no descriptor."""
+    kind, names = named_objects(statement)
+    always = {ObjectKind.SCHEMA: DEFAULT_SCHEMA, ObjectKind.DATABASE: DEFAULT_DATABASE}.get(kind)
+    for name in names:
+        if name.name == always and _find(kind, name, port) is None:
+            yield kind, name.name
+
+
+# Rights on what was found.
+
+
+def _on_objects(statement: Statement, need: Need, port: TransactionPort) -> Found:
+    for kind, name in _unsaid(statement, port):
+        yield OnUnsaid(kind, port.session.database, name, OWNER), f"must be owner of {kind} {name}"
+    for found in _objects(statement, port):
+        if need.right == GRANT_OPTION:
+            assert isinstance(statement, Grant)
+            yield from _grantable(statement, found)
+        elif isinstance(statement, DROPS):
+            yield drop_right(found, port), f"must be owner of {describe(found)}"
+        else:
+            yield OnObject(found.id, (need.right,)), _denial(found, need.right)
+
+
+def _grantable(statement: Grant, found: Descriptor) -> Found:
+    kind = kind_of(found)
+    every = PRIVILEGES[_GRANTED_AS.get(kind, kind)]
+    for privilege in every if statement.privileges == ("ALL",) else statement.privileges:
+        yield OnObject(found.id, (privilege,), grantable=True), f"permission denied for {describe(found)}"
+
+
+def _denial(found: Descriptor, right: str) -> str:
+    what = describe(found)
+    return f"must be owner of {what}" if right == OWNER else f"permission denied for {what}"
+
+
+def _in_schema(name: str, right: str, port: TransactionPort, of: str | None = None) -> Found:
+    if is_temporary(name) or name == OWN_SCHEMA:
+        return
+    found = port.schema_right(name, right, of)
+    if found is not None:
+        yield found, f"permission denied for schema {name}"
+
+
+def _on_schemas_of_objects(statement: Statement, need: Need, port: TransactionPort) -> Found:
+    if isinstance(statement, AlterTable) and not any(map(_takes_name, statement.actions)):
+        return
+    for found in _objects(statement, port):
+        if not isinstance(found, Schema | Database | Role):
+            yield from _in_schema(found.schema, need.right, port)
+
+
+def _takes_name(action: object) -> bool:
+    """Of a relation. A new sequence is required for where it is planned."""
+    if isinstance(action, AddConstraint):
+        return isinstance(action.constraint, KeyDefinition) and action.constraint.using_index is None
+    return isinstance(action, RenameTable | AlterPrimaryKey)
+
+
+def _on_schemas_of_owner(statement: Statement, need: Need, port: TransactionPort) -> Found:
+    assert isinstance(statement, ChangeOwner)
+    for found in _objects(statement, port):
+        if not isinstance(found, Schema | Database | Role) and port.access_of(found).owner != statement.role:
+            yield from _in_schema(found.schema, need.right, port, statement.role)
+
+
+def _on_new_schema(statement: Statement, need: Need, port: TransactionPort) -> Found:
+    name = new_name(statement)
+    schema = (name.schema or port.current_schema) if name is not None else None
+    if schema is not None:
+        yield from _in_schema(schema, need.right, port)
+
+
+def _on_target_schema(statement: Statement, need: Need, port: TransactionPort) -> Found:
+    assert isinstance(statement, MoveObject)
+    yield from _in_schema(statement.schema, need.right, port)
+
+
+def _on_named_schemas(statement: Statement, need: Need, port: TransactionPort) -> Found:
+    created = new_name(statement)
+    for name in dict.fromkeys(each.schema for each in relations_named(statement) if each != created):
+        if name is not None:
+            yield from _in_schema(name, need.right, port)
+
+
+def _on_parents(statement: Statement, need: Need, port: TransactionPort) -> Found:
+    for name in dict.fromkeys(key.parent for key in _foreign_keys(statement)):
+        # One that refers to itself is not there yet.
+        found = _find(ObjectKind.TABLE, name, port)
+        if isinstance(found, Table):
+            yield OnObject(found.id, (need.right,)), _denial(found, need.right)
+
+
+def _foreign_keys(statement: Statement) -> Iterator[ForeignKeyDefinition]:
+    rules: Iterable[object] = ()
+    if isinstance(statement, CreateTable):
+        rules = statement.rules
+    elif isinstance(statement, AlterTable):
+        rules = (action.constraint for action in statement.actions if isinstance(action, AddConstraint))
+    yield from (rule for rule in rules if isinstance(rule, ForeignKeyDefinition))
+
+
+def _on_database(statement: Statement, need: Need, port: TransactionPort) -> Found:
+    name = port.session.database
+    yield database_right(name, need.right, port), f"permission denied for database {name}"
+
+
+def database_right(name: str, privilege: str, port: TransactionPort) -> Right:
+    found = _find(ObjectKind.DATABASE, RelationName(None, name), port)
+    if found is None:
+        return OnUnsaid(ObjectKind.DATABASE, name, name, privilege)
+    return OnObject(found.id, (privilege,))
+
+
+def _on_replaced(statement: Statement, need: Need, port: TransactionPort) -> Found:
+    assert isinstance(statement, CreateView)
+    found = _find(ObjectKind.VIEW, statement.name, port) if statement.or_replace else None
+    if isinstance(found, View):
+        yield OnObject(found.id, (need.right,)), _denial(found, need.right)
+
+
+def _on_named_role(statement: Statement, need: Need, port: TransactionPort) -> Found:
+    match statement:
+        case ChangeOwner(role=role) | CreateSchema(owner=role) | CreateDatabase(owner=role) if role is not None:
+            yield MemberOf(role), f'must be able to SET ROLE "{role}"'
+        case _:
+            pass
+
+
+def _on_self(statement: Statement, need: Need, port: TransactionPort) -> Found:
+    is_asked = not isinstance(statement, NeedlessStatement) or statement.for_superusers
+    if need.right in _ATTRIBUTES and is_asked:
+        yield Attribute(_ATTRIBUTES[need.right]), _DENIALS[need.right]
+
+
+def _on_written(statement: Statement, need: Need, port: TransactionPort) -> Found:
+    for found in _objects(statement, port):
+        yield OnObject(found.id, (need.right,)), _denial(found, need.right)
+
+
+_FINDERS: dict[Place, Finder] = {
+    Place.SELF: _on_self,
+    Place.OBJECT: _on_objects,
+    Place.OBJECT_SCHEMA: _on_schemas_of_objects,
+    Place.OWNERS_SCHEMA: _on_schemas_of_owner,
+    Place.NEW_SCHEMA: _on_new_schema,
+    Place.TARGET_SCHEMA: _on_target_schema,
+    Place.NAMED_SCHEMAS: _on_named_schemas,
+    Place.PARENTS: _on_parents,
+    Place.REPLACED: _on_replaced,
+    Place.DATABASE: _on_database,
+    Place.NAMED_ROLE: _on_named_role,
+    Place.WRITTEN: _on_written,
+}

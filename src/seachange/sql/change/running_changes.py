@@ -1,0 +1,84 @@
+"""Which changes under way a statement has to wait for, or takes back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from seachange.changer.job import Job, read_job
+from seachange.model.change.elements import descriptor_of
+from seachange.model.ids import DescriptorId
+from seachange.model.jobs import JobId
+from seachange.model.schema.descriptor import Table
+from seachange.model.statements.table_statements import DdlStatement
+from seachange.planner.exclusion import Answer, ChangeKind, Exclusion, classify, decide
+from seachange.planner.plan import Change
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.query.databases import relations_named
+
+
+class Busy(Exception):
+    """Other changes are under way for which this one waits, or which it takes back."""
+
+    def __init__(self, jobs: Mapping[JobId, Exclusion], descriptors: Collection[DescriptorId]) -> None:
+        super().__init__(", ".join(map(str, jobs)))
+        self.jobs = jobs
+        # What the statement is about, as far as is known.
+        self.descriptors = tuple(sorted(descriptors))
+
+
+def check_change(change: Change, port: TransactionPort) -> None:
+    """Raises `Busy` if a job is under way with one of the descriptors that the change is about."""
+    found: dict[JobId, Exclusion] = {}
+    touched = {descriptor_of(target.element) for target in change.targets}
+    for record in port.unfinished_jobs():
+        for id_ in touched.intersection(record.descriptors):
+            job = read_job(record)
+            if not _is_before(job, port.queue_place):
+                continue
+            # What a queued one will be is not known before it is planned.
+            running = classify(job.change, id_) if job.queued is None else ChangeKind.WORK
+            new = classify(change, id_)
+            if running is None or new is None:
+                continue
+            exclusion = decide(running, new, job.can_be_canceled)
+            if exclusion.answer is not Answer.PROCEED:
+                found[record.id] = exclusion
+    if found:
+        raise Busy(found, touched)
+
+
+def _is_before(job: Job, place: JobId | None) -> bool:
+    """Whether a statement that is queued itself at `place` comes after the job."""
+    return place is None or (job.id != place and (job.queued is None or job.id < place))
+
+
+def check_named(statement: DdlStatement, port: TransactionPort) -> None:
+    """The same for a statement that cannot be planned as things are: if a table that it names is being changed, it may
+    be possible later."""
+    names = {name.name for name in relations_named(statement)}
+    named = {table.id for table in port.tables() if not names.isdisjoint(_names_of(table))}
+    found = [
+        record.id
+        for record in port.unfinished_jobs()
+        if named.intersection(record.descriptors) and _is_before(read_job(record), port.queue_place)
+    ]
+    if found:
+        raise Busy(dict.fromkeys(found, decide(ChangeKind.WORK, ChangeKind.METADATA)), named)
+
+
+def check_relied(ids: Collection[DescriptorId], port: TransactionPort) -> None:
+    """The same for a change that refers to descriptors without changing them: a job that was planned before may take
+    away what it refers to."""
+    if not ids:
+        return
+    found = [
+        record.id
+        for record in port.unfinished_jobs()
+        if not set(ids).isdisjoint(record.descriptors) and _is_before(read_job(record), port.queue_place)
+    ]
+    if found:
+        raise Busy(dict.fromkeys(found, decide(ChangeKind.WORK, ChangeKind.METADATA)), set(ids))
+
+
+def _names_of(table: Table) -> set[str]:
+    return {table.name, *(index.name for index in table.indexes)}

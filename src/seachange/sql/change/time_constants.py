@@ -1,0 +1,71 @@
+"""What depends on the moment, in a change of a column's type, is settled with the statement.
+
+Whoever writes a row during the change computes its value, and again when the row goes: it must be the same, whoever
+that is. So functions of time tell one moment of all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from seachange.model.ids import ColumnId
+from seachange.model.schema.descriptor import Column
+from seachange.model.schema.enums import quote_text
+from seachange.model.statements.table_statements import (
+    AlterAction,
+    AlterColumnType,
+    AlterTable,
+    DdlStatement,
+    ExpressionDefinition,
+    Volatility,
+)
+from seachange.sql.ddl.volatility import VOLATILITIES
+from seachange.sql.duck.default_text import replace_words
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.translate.time_functions import NOW
+from seachange.values.canonical import format_canonical
+from seachange.values.types import Kind, SqlType
+
+_TYPES: Final[dict[str, SqlType]] = {
+    NOW: SqlType(Kind.TIMESTAMPTZ),
+    "current_timestamp": SqlType(Kind.TIMESTAMPTZ),
+    "transaction_timestamp": SqlType(Kind.TIMESTAMPTZ),
+    "statement_timestamp": SqlType(Kind.TIMESTAMPTZ),
+    "localtimestamp": SqlType(Kind.TIMESTAMP),
+    "current_date": SqlType(Kind.DATE),
+    "localtime": SqlType(Kind.TIME),
+}
+
+
+def settle_conversions(statement: DdlStatement, port: TransactionPort) -> DdlStatement:
+    """The statement with moments in the place of the functions that tell them. What else is stable stays so."""
+    if not isinstance(statement, AlterTable) or not any(isinstance(a, AlterColumnType) for a in statement.actions):
+        return statement
+    return replace(statement, actions=tuple(_settle(action, port) for action in statement.actions))
+
+
+def _settle(action: AlterAction, port: TransactionPort) -> AlterAction:
+    match action:
+        case AlterColumnType(using=ExpressionDefinition(volatility=Volatility.STABLE) as using):
+            unknown: list[str] = []
+
+            def tell(word: str) -> str | None:
+                if word in _TYPES:
+                    return _moment(word, port)
+                if VOLATILITIES.get(word) is Volatility.STABLE:
+                    unknown.append(word)
+                return None
+
+            pieces = tuple(replace_words(piece, tell) for piece in using.pieces)
+            if unknown:
+                return action
+            return replace(action, using=replace(using, pieces=pieces, volatility=Volatility.IMMUTABLE))
+        case _:
+            return action
+
+
+def _moment(word: str, port: TransactionPort) -> str:
+    type_ = _TYPES[word]
+    (value,) = port.defaults(Column(ColumnId(0), word, type_, default=f"({word})"), 1)
+    return f"CAST({quote_text(str(format_canonical(type_, value)))} AS {type_.duckdb})"

@@ -1,0 +1,1 @@
+"""A query compiled without looking at any table, and what its text says about tables, keys and types."""

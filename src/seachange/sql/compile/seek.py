@@ -1,0 +1,252 @@
+"""Which rows of its tables a statement can only be about, as far as constants in its conditions tell.
+
+**Invariant:** a row that does not meet a condition found here contributes to no result: it may be left out of the scan.
+The statement is evaluated in full on what is left, so a condition that is overlooked costs time only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.condition import Above, Among, Below, Condition, Holds, IsNull, StartsWith
+from seachange.model.schema.descriptor import Column, Table
+from seachange.sql.compile.bound import Form, read_form, virtual_column
+from seachange.sql.compile.keys import NOTHING, NotByKey, key_converter, plain_column
+from seachange.sql.compile.target import Target, folded
+from seachange.sql.duck.operands import Argument, Given, read_operand
+from seachange.values.types import Kind
+
+# The meta entry of a table under which its demands are noted.
+DEMANDS = "demands"
+
+_TABLE_ARGS = frozenset({"this", "db", "catalog", "alias"})
+_TEXTS = frozenset({Kind.TEXT, Kind.VARCHAR})
+# Kinds of columns with which a string compares as the one value that it reads as, whoever reads it.
+_READ_ALIKE = _TEXTS | {Kind.CHAR, Kind.NAME, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT}
+_PREFIX_PATTERN = re.compile(r"([^%_\\]+)[%_].*", re.DOTALL)
+
+
+class Comparison(StrEnum):
+    AMONG = "in"
+    ABOVE = ">"
+    ABOVE_OR_EQUAL = ">="
+    BELOW = "<"
+    BELOW_OR_EQUAL = "<="
+    LIKE = "like"
+    IS_NULL = "is null"
+    HOLDS = "holds"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A comparison of a column, by its name, or of an expression with constants; or any other condition."""
+
+    column: str
+    comparison: Comparison
+    operands: tuple[Given | Argument, ...]
+    form: Form | None = None
+
+
+_COMPARISONS: dict[type[exp.Expr], tuple[Comparison, Comparison]] = {
+    # As written, and with the sides exchanged.
+    exp.EQ: (Comparison.AMONG, Comparison.AMONG),
+    exp.GT: (Comparison.ABOVE, Comparison.BELOW),
+    exp.GTE: (Comparison.ABOVE_OR_EQUAL, Comparison.BELOW_OR_EQUAL),
+    exp.LT: (Comparison.BELOW, Comparison.ABOVE),
+    exp.LTE: (Comparison.BELOW_OR_EQUAL, Comparison.ABOVE_OR_EQUAL),
+}
+
+
+def note_demands(tree: exp.Expr) -> exp.Expr:
+    """Notes at each table in the FROM clause of a SELECT what the conditions of that SELECT demand of it."""
+    for select in tree.find_all(exp.Select):
+        _note(select)
+    return tree
+
+
+def _note(select: exp.Select) -> None:
+    from_ = select.args.get("from_")
+    joins = select.args.get("joins") or []
+    if from_ is None or any(join.method or join.kind in ("SEMI", "ANTI") for join in joins):
+        return
+    sources = [from_.this, *(join.this for join in joins)]
+    names = [source.alias_or_name.lower() for source in sources]
+    alone = len(sources) == 1 and not select.args.get("laterals")
+    found = list(_where_demands(select, joins))
+    for source, name in zip(sources, names, strict=True):
+        if isinstance(source, exp.Table) and names.count(name) == 1 and not has_more(source):
+            qualifiers = (name, "") if alone else (name,)
+            demands = tuple(
+                demand for qualifier, demand, only in found if qualifier in qualifiers and only in ("", name)
+            )
+            if demands:
+                source.meta[DEMANDS] = demands
+
+
+def has_more(source: exp.Table) -> bool:
+    """A sample, a join in parentheses, columns renamed: anything by which rows or names may be others."""
+    alias = source.args.get("alias")
+    return any(value and key not in _TABLE_ARGS for key, value in source.args.items()) or bool(alias and alias.columns)
+
+
+def _where_demands(select: exp.Select, joins: Iterable[exp.Join]) -> Iterator[tuple[str, Demand, str]]:
+    """Demands with the qualifier of their column, and the one table that they are about where others do not count.
+
+    All comparisons but IS NULL reject NULL, so what an outer join adds for lack of a match is rejected as well.
+    """
+    where = select.args.get("where")
+    outer = any(join.side for join in joins)
+    for term in conjuncts(where.this) if where is not None else ():
+        if not (outer and isinstance(term, exp.Is)):
+            yield from ((qualifier, demand, "") for qualifier, demand in _read_term(term))
+        # What an outer join adds for lack of a match may meet these.
+        if not outer:
+            yield from ((qualifier, demand, "") for qualifier, demand in _read_forms(term))
+    for join in joins:
+        inner = not join.side and join.kind in ("", "INNER")
+        condition = join.args.get("on")
+        if condition is not None and (inner or join.side == "LEFT"):
+            # The rows of the left side of a left join stay, whatever its condition says of them.
+            only = "" if inner else join.this.alias_or_name.lower()
+            for term in conjuncts(condition):
+                if outer and isinstance(term, exp.Is):
+                    continue
+                yield from ((qualifier, demand, only) for qualifier, demand in _read_term(term))
+
+
+def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """The conditions that a condition is the conjunction of."""
+    condition = condition.unnest()
+    if isinstance(condition, exp.And):
+        yield from conjuncts(condition.this)
+        yield from conjuncts(condition.expression)
+    else:
+        yield condition
+
+
+def _read_term(term: exp.Expr, of_expressions: bool = False) -> Iterator[tuple[str, Demand]]:
+    match term:
+        case exp.In() if not any(value for key, value in term.args.items() if key not in ("this", "expressions")):
+            yield from _demand(term.this, Comparison.AMONG, term.expressions, of_expressions)
+        case exp.Between() if not term.args.get("symmetric"):
+            yield from _demand(term.this, Comparison.ABOVE_OR_EQUAL, [term.args["low"]], of_expressions)
+            yield from _demand(term.this, Comparison.BELOW_OR_EQUAL, [term.args["high"]], of_expressions)
+        case exp.Column(this=exp.Identifier()):
+            yield from _demand(term, Comparison.AMONG, [exp.true()], of_expressions)
+        case exp.Not(this=exp.Column(this=exp.Identifier())):
+            yield from _demand(term.this, Comparison.AMONG, [exp.false()], of_expressions)
+        case exp.Is() if isinstance(term.expression, exp.Null) and not term.args.get("negate"):
+            column = term.this.unnest()
+            if not of_expressions and isinstance(column, exp.Column) and isinstance(column.this, exp.Identifier):
+                yield column.table.lower(), Demand(folded(column.this), Comparison.IS_NULL, ())
+        case exp.Like() if not term.args.get("negate"):
+            yield from _demand(term.this, Comparison.LIKE, [term.expression], of_expressions)
+        case exp.EQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
+            as_written, exchanged = _COMPARISONS[type(term)]
+            yield from _demand(term.this, as_written, [term.expression], of_expressions)
+            yield from _demand(term.expression, exchanged, [term.this], of_expressions)
+        case _:
+            return
+
+
+def _read_forms(term: exp.Expr) -> Iterator[tuple[str, Demand]]:
+    """A condition as such, and what it says of expressions."""
+    whole = read_form(term, is_condition=True)
+    if whole is not None:
+        yield whole[0], Demand("", Comparison.HOLDS, (), whole[1])
+    yield from _read_term(term, of_expressions=True)
+
+
+def _demand(
+    compared: exp.Expr, comparison: Comparison, values: Sequence[exp.Expr], of_expressions: bool
+) -> Iterator[tuple[str, Demand]]:
+    compared = compared.unnest()
+    operands = [read_operand(value) for value in values]
+    given = tuple(operand for operand in operands if isinstance(operand, Given | Argument))
+    if not given or len(given) != len(values):
+        return
+    if isinstance(compared, exp.Column) and isinstance(compared.this, exp.Identifier):
+        if not of_expressions:
+            yield compared.table.lower(), Demand(folded(compared.this), comparison, given)
+    elif of_expressions and (found := read_form(compared)) is not None:
+        yield found[0], Demand("", comparison, given, found[1])
+
+
+def read_whole_condition(where: exp.Expr, target: Target) -> tuple[Demand, ...] | None:
+    """What a condition demands of a table, if that is all that the condition says."""
+    if any(plain_column(column, target) is None for column in where.find_all(exp.Column)):
+        return None
+    found: list[Demand] = []
+    for term in conjuncts(where):
+        demands = [demand for _, demand in _read_term(term)]
+        # A pattern says more than how the text starts.
+        if isinstance(term, exp.Like) or len(demands) != (2 if isinstance(term, exp.Between) else 1):
+            return None
+        found += demands
+    return tuple(found)
+
+
+def bind_demands(demands: Iterable[Demand], table: Table, values: Sequence[Any]) -> tuple[Condition, ...]:
+    """The demands that constants and parameters turn into conditions on the table's own values."""
+    bound = (_bind_demand(demand, table, values) for demand in demands)
+    return tuple(condition for condition in bound if condition is not None)
+
+
+def bind_term(term: exp.Expr, columns: Mapping[str, Column]) -> tuple[Condition, ...]:
+    """A condition without parameters that says exactly this of columns by these names; nothing if it says more."""
+    demands = [demand for _, demand in _read_term(term)]
+    if isinstance(term, exp.Like) or len(demands) != (2 if isinstance(term, exp.Between) else 1):
+        return ()
+    bound = [_bind(demand, columns[demand.column], ()) for demand in demands if demand.column in columns]
+    found = tuple(condition for condition in bound if condition is not None)
+    return found if len(found) == len(demands) else ()
+
+
+def _bind_demand(demand: Demand, table: Table, values: Sequence[Any]) -> Condition | None:
+    if demand.comparison is Comparison.HOLDS:
+        return _bind_form(demand, table)
+    column = table.column_by_name.get(demand.column)
+    if demand.form is not None:
+        column = virtual_column(demand.form, table)
+    return None if column is None else _bind(demand, column, values)
+
+
+def _bind_form(demand: Demand, table: Table) -> Condition | None:
+    """Only the predicates of partial indexes are compared with."""
+    if demand.form is None or all(index.where is None for index in table.secondary):
+        return None
+    text = demand.form.bind(table)
+    return None if text is None else Holds(text)
+
+
+def _bind(demand: Demand, column: Column, values: Sequence[Any]) -> Condition | None:
+    if demand.comparison is Comparison.IS_NULL:
+        return IsNull(column.id)
+    given = [values[o.number - 1] if isinstance(o, Argument) else o.value for o in demand.operands]
+    if demand.comparison is Comparison.LIKE:
+        pattern = _PREFIX_PATTERN.fullmatch(given[0]) if isinstance(given[0], str) else None
+        return StartsWith(column.id, pattern[1]) if pattern and column.type.kind in _TEXTS else None
+    if any(isinstance(value, str) and column.type.kind not in _READ_ALIKE for value in given):
+        return None
+    convert = key_converter(column.type)
+    try:
+        converted = [convert(value) for value in given]
+    except (NotByKey, errors.Error):
+        # Whether it is an error is for the evaluation to say.
+        return None
+    if demand.comparison is Comparison.AMONG:
+        return Among(column.id, tuple(value for value in converted if value is not NOTHING))
+    return None if converted[0] is NOTHING else _bind_range(demand.comparison, column, converted[0])
+
+
+def _bind_range(comparison: Comparison, column: Column, value: Any) -> Condition:
+    inclusive = comparison in (Comparison.ABOVE_OR_EQUAL, Comparison.BELOW_OR_EQUAL)
+    above = comparison in (Comparison.ABOVE, Comparison.ABOVE_OR_EQUAL)
+    return Above(column.id, value, inclusive) if above else Below(column.id, value, inclusive)

@@ -1,0 +1,141 @@
+"""The table that a DML statement changes, and the columns that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.schema.defaults import constant_value
+from seachange.model.schema.descriptor import Column, Table
+from seachange.model.schema.objects import View
+from seachange.model.states import REFUSING
+from seachange.sql.compile.system_relations import is_system
+from seachange.sql.duck.default_text import is_drawn
+from seachange.sql.duck.operands import NULL, DefaultValue, Given, Operand
+from seachange.sql.pgcatalog.scan import find_relation
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.result import Row
+from seachange.sql.text.tree import OVERRIDING
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    schema: str | None
+    name: str
+    alias: str
+
+    def resolve(self, port: TransactionPort) -> Table:
+        if is_system(self.schema, self.name):
+            raise errors.NotInPrerequisiteState(detail=f"view {self.schema}.{self.name} cannot be changed")
+        if find_relation(self.schema, self.name) is not None:
+            raise errors.InsufficientPrivilege(detail=f'"{self.name}" is a system catalog')
+        found = port.relation(self.schema, self.name)
+        if isinstance(found, View):
+            raise errors.NotInPrerequisiteState(detail=f'view "{self.name}" cannot be changed, only read')
+        if not isinstance(found, Table):
+            raise errors.WrongObjectType(name=self.name, kind="table")
+        return found
+
+    def find_table(self, port: TransactionPort) -> Table | None:
+        """None if it is a view or sequence."""
+        found = port.relation(self.schema, self.name)
+        return found if isinstance(found, Table) else None
+
+
+def folded(identifier: exp.Expr) -> str:
+    quoted = isinstance(identifier, exp.Identifier) and identifier.quoted
+    return identifier.name if quoted else identifier.name.lower()
+
+
+def read_target(node: exp.Expr | None) -> Target:
+    if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+        raise errors.SyntaxProblem(detail="a table is expected")
+    if node.args.get("joins"):
+        raise errors.FeatureNotSupported(feature="a join as the target of a change", instead="")
+    schema, alias = node.args.get("db"), node.args.get("alias")
+    name = folded(node.this)
+    return Target(
+        folded(schema) if schema is not None else None,
+        name,
+        folded(alias.this) if alias is not None else name,
+    )
+
+
+def find_column(table: Table, name: str) -> Column:
+    column = table.column_by_name.get(name)
+    if column is None:
+        raise errors.UndefinedColumn(name=name, relation=table.name)
+    return column
+
+
+# Stands where a value goes that is drawn when the statement runs: the default is an expression.
+DRAWN = Given(None)
+
+
+def with_default(column: Column, operand: Operand) -> Operand:
+    """The operand, or what DEFAULT stands for. What is generated has no other value, and is computed later."""
+    if not isinstance(operand, DefaultValue):
+        return operand
+    if column.generated is not None:
+        return NULL
+    return DRAWN if is_drawn(column) else Given(constant_value(column.type, column.default))
+
+
+def draw_defaults(port: TransactionPort, places: Mapping[int, Sequence[int]], rows: list[Row], table: Table) -> None:
+    """Puts drawn defaults into rows, in place; `places` are the rows, by the position of the column."""
+    for position, numbers in places.items():
+        values = port.defaults(table.columns[position], len(numbers))
+        for number, value in zip(numbers, values, strict=True):
+            rows[number] = (*rows[number][:position], value, *rows[number][position + 1 :])
+
+
+def missing_values(port: TransactionPort, column: Column, count: int) -> list[Any]:
+    """What rows have in a column that they are given no values of."""
+    if is_computed(column):
+        return [None] * count
+    if is_drawn(column):
+        return port.defaults(column, count)
+    return [constant_value(column.type, column.default)] * count
+
+
+def check_assigned(column: Column, operand: Operand | None, action: str, overriding: str | None = None) -> None:
+    """428C9 where a statement gives a value for a column that has its own; `overriding` is what it says of that."""
+    if isinstance(operand, DefaultValue):
+        return
+    if column.generated is not None:
+        raise errors.GeneratedAlways(action=action, column=column.name, kind="a generated column")
+    if column.identity is not None and column.identity.always and overriding is None:
+        kind = "an identity column defined as GENERATED ALWAYS"
+        raise errors.GeneratedAlways(action=action, column=column.name, kind=kind)
+
+
+def overriding_of(tree: exp.Expr) -> str | None:
+    """Whose values an INSERT says it overrides: the system's, or the user's."""
+    found: str | None = tree.meta.get(OVERRIDING)
+    return found
+
+
+def is_ignored(column: Column, overriding: str | None) -> bool:
+    """Whether OVERRIDING USER VALUE has the value that is given for a column be ignored."""
+    return overriding == "user" and column.identity is not None
+
+
+def is_required(column: Column) -> bool:
+    """Whether a row without a value is refused."""
+    return not column.nullable and column.not_null in REFUSING and not is_computed(column)
+
+
+def is_computed(column: Column) -> bool:
+    """Whether the engine gives the column its values: the hidden key, what is made from other columns."""
+    return column.hidden or column.conversion is not None or column.generated is not None
+
+
+def refuse_clauses(tree: exp.Expr, clauses: dict[str, str]) -> None:
+    """`clauses`: arguments of the tree that are not supported yet, with what to call them."""
+    for key, feature in clauses.items():
+        if tree.args.get(key):
+            raise errors.FeatureNotSupported(feature=feature, instead="")

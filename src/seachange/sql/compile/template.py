@@ -1,0 +1,287 @@
+"""A query compiled as far as possible without looking at any table: checked, translated to DuckDB, with holes where
+the scans of tables go.
+
+The passes are pure functions on a copy of the parsed tree, in the order of `_PASSES`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ErrorLevel, UnsupportedError
+
+from seachange import errors
+from seachange.runtime.interruption import check_interrupt
+from seachange.sql.compile.bpchar import Compared, note_compared
+from seachange.sql.compile.join_keys import LINKS, PLACE, Link, note_links
+from seachange.sql.compile.output_names import output_names
+from seachange.sql.compile.output_types import SOURCE, Outputs, note_outputs
+from seachange.sql.compile.reads import columns_read, columns_sought
+from seachange.sql.compile.seek import DEMANDS, Demand, note_demands
+from seachange.sql.compile.type_holes import ARGUMENT, TYPE_HOLES, TypeHole, cut_types, fill_types
+from seachange.sql.duck.sequence_calls import name_calls, plain_names
+from seachange.sql.pgcatalog.calls import name_catalog_calls
+from seachange.sql.pgcatalog.rewrite import name_function_columns, translate_catalog_calls, translate_catalog_forms
+from seachange.sql.text.scope import GIVEN, is_cte_reference
+from seachange.sql.text.tree import INCOMPLETE
+from seachange.sql.translate.casts import translate_casts
+from seachange.sql.translate.filtered_aggregates import guard_filtered
+from seachange.sql.translate.function_map import map_functions
+from seachange.sql.translate.guard import check_text, check_tree
+from seachange.sql.translate.json_operators import translate_json
+from seachange.sql.translate.mapped.hypothetical import rank_hypothetical
+from seachange.sql.translate.mapped.json_aggregates import gather_documents
+from seachange.sql.translate.quantified import translate_quantifiers
+from seachange.sql.translate.result_types import declare_results
+from seachange.sql.translate.row_values import expand_rows, show_rows
+from seachange.sql.translate.size_limits import bound_sizes
+from seachange.sql.translate.sources import expand_sources
+from seachange.sql.translate.table_functions import expand_table_calls
+from seachange.sql.translate.time_functions import name_moments
+from seachange.storage.duck import SUM_MACRO
+
+# Stands in generated text where a scan goes; no statement can contain it, since the guard lets no NUL pass, nor an
+# escape that stands for one.
+_HOLE = "\x00"
+_TABLE_HOLES = re.compile(f"{_HOLE}([0-9]+){_HOLE}")
+SESSION_SCHEMA = "session_schema"
+SESSION_ROLE = "session_role"
+SESSION_USER = "session_user"
+# Values that the session knows: the parameters that stand for them, and what is the same for all sessions.
+_SESSION_VALUES: dict[type[exp.Expr], str] = {
+    exp.CurrentUser: SESSION_ROLE,
+    exp.CurrentRole: SESSION_ROLE,
+    exp.SessionUser: SESSION_USER,
+    exp.CurrentSchema: SESSION_SCHEMA,
+    exp.CurrentDatabase: "session_database",
+    exp.CurrentCatalog: "session_database",
+}
+_CONSTANTS: dict[type[exp.Expr], str] = {
+    exp.CurrentVersion: "PostgreSQL 15.0 (Seachange)",
+}
+
+
+class _DuckDB(DuckDB):
+    # As our DuckDB is told to sort: an order that says otherwise is written out.
+    NULL_ORDERING = "nulls_are_large"
+
+
+# The meta entry by which DML marks its target: it is scanned with its hidden columns.
+WITH_HIDDEN = "with_hidden"
+
+
+@dataclass(frozen=True, slots=True)
+class TableReference:
+    """`columns` are the names, in lower case, among which are all columns that the statement reads: None for any;
+    `sought` those by whose values it may skip rows: None if for other reasons too; `demands` what it asks of rows."""
+
+    schema: str | None
+    name: str
+    hidden: bool
+    columns: frozenset[str] | None = None
+    sought: frozenset[str] | None = None
+    given: bool = False
+    demands: tuple[Demand, ...] = ()
+    # Of a reference that is linked to others: links go by numbers.
+    number: int = -1
+    # Of a source of the outermost query.
+    source: int = -1
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """DuckDB text around the scans: `pieces[0] scan(tables[0]) pieces[1] ...`. `parameters` are the numbers of the
+    user's parameters that occur; `names` the result's column names where the text decides them; `session_values` the
+    parameters that the session itself gives. `types` are what only the catalog tells of enum types, with holes in
+    `typed_pieces`; where there are none, `pieces` do."""
+
+    pieces: tuple[str, ...]
+    tables: tuple[TableReference, ...]
+    parameters: tuple[int, ...]
+    names: tuple[str | None, ...] | None
+    cte_names: frozenset[str]
+    session_values: tuple[str, ...] = ()
+    types: tuple[TypeHole, ...] = ()
+    typed_pieces: tuple[str, ...] = ()
+    compared: Compared = ()
+    # What of the result are columns of tables.
+    outputs: Outputs | None = None
+
+    def fill(self, scans: Sequence[str], types: Sequence[str] | None = None) -> str:
+        """`types` are the texts for its type holes; None where it has none that matter."""
+        pieces = self.pieces if types is None else self.typed_pieces
+        parts = [pieces[0]]
+        for scan, piece in zip(scans, pieces[1:], strict=True):
+            parts += (scan, piece)
+        return "".join(parts) if types is None else fill_types(parts, types)
+
+
+def parameter_name(number: int) -> str:
+    return f"{ARGUMENT}{number}"
+
+
+def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
+    """Takes ownership of the tree. Unless it is `timed`, functions of time stay as they are, for a later use."""
+    tree = translate_catalog_forms(plain_names(tree))
+    check_tree(tree)
+    tree = fold_names(tree)
+    names = output_names(tree)
+    for transform in _PASSES:
+        check_interrupt()
+        tree = transform(tree)
+    parameters = sorted({int(node.this.name) for node in tree.find_all(exp.Parameter)})
+    cte_names = frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
+    compared = note_compared(tree) if parameters else ()
+    for node in list(tree.find_all(exp.Parameter)):
+        node.set("this", exp.Var(this=parameter_name(int(node.this.name))))
+    moments = name_moments(tree) if timed else set()
+    session_values = tuple(sorted(_name_session_values(tree) | moments | name_calls(tree) | name_catalog_calls(tree)))
+    outputs = note_outputs(tree)
+    check_interrupt()
+    types = cut_types(tree, calculations=timed)
+    check_interrupt()
+    tables = _cut_holes(tree)
+    generated = _generate(tree)
+    check_text(TYPE_HOLES.sub(" ", generated).replace(_HOLE, " "))
+    pieces = _TABLE_HOLES.split(generated)
+    in_order = tuple(tables[int(number)] for number in pieces[1::2])
+    return Template(
+        tuple(TYPE_HOLES.sub("", piece) for piece in pieces[0::2]) if types else tuple(pieces[0::2]),
+        in_order,
+        tuple(parameters),
+        names,
+        cte_names,
+        session_values,
+        types,
+        tuple(pieces[0::2]),
+        compared,
+        outputs,
+    )
+
+
+def fold_names(tree: exp.Expr) -> exp.Expr:
+    for node in tree.find_all(exp.Identifier):
+        if not node.quoted:
+            node.set("this", node.name.lower())
+    return tree
+
+
+def _unqualify(tree: exp.Expr) -> exp.Expr:
+    """`public.t.a` is `t.a`; `pg_catalog.lower(a)` is `lower(a)`."""
+    for column in tree.find_all(exp.Column):
+        column.set("db", None)
+        column.set("catalog", None)
+    for dot in list(tree.find_all(exp.Dot)):
+        if isinstance(dot.expression, exp.Func):
+            dot.replace(dot.expression.pop())
+    return tree
+
+
+def _plain_strings(tree: exp.Expr) -> exp.Expr:
+    """E'...' with its escapes resolved, so that none has to be written again."""
+    for node in list(tree.find_all(exp.ByteString)):
+        node.replace(exp.Literal.string(str(node.this)))
+    return tree
+
+
+def _fill_empty_lists(tree: exp.Expr) -> exp.Expr:
+    """EXISTS (SELECT FROM t): DuckDB wants something in the list."""
+    for node in tree.find_all(exp.Exists):
+        if isinstance(node.this, exp.Select) and not node.this.expressions:
+            node.this.set("expressions", [exp.Literal.number(1)])
+    return tree
+
+
+def _sum_integers(tree: exp.Expr) -> exp.Expr:
+    """A macro knows the type that `sum` has in PostgreSQL. What FILTER or OVER belongs to cannot be a macro."""
+    for node in list(tree.find_all(exp.Sum)):
+        modified = isinstance(node.parent, exp.Filter | exp.Window | exp.WithinGroup)
+        if not modified and not isinstance(node.this, exp.Distinct | exp.Order):
+            node.replace(exp.Anonymous(this=SUM_MACRO, expressions=[node.this.copy()]))
+    return tree
+
+
+_PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
+    _unqualify,
+    _plain_strings,
+    _fill_empty_lists,
+    guard_filtered,
+    show_rows,
+    expand_sources,
+    expand_table_calls,
+    name_function_columns,
+    translate_catalog_calls,
+    declare_results,
+    gather_documents,
+    rank_hypothetical,
+    map_functions,
+    translate_quantifiers,
+    expand_rows,
+    translate_casts,
+    translate_json,
+    bound_sizes,
+    _sum_integers,
+    note_demands,
+    note_links,
+)
+
+
+def _name_session_values(tree: exp.Expr) -> set[str]:
+    used: set[str] = set()
+    for node in list(tree.find_all(*_SESSION_VALUES)):
+        name = _SESSION_VALUES[type(node)]
+        used.add(name)
+        node.replace(exp.Parameter(this=exp.Var(this=name)))
+    for node in list(tree.find_all(*_CONSTANTS)):
+        node.replace(exp.Literal.string(_CONSTANTS[type(node)]))
+    return used
+
+
+def _cut_holes(tree: exp.Expr) -> tuple[TableReference, ...]:
+    """Replaces every reference to a table of the catalog by a numbered hole."""
+    found: list[TableReference] = []
+    columns, sought = columns_read(tree), columns_sought(tree)
+    nodes = [n for n in tree.find_all(exp.Table, bfs=False) if not isinstance(n.this, exp.Func)]
+    nodes = [node for node in nodes if not is_cte_reference(node)]
+    numbers = {node.meta[PLACE]: number for number, node in enumerate(nodes)}
+    targets = {place for node in nodes for _, place, _ in node.meta.get(LINKS, ())}
+    for node in nodes:
+        number = len(found)
+        hidden, given = bool(node.meta.get(WITH_HIDDEN)), bool(node.meta.get(GIVEN))
+        read, demands = None if hidden else columns, node.meta.get(DEMANDS, ())
+        noted = node.meta.get(LINKS, ())
+        links = tuple(Link(column, numbers[place], other) for column, place, other in noted if place in numbers)
+        known = number if links or node.meta[PLACE] in targets else -1
+        found.append(
+            TableReference(
+                node.db or None,
+                node.name,
+                hidden,
+                read,
+                sought,
+                given,
+                demands,
+                known,
+                node.meta.get(SOURCE, -1),
+                links,
+            )
+        )
+        alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name, quoted=True))
+        hole = exp.Subquery(this=exp.Var(this=f"{_HOLE}{number}{_HOLE}"), alias=alias)
+        hole.set("joins", node.args.get("joins"))
+        node.replace(hole)
+    return tuple(found)
+
+
+def _generate(tree: exp.Expr) -> str:
+    try:
+        return tree.sql(_DuckDB, identify=True, comments=False, unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError as error:
+        raise errors.FeatureNotSupported(feature=str(error).splitlines()[0], instead="") from None
+    except INCOMPLETE:
+        raise errors.SyntaxProblem(detail="an argument is missing") from None

@@ -1,0 +1,1 @@
+"""COPY, and Arrow data and DataFrames into tables."""

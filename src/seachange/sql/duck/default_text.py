@@ -1,0 +1,125 @@
+"""Defaults that are expressions, as DML evaluates them: without an engine where one function is all, else by DuckDB.
+
+The text that a descriptor keeps is DuckDB's, generated from a checked tree: what it has of moments and sequences are
+tokens of their own, which are replaced by what the transaction knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.tokenizer_core import Token, TokenType
+
+from seachange.model.ids import DescriptorId
+from seachange.model.schema.defaults import is_constant
+from seachange.model.schema.descriptor import Column
+from seachange.sql.translate.time_functions import CLOCK, MOMENTS, NOW, STATEMENT, TRANSACTION
+
+_DUCKDB = DuckDB()
+_DRAW = "nextval"
+
+
+class Source(StrEnum):
+    """A function that is the whole of a default and needs no engine."""
+
+    NOW = "current_timestamp"
+    TODAY = "current_date"
+    UUID = "uuid"
+    RANDOM = "random"
+    SEQUENCE = _DRAW
+
+
+_SAME = {NOW: Source.NOW.value}
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnDefault:
+    """`source` None: `text` is DuckDB's, over the parameters that moments stand for and a column `s0`, `s1`, ... for
+    each of the values that are drawn from `sequences`."""
+
+    source: Source | None
+    text: str
+    sequences: tuple[DescriptorId, ...] = ()
+
+
+def is_drawn(column: Column) -> bool:
+    """Whether the default is an expression, or the column an identity, so that each row asks for its value."""
+    return column.identity is not None or (column.default is not None and not is_constant(column.default))
+
+
+def drawn_text(column: Column) -> str:
+    if column.identity is not None:
+        return f"{_DRAW}({column.identity.sequence_id})"
+    return column.default or ""
+
+
+@lru_cache(maxsize=4096)
+def read_drawn(text: str) -> DrawnDefault:
+    tokens = _DUCKDB.tokenize(text)
+    pieces: list[str] = []
+    sequences: list[DescriptorId] = []
+    end = at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        width, replacement = _replace(tokens, at, sequences)
+        if replacement is not None:
+            pieces += [text[end : token.start], replacement]
+            end = tokens[at + width - 1].end + 1
+        at += width
+    pieces.append(text[end:])
+    return DrawnDefault(_only_source(tokens), "".join(pieces), tuple(sequences))
+
+
+def settle(column: Column, now_us: int, draw: Callable[[DescriptorId], str]) -> str:
+    """A default as DuckDB text without parameters and sequences; `draw` is what stands for a value of one."""
+    drawn = read_drawn(drawn_text(column))
+    settled = drawn.text
+    for parameter in (TRANSACTION, STATEMENT, CLOCK):
+        settled = settled.replace(f"${parameter})", f"{now_us})")
+    for number, sequence_id in enumerate(drawn.sequences):
+        settled = settled.replace(f'"s{number}"', f"({draw(sequence_id)})")
+    return settled
+
+
+def _replace(tokens: list[Token], at: int, sequences: list[DescriptorId]) -> tuple[int, str | None]:
+    """How many tokens from here on are one thing, and what stands for it, if anything does."""
+    name = _word(tokens[at])
+    called = at + 1 < len(tokens) and tokens[at + 1].token_type is TokenType.L_PAREN
+    if name == _DRAW and called:
+        sequences.append(DescriptorId(int(tokens[at + 2].text)))
+        return 4, f'"s{len(sequences) - 1}"'
+    if name in MOMENTS:
+        empty = called and tokens[at + 2].token_type is TokenType.R_PAREN
+        return 3 if empty else 1, MOMENTS[name]
+    return 1, None
+
+
+def replace_words(text: str, tell: Callable[[str], str | None]) -> str:
+    """A text with something else in the place of words, and calls without arguments, that `tell` knows."""
+    tokens = _DUCKDB.tokenize(text)
+    pieces: list[str] = []
+    end = 0
+    for at, token in enumerate(tokens):
+        told = tell(_word(token))
+        if told is not None:
+            pieces += [text[end : token.start], told]
+            following = [other.token_type for other in tokens[at + 1 : at + 3]]
+            is_call = following == [TokenType.L_PAREN, TokenType.R_PAREN]
+            end = tokens[at + 2 if is_call else at].end + 1
+    return "".join([*pieces, text[end:]])
+
+
+def _word(token: Token) -> str:
+    return "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.lower()
+
+
+def _only_source(tokens: list[Token]) -> Source | None:
+    """`(NEXTVAL(7))`, `(UUID())`, `(CURRENT_TIMESTAMP)`, `(NOW())`."""
+    words = [_word(token) for token in tokens if token.token_type not in (TokenType.L_PAREN, TokenType.R_PAREN)]
+    plain = [source for source in Source if [_SAME.get(word, word) for word in words[:1]] == [source.value]]
+    takes = 2 if plain == [Source.SEQUENCE] else 1
+    return plain[0] if plain and len(words) == takes else None

@@ -1,0 +1,180 @@
+"""nextval, currval, lastval and setval in statements: functions of DuckDB's that ask the engine.
+
+A call carries the number of its session, by which it finds the transaction that the statement runs in. What goes wrong
+in it is kept there: DuckDB knows errors as text only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import count
+from typing import Any, Final, Protocol
+from weakref import WeakValueDictionary
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.relation import RelationName
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.session_functions import SessionFunction, make_known, taking
+from seachange.sql.text.names import read_relation
+from seachange.sql.text.tokens import Reader, split_script
+
+# The parameter that carries the session's number.
+SESSION: Final = "session_number"
+# By name, how many arguments they take.
+ARGUMENTS: Final[dict[str, tuple[int, ...]]] = {"nextval": (1,), "currval": (1,), "lastval": (0,), "setval": (2, 3)}
+
+
+class SequencePort(Protocol):
+    def next_values(self, name: RelationName, count: int) -> Sequence[int]: ...
+
+    def current_value(self, name: RelationName) -> int: ...
+
+    def last_value(self) -> int: ...
+
+    def set_value(self, name: RelationName, value: int, called: bool) -> None: ...
+
+
+class Caller:
+    """A session: the transaction that its statement runs in, and what went wrong in a call."""
+
+    def __init__(self) -> None:
+        self.number = next(_NUMBERS)
+        self.port: TransactionPort | None = None
+        self.failure: errors.Error | None = None
+        _CALLERS[self.number] = self
+
+
+_NUMBERS = count(1)
+_CALLERS: WeakValueDictionary[int, Caller] = WeakValueDictionary()
+
+
+def find_caller(number: int) -> Caller:
+    return _CALLERS[number]
+
+
+def find_calls(tree: exp.Expr) -> Iterator[exp.Anonymous]:
+    return (node for node in tree.find_all(exp.Anonymous) if node.name.lower() in ARGUMENTS)
+
+
+def plain_names(tree: exp.Expr) -> exp.Expr:
+    """'s'::regclass is a name: what the functions take."""
+    for call in list(find_calls(tree)):
+        for argument in list(call.expressions[:1]):
+            if isinstance(argument, exp.Cast) and argument.to.sql().lower() == "regclass":
+                argument.replace(argument.this.copy())
+    return tree
+
+
+def sequences_named(tree: exp.Expr) -> tuple[RelationName, ...]:
+    """Those that are told by constants."""
+    given = [argument for call in find_calls(tree) for argument in call.expressions[:1]]
+    bare = [argument.this if isinstance(argument, exp.Cast) else argument for argument in given]
+    texts = [argument.this for argument in bare if isinstance(argument, exp.Literal) and argument.is_string]
+    return tuple(dict.fromkeys(_read_name(text) for text in texts))
+
+
+def name_calls(tree: exp.Expr) -> set[str]:
+    """Puts our functions in the place of PostgreSQL's; gives the parameters that they need."""
+    found = list(find_calls(tree))
+    for call in found:
+        name = call.name.lower()
+        if len(call.expressions) not in ARGUMENTS[name]:
+            detail = f"function {name} with {len(call.expressions)} arguments does not exist"
+            raise errors.UndefinedFunction(detail=detail)
+        session = exp.Parameter(this=exp.Var(this=SESSION))
+        own = exp.Anonymous(this=_own_name(name, len(call.expressions)), expressions=[session, *call.expressions])
+        call.replace(own)
+    return {SESSION} if found else set()
+
+
+def _own_name(name: str, arguments: int) -> str:
+    return f"seachange_{name}_{arguments}"
+
+
+# The forms of the functions, with the types of their arguments.
+_FORMS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    ("nextval", ("VARCHAR",)),
+    ("currval", ("VARCHAR",)),
+    ("lastval", ()),
+    ("setval", ("VARCHAR", "BIGINT")),
+    ("setval", ("VARCHAR", "BIGINT", "BOOLEAN")),
+)
+
+
+def serve(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Makes the functions known to a DuckDB, unless they are."""
+    make_known(
+        cursor,
+        (
+            SessionFunction(
+                _own_name(name, len(given)), _vectorised(_FUNCTIONS[name], len(given)), given, result="BIGINT"
+            )
+            for name, given in _FORMS
+        ),
+    )
+
+
+@cache
+def _vectorised(run: Callable[..., list[int | None]], arguments: int) -> Callable[..., pa.Array]:
+    def call(session: pa.Array, *given: pa.Array) -> pa.Array:
+        caller = _CALLERS[session[0].as_py()]
+        try:
+            assert caller.port is not None
+            values = run(caller.port, len(session), *(argument.to_pylist() for argument in given))
+            return pa.array(values, pa.int64())
+        except errors.Error as error:
+            caller.failure = error
+            raise
+
+    return taking(arguments, call)
+
+
+def _each(names: list[str | None], *others: list[Any]) -> Iterator[tuple[Any, ...] | None]:
+    """The arguments of one row after the other; None where one is missing."""
+    return (None if None in row else row for row in zip(names, *others, strict=True))
+
+
+def _nextval(port: SequencePort, size: int, names: list[str | None]) -> list[int | None]:
+    asked = {name: names.count(name) for name in dict.fromkeys(names) if name is not None}
+    values = {name: iter(port.next_values(_read_name(name), times)) for name, times in asked.items()}
+    return [None if name is None else next(values[name]) for name in names]
+
+
+def _currval(port: SequencePort, size: int, names: list[str | None]) -> list[int | None]:
+    return [None if name is None else port.current_value(_read_name(name)) for name in names]
+
+
+def _lastval(port: SequencePort, size: int) -> list[int | None]:
+    return [port.last_value()] * size
+
+
+def _setval(port: SequencePort, size: int, *arguments: list[Any]) -> list[int | None]:
+    found: list[int | None] = []
+    for row in _each(*arguments):
+        if row is not None:
+            port.set_value(_read_name(row[0]), row[1], row[2] if len(row) > 2 else True)
+        found.append(None if row is None else row[1])
+    return found
+
+
+_FUNCTIONS: Final[dict[str, Callable[..., list[int | None]]]] = {
+    "nextval": _nextval,
+    "currval": _currval,
+    "lastval": _lastval,
+    "setval": _setval,
+}
+
+
+def _read_name(text: str) -> RelationName:
+    statements = split_script(text)
+    if len(statements) != 1:
+        raise errors.SyntaxProblem(detail=f'"{text}" is not the name of a sequence')
+    reader = Reader(statements[0].words, statements[0].text)
+    name = read_relation(reader)
+    reader.expect_end()
+    return name

@@ -1,1 +1,0 @@
-"""What functions and operators of PostgreSQL are in DuckDB, by topic."""

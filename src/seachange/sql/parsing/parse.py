@@ -1,0 +1,149 @@
+"""Text to statements: session and DDL statements by our own parser, queries and DML by sqlglot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.statements.table_statements import Statement
+from seachange.sql.ddl.extension import read_comment_extension, read_create_extension, read_drop_extension
+from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
+from seachange.sql.parsing.command_aliases import read_sugar
+from seachange.sql.parsing.copy_statement import read_copy
+from seachange.sql.parsing.lock import read_lock
+from seachange.sql.parsing.maintenance import read_analyze, read_checkpoint, read_reindex, read_unlisten
+from seachange.sql.parsing.prepared import (
+    read_close,
+    read_deallocate,
+    read_declare,
+    read_discard,
+    read_execute,
+    read_explain,
+    read_fetch,
+    read_move,
+    read_prepare,
+)
+from seachange.sql.parsing.transaction_statements import (
+    read_begin,
+    read_commit,
+    read_release,
+    read_reset,
+    read_rollback,
+    read_savepoint,
+    read_set,
+    read_show,
+    read_start,
+)
+from seachange.sql.parsing.vacuum import read_vacuum
+from seachange.sql.text.tokens import Kind, RawStatement, Reader, split_script
+from seachange.sql.text.tree import parse_tree, take_databases
+
+
+@dataclass(frozen=True, slots=True)
+class TreeStatement:
+    """A query or DML statement. The tree is shared by all who run the text: copy it, never change it."""
+
+    text: str
+    tree: exp.Expr
+    # Those that names of three parts begin with.
+    databases: frozenset[str] = frozenset()
+
+    @property
+    def command(self) -> str:
+        return _COMMANDS.get(type(self.tree), "SELECT")
+
+
+Parsed = Statement | TreeStatement
+
+_COMMANDS: dict[type[exp.Expr], str] = {
+    exp.Insert: "INSERT",
+    exp.Update: "UPDATE",
+    exp.Delete: "DELETE",
+    exp.Merge: "MERGE",
+}
+_TREE_WORDS = frozenset({"select", "with", "values", "table", "insert", "update", "delete", "merge"})
+
+_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
+    (("begin",), read_begin),
+    (("start",), read_start),
+    (("commit",), read_commit),
+    (("end",), read_commit),
+    (("rollback",), read_rollback),
+    (("abort",), read_rollback),
+    (("savepoint",), read_savepoint),
+    (("release",), read_release),
+    (("set",), read_set),
+    (("show",), read_show),
+    (("reset",), read_reset),
+    (("discard",), read_discard),
+    (("prepare",), read_prepare),
+    (("execute",), read_execute),
+    (("deallocate",), read_deallocate),
+    (("declare",), read_declare),
+    (("fetch",), read_fetch),
+    (("move",), read_move),
+    (("close",), read_close),
+    (("analyze",), read_analyze),
+    (("reindex",), read_reindex),
+    (("checkpoint",), read_checkpoint),
+    (("unlisten",), read_unlisten),
+    (("explain",), read_explain),
+    (("copy",), read_copy),
+    (("vacuum",), read_vacuum),
+    (("lock",), read_lock),
+    (("create", "extension"), read_create_extension),
+    (("drop", "extension"), read_drop_extension),
+    (("comment", "on", "extension"), read_comment_extension),
+    *DDL_READERS,
+)
+
+# First words of statements that PostgreSQL or DuckDB know and that are refused here, with what works instead.
+_REFUSED: dict[str, str] = {
+    **dict.fromkeys(("cluster", "security"), ""),
+    **dict.fromkeys(("listen", "notify", "refresh"), ""),
+    **dict.fromkeys(("call", "do"), "There are no procedures: send the statements themselves."),
+    **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),
+    **dict.fromkeys(("describe", "summarize"), "EXPLAIN works."),
+}
+
+
+def parse_script(script: str) -> tuple[Parsed, ...]:
+    return tuple(parsed for parsed, _ in parse_texts(script))
+
+
+def parse_texts(script: str) -> tuple[tuple[Parsed, str], ...]:
+    """Each statement with its own text."""
+    try:
+        return tuple((parse_statement(raw), raw.text) for raw in split_script(script))
+    except RecursionError:
+        raise errors.StatementTooComplex() from None
+
+
+def _tree_statement(raw: RawStatement) -> TreeStatement:
+    tree = parse_tree(raw)
+    return TreeStatement(raw.text, tree, take_databases(tree))
+
+
+def parse_statement(raw: RawStatement) -> Parsed:
+    reader = Reader(raw.words, raw.text)
+    first = reader.plain()
+    if first in _TREE_WORDS or first == "(":
+        return _tree_statement(raw)
+    query = read_sugar(reader)
+    if query is not None:
+        reader.expect_end()
+        (raw,) = split_script(query)
+        return _tree_statement(raw)
+    for words, read in _READERS:
+        if reader.take(*words):
+            statement = read(reader)
+            reader.expect_end()
+            return statement
+    refuse_ddl(reader)
+    if first in _REFUSED:
+        form = " ".join(word.text.upper() for word in raw.words[:2] if word.kind is Kind.WORD)
+        raise errors.FeatureNotSupported(feature=form, instead=_REFUSED[first])
+    raise reader.problem()

@@ -1,0 +1,155 @@
+"""PREPARE, EXECUTE, DEALLOCATE, cursors and EXPLAIN: statements about statements, which stay text until they run."""
+
+from __future__ import annotations
+
+from seachange import errors
+from seachange.model.statements.session_statements import (
+    CloseCursor,
+    CursorWay,
+    DdlExplanation,
+    Deallocate,
+    DeclareCursor,
+    Discard,
+    ExecutePrepared,
+    Explain,
+    FetchCursor,
+    PrepareStatement,
+)
+from seachange.sql.text.names import read_list, read_type
+from seachange.sql.text.tokens import Kind, Reader
+from seachange.values.types import SqlType
+
+_DISCARDED = ("all", "plans", "sequences", "temp", "temporary")
+# What may stand after DDL in EXPLAIN (DDL, ...).
+_DDL_EXPLANATIONS = {kind.value: kind for kind in DdlExplanation if kind is not DdlExplanation.STAGES}
+# Ways to go in a cursor that have a word of their own.
+_STEPS: dict[str, tuple[CursorWay, int]] = {
+    "next": (CursorWay.FORWARD, 1),
+    "prior": (CursorWay.BACKWARD, 1),
+    "first": (CursorWay.ABSOLUTE, 1),
+    "last": (CursorWay.ABSOLUTE, -1),
+}
+
+
+def read_prepare(reader: Reader) -> PrepareStatement:
+    name = reader.name()
+    types: tuple[SqlType, ...] = ()
+    if reader.take_symbol("("):
+        types = read_list(reader, read_type)
+        reader.expect_symbol(")")
+    reader.expect("as")
+    return PrepareStatement(name, types, reader.rest())
+
+
+def read_execute(reader: Reader) -> ExecutePrepared:
+    name = reader.name()
+    if not reader.take_symbol("("):
+        return ExecutePrepared(name, "")
+    arguments = reader.rest()
+    if not arguments.endswith(")") or not arguments[:-1].strip():
+        raise errors.SyntaxProblem(detail="at end of input")
+    return ExecutePrepared(name, arguments[:-1])
+
+
+def read_deallocate(reader: Reader) -> Deallocate:
+    if reader.peek(1) is not None:
+        reader.take("prepare")
+    return Deallocate(None if reader.take("all") else reader.name())
+
+
+def read_declare(reader: Reader) -> DeclareCursor:
+    name = reader.name()
+    scroll = True
+    while True:
+        if reader.take("no", "scroll"):
+            scroll = False
+        elif not reader.take_any("binary", "insensitive", "asensitive", "scroll"):
+            break
+    reader.expect("cursor")
+    hold = reader.take("with", "hold")
+    if not hold:
+        reader.take("without", "hold")
+    reader.expect("for")
+    return DeclareCursor(name, reader.rest(), scroll, hold)
+
+
+def read_fetch(reader: Reader) -> FetchCursor:
+    return _read_fetch(reader, move=False)
+
+
+def read_move(reader: Reader) -> FetchCursor:
+    return _read_fetch(reader, move=True)
+
+
+def _read_fetch(reader: Reader, move: bool) -> FetchCursor:
+    way, count = _read_way(reader) if reader.peek(1) is not None else (CursorWay.FORWARD, 1)
+    if reader.peek(1) is not None:
+        reader.take_any("from", "in")
+    return FetchCursor(reader.name(), count, move, way)
+
+
+def _read_way(reader: Reader) -> tuple[CursorWay, int | None]:
+    """Where to, and how far; None is to the end."""
+    step = reader.take_any(*_STEPS)
+    if step is not None:
+        return _STEPS[step]
+    word = reader.take_any(*CursorWay)
+    way = CursorWay(word or CursorWay.FORWARD)
+    if way in (CursorWay.ABSOLUTE, CursorWay.RELATIVE):
+        return way, _read_signed(reader)
+    following = reader.peek()
+    if reader.take("all"):
+        return way, None
+    if following is not None and (following.kind is Kind.NUMBER or reader.at_symbol("-")):
+        return way, _read_signed(reader)
+    if word is None and not reader.at("from") and not reader.at("in"):
+        raise reader.problem()
+    return way, 1
+
+
+def _read_signed(reader: Reader) -> int:
+    sign = -1 if reader.take_symbol("-") else 1
+    return sign * reader.integer()
+
+
+def read_close(reader: Reader) -> CloseCursor:
+    return CloseCursor(None if reader.take("all") else reader.name())
+
+
+def read_discard(reader: Reader) -> Discard:
+    what = reader.take_any(*_DISCARDED)
+    if what is None:
+        raise reader.problem()
+    return Discard("temp" if what == "temporary" else what)
+
+
+def read_explain(reader: Reader) -> Explain:
+    if reader.take_symbol("("):
+        options = read_list(reader, _read_explain_option)
+        reader.expect_symbol(")")
+        asked = [name for name, on in options if on]
+        if "ddl" in asked:
+            return Explain(reader.rest(), ddl=_ddl_explanation(asked))
+        return Explain(reader.rest(), "analyze" in asked)
+    analyze = reader.take("analyze")
+    reader.take("verbose")
+    return Explain(reader.rest(), analyze)
+
+
+def _ddl_explanation(asked: list[str]) -> DdlExplanation:
+    others = [name for name in asked if name != "ddl"]
+    unknown = [name for name in others if name not in _DDL_EXPLANATIONS]
+    if asked[0] != "ddl" or unknown or len(others) > 1:
+        raise errors.SyntaxProblem(detail="after EXPLAIN (DDL stands one of VERBOSE, DEPS, VIZ and SHAPE, or nothing")
+    return _DDL_EXPLANATIONS[others[0]] if others else DdlExplanation.STAGES
+
+
+def _read_explain_option(reader: Reader) -> tuple[str, bool]:
+    """An option, and whether it is on; what is not asked for is said too."""
+    option = reader.name()
+    off = reader.take_any("off", "false") is not None
+    if not off and not reader.take_any("on", "true", "text"):
+        word = reader.peek()
+        if word is not None and word.kind is not Kind.SYMBOL:
+            raise errors.FeatureNotSupported(feature=f"EXPLAIN ({option} {word.text})", instead="")
+    return option, not off

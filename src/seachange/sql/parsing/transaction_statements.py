@@ -1,0 +1,140 @@
+"""Transaction and settings statements: BEGIN, COMMIT, ROLLBACK, SAVEPOINT, SET, SHOW, RESET."""
+
+from __future__ import annotations
+
+from seachange import errors
+from seachange.model.isolation import ISOLATION_BY_NAME, Isolation
+from seachange.model.relation import RelationName
+from seachange.model.statements.session_statements import (
+    Begin,
+    Commit,
+    ReleaseSavepoint,
+    ResetSetting,
+    Rollback,
+    RollbackToSavepoint,
+    Savepoint,
+    SetConstraints,
+    SetSetting,
+    SetTransaction,
+    ShowSetting,
+)
+from seachange.sql.text.names import read_relation
+from seachange.sql.text.setting_words import read_assignment, read_setting_name, read_value
+from seachange.sql.text.tokens import Reader
+
+_NOISE = ("work", "transaction")
+
+
+def read_begin(reader: Reader) -> Begin:
+    reader.take_any(*_NOISE)
+    isolation, read_only = _read_modes(reader)
+    return Begin(isolation, read_only)
+
+
+def read_start(reader: Reader) -> Begin:
+    reader.expect("transaction")
+    isolation, read_only = _read_modes(reader)
+    return Begin(isolation, read_only)
+
+
+def _read_modes(reader: Reader) -> tuple[Isolation | None, bool | None]:
+    isolation: Isolation | None = None
+    read_only: bool | None = None
+    while not reader.at_end:
+        if reader.take("isolation", "level"):
+            isolation = _read_isolation(reader)
+        elif reader.take("read", "only"):
+            read_only = True
+        elif reader.take("read", "write"):
+            read_only = False
+        elif not (reader.take("not", "deferrable") or reader.take("deferrable")):
+            raise reader.problem()
+        reader.take_symbol(",")
+    return isolation, read_only
+
+
+def _read_isolation(reader: Reader) -> Isolation:
+    for name, level in ISOLATION_BY_NAME.items():
+        if reader.take(*name.split()):
+            return level
+    raise reader.problem()
+
+
+def read_commit(reader: Reader) -> Commit:
+    _read_end(reader)
+    return Commit()
+
+
+def read_rollback(reader: Reader) -> Rollback | RollbackToSavepoint:
+    reader.take_any(*_NOISE)
+    if reader.take("to"):
+        return RollbackToSavepoint(_read_savepoint(reader))
+    _read_end(reader)
+    return Rollback()
+
+
+def read_savepoint(reader: Reader) -> Savepoint:
+    return Savepoint(reader.name())
+
+
+def read_release(reader: Reader) -> ReleaseSavepoint:
+    return ReleaseSavepoint(_read_savepoint(reader))
+
+
+def _read_savepoint(reader: Reader) -> str:
+    """The word SAVEPOINT may stand before a name, and may be one."""
+    if reader.peek(1) is not None:
+        reader.take("savepoint")
+    return reader.name()
+
+
+def _read_end(reader: Reader) -> None:
+    reader.take_any(*_NOISE)
+    if reader.take("and", "chain"):
+        raise errors.FeatureNotSupported(feature="AND CHAIN", instead="Use BEGIN.")
+    reader.take("and", "no", "chain")
+    reader.expect_end()
+
+
+def read_set(reader: Reader) -> SetSetting | SetTransaction | SetConstraints:
+    if reader.take("constraints"):
+        return _read_constraints(reader)
+    if reader.take("session", "characteristics", "as", "transaction"):
+        return SetTransaction(*_read_modes(reader), session=True)
+    if reader.take("session", "authorization"):
+        return SetSetting("session_authorization", read_value(reader))
+    scope = reader.take_any("session", "local")
+    if reader.take("transaction"):
+        return SetTransaction(*_read_modes(reader))
+    name, value = read_assignment(reader)
+    return SetSetting(name, value, scope == "local")
+
+
+def _read_constraints(reader: Reader) -> SetConstraints:
+    names: list[RelationName] | None = None
+    if not reader.take("all"):
+        names = [read_relation(reader)]
+        while reader.take_symbol(","):
+            names.append(read_relation(reader))
+    mode = reader.take_any("deferred", "immediate")
+    if mode is None:
+        raise reader.problem()
+    return SetConstraints(None if names is None else tuple(names), mode == "deferred")
+
+
+def read_show(reader: Reader) -> ShowSetting:
+    if reader.take("all"):
+        reader.expect_end()
+        return ShowSetting(None)
+    name = read_setting_name(reader)
+    reader.expect_end()
+    return ShowSetting(name)
+
+
+def read_reset(reader: Reader) -> ResetSetting:
+    if reader.take("all"):
+        reader.expect_end()
+        return ResetSetting(None)
+    name = read_setting_name(reader)
+    reader.expect_end()
+    return ResetSetting(name)

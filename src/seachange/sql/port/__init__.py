@@ -1,0 +1,1 @@
+"""What SQL needs of the engine (`port.py`), and what it answers with."""

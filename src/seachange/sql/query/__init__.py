@@ -1,0 +1,1 @@
+"""SELECT: resolving relations and running on DuckDB, or by key without it."""

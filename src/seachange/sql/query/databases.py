@@ -1,0 +1,70 @@
+"""What the planner is told of: the session's database, and others only where a statement is about databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+
+from seachange import errors
+from seachange.model.ids import DescriptorId
+from seachange.model.object_kind import ObjectKind
+from seachange.model.relation import RelationName
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Database, Descriptor, Role
+from seachange.model.statements.object_statements import DropObjects, RenameObject
+from seachange.model.statements.table_statements import DdlStatement
+from seachange.sql.parsing.parse import Parsed, TreeStatement
+from seachange.sql.port.port import TransactionPort
+
+
+def tables_of(statements: Iterable[DdlStatement], port: TransactionPort) -> tuple[Table, ...]:
+    return port.every_table() if any(map(_takes_whole, statements)) else port.tables()
+
+
+def descriptors_of(statements: Iterable[DdlStatement], port: TransactionPort) -> dict[DescriptorId, Descriptor]:
+    statements = tuple(statements)
+    objects = port.every_object() if any(map(_takes_whole, statements)) else port.objects()
+    every = (*tables_of(statements, port), *objects)
+    return {found.id: found for found in every if not isinstance(found, Role)}
+
+
+def hold_database(statement: DdlStatement, known: Iterable[Descriptor], port: TransactionPort) -> None:
+    """A database that is to go, or to have another name, is used by nobody."""
+    names = {name.name for name in relations_named(statement)} if _takes_whole(statement) else set()
+    for found in known:
+        if isinstance(found, Database) and found.name in names:
+            port.hold_alone(found)
+
+
+def check_named_databases(statement: Parsed, port: TransactionPort) -> None:
+    if isinstance(statement, TreeStatement):
+        for name in statement.databases:
+            check_database(name, port)
+        return
+    for relation in relations_named(statement):
+        check_database(relation.database, port)
+
+
+def relations_named(value: object) -> Iterator[RelationName]:
+    """All that a statement names, wherever in it."""
+    if isinstance(value, RelationName):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from relations_named(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from relations_named(getattr(value, field.name))
+
+
+def check_database(name: str | None, port: TransactionPort) -> None:
+    """The first part of a name of three: no statement reaches into another database."""
+    if name is not None and name != port.session.database:
+        raise errors.FeatureNotSupported(
+            feature=f"a reference to database {name} from another", instead="Open a session of that database."
+        )
+
+
+def _takes_whole(statement: DdlStatement) -> bool:
+    """Whether it changes whatever is in a database."""
+    return isinstance(statement, DropObjects | RenameObject) and statement.kind is ObjectKind.DATABASE

@@ -1,0 +1,255 @@
+"""SELECT: tables resolved through the transaction, their scans put into the compiled text, run on DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+import pyarrow as pa
+
+from seachange import errors
+from seachange.model.scan import Scan
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import Sequence as SequenceObject
+from seachange.model.schema.objects import View
+from seachange.sql.compile.bpchar import without_padding
+from seachange.sql.compile.join_keys import follow_links
+from seachange.sql.compile.output_names import apply_names
+from seachange.sql.compile.output_types import TableColumn, find_origin, output_columns, output_types
+from seachange.sql.compile.seek import bind_demands
+from seachange.sql.compile.system_relations import is_system, is_told, scan_system
+from seachange.sql.compile.template import TableReference, Template, parameter_name
+from seachange.sql.compile.type_holes import GIVEN_SCHEMA, FindTable, bind_types
+from seachange.sql.duck.cursor import DuckQuery, DuckSession
+from seachange.sql.duck.parameter_values import to_duckdb
+from seachange.sql.duck.returned_rows import read_given
+from seachange.sql.pgcatalog.context import catalog_of
+from seachange.sql.pgcatalog.scan import (
+    LOCKS,
+    SETTINGS,
+    STATEMENTS,
+    find_relation,
+    scan_locks,
+    scan_settings,
+    scan_statements,
+)
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.result import Result, ResultColumn, RowSink, duck_column, row_shower
+from seachange.sql.query.views import add_session_values, bind_view
+from seachange.values.timezone import session_zone
+from seachange.values.types import SqlType
+
+# As many as DuckDB makes at once.
+_PART_ROWS: Final = 2_048
+
+
+def bind_query(
+    template: Template, port: TransactionPort, values: Sequence[Any], given: Mapping[str, Any] | None = None
+) -> DuckQuery:
+    """The template with the scans of its tables at the statement's snapshot."""
+    views: list[DuckQuery] = []
+    scans = scan_tables(template, port, values, given, views)
+    if template.compared:
+        values = _without_padding(template, port, values)
+    parameters: dict[str, Any] = {parameter_name(n): to_duckdb(values[n - 1]) for n in template.parameters}
+    relations: dict[str, Any] = {}
+    for scan in scans.values():
+        parameters.update(scan.parameters)
+        relations.update(scan.relations)
+    hidden_by_cte = template.cte_names & {name.lower() for name in relations}
+    if hidden_by_cte:
+        raise errors.DuplicateTable(name=min(hidden_by_cte))
+    types = bind_types(template.types, port, _finder(port, given), values)
+    sql = template.fill([scans[r].sql for r in template.tables], types)
+    shape = tuple([_shape(reference, port) for reference in template.tables])
+    return add_session_values(DuckQuery(sql, parameters, relations, template.session_values, shape), views)
+
+
+def _shape(reference: TableReference, port: TransactionPort) -> Hashable:
+    """What tells one relation from another of the same names; the columns of a view keep their types."""
+    if reference.given or is_told(reference.schema, reference.name):
+        return None
+    found = port.relation(reference.schema, reference.name)
+    return tuple([column.type for column in found.columns]) if isinstance(found, Table) else found.id
+
+
+def _finder(port: TransactionPort, given: Mapping[str, Any] | None) -> FindTable:
+    def find(schema: str | None, name: str) -> object:
+        return _given_rows(port, given, name).schema if schema == GIVEN_SCHEMA else port.relation(schema, name)
+
+    return find
+
+
+def _given_rows(port: TransactionPort, given: Mapping[str, Any] | None, name: str) -> pa.Table:
+    return given[name] if given and name in given else port.handed[name]
+
+
+def _without_padding(template: Template, port: TransactionPort, values: Sequence[Any]) -> Sequence[Any]:
+    given = {number: values[number - 1] for _, number in template.compared}
+    if not any(isinstance(value, str) and value.endswith(" ") for value in given.values()):
+        return values
+    named = [r for r in template.tables if not r.given and not is_told(r.schema, r.name)]
+    found = [port.relation(r.schema, r.name) for r in named]
+    others = without_padding(template.compared, [t for t in found if isinstance(t, Table)], given)
+    return [others.get(number, value) for number, value in enumerate(values, 1)]
+
+
+def scan_tables(
+    template: Template,
+    port: TransactionPort,
+    values: Sequence[Any],
+    given: Mapping[str, Any] | None = None,
+    views: list[DuckQuery] | None = None,
+) -> dict[TableReference, Scan]:
+    """How each table is read; `given` are Arrow tables for those references that are not to tables of the catalog.
+    `views` is told of the queries that stand for views."""
+    scans: dict[TableReference, Scan] = {}
+    # Of tables that are linked, those first that the statement demands something of: their rows lead to the others.
+    known: dict[int, tuple[Table, Scan]] = {}
+    for reference in sorted(template.tables, key=_turn):
+        if reference.given:
+            relation = f"given_{reference.name}"
+            rows = _given_rows(port, given, reference.name)
+            scans[reference] = Scan(f"SELECT {read_given(rows.schema)} FROM {relation}", {}, {relation: rows})  # noqa: S608
+        elif is_system(reference.schema, reference.name):
+            scans[reference] = scan_system(reference.name, port.system_rows(reference.name), len(scans))
+        elif (catalog := find_relation(reference.schema, reference.name)) is not None:
+            scans[reference] = _scan_catalog(catalog, port, len(scans))
+        elif reference not in scans:
+            table = port.relation(reference.schema, reference.name)
+            if isinstance(table, SequenceObject):
+                port.check_access(table, "SELECT")
+                scans[reference] = _scan_sequence(table, port, len(scans))
+                continue
+            if isinstance(table, View):
+                query = bind_view(table, port)
+                scans[reference] = Scan(query.sql, query.parameters, query.relations, "view")
+                if views is not None:
+                    views.append(query)
+                continue
+            port.check_access(table, *(("UPDATE", "DELETE", "SELECT") if reference.hidden else ("SELECT",)))
+            conditions = bind_demands(reference.demands, table, values) if reference.demands else ()
+            linked = follow_links(reference.links, table, known)
+            scan = port.scan(table, reference.hidden, reference.columns, reference.sought, (*conditions, *linked))
+            scans[reference] = scan
+            if reference.number >= 0:
+                known[reference.number] = (table, scan)
+    return scans
+
+
+def check_readable(reference: TableReference, port: TransactionPort) -> None:
+    """42501 unless the role may read it, for what may be left unread."""
+    told = is_system(reference.schema, reference.name) or find_relation(reference.schema, reference.name) is not None
+    if not reference.given and not told:
+        port.check_access(port.relation(reference.schema, reference.name), "SELECT")
+
+
+def _scan_catalog(name: tuple[str, str], port: TransactionPort, number: int) -> Scan:
+    if name == SETTINGS:
+        return scan_settings(port.session.settings(), number)
+    if name == STATEMENTS:
+        return scan_statements(port.session.prepared(), number)
+    if name == LOCKS:
+        return scan_locks(port.shown_locks(), catalog_of(port).facts, number)
+    return catalog_of(port).scan(name, number)
+
+
+def _scan_sequence(sequence: SequenceObject, port: TransactionPort, number: int) -> Scan:
+    """A sequence as a relation of one row, as in PostgreSQL."""
+    state = port.sequence_state(sequence)
+    row = pa.table({"last_value": [state.last], "log_cnt": [0], "is_called": [state.called]})
+    relation = f"sequence_{number}"
+    return Scan(f"SELECT * FROM {relation}", {}, {relation: row}, "sequence")  # noqa: S608
+
+
+def _turn(reference: TableReference) -> tuple[bool, bool]:
+    return not reference.demands, bool(reference.links)
+
+
+def check_parameter_count(template: Template, values: Sequence[Any]) -> None:
+    expected = max(template.parameters, default=0)
+    if expected != len(values):
+        raise errors.WrongParameterCount(expected=expected, given=len(values))
+
+
+def run_query(
+    template: Template, port: TransactionPort, duck: DuckSession, values: Sequence[Any], sink: RowSink | None = None
+) -> Result:
+    """With a `sink` rows are kept only if they are few."""
+    check_parameter_count(template, values)
+    query = bind_query(template, port, values)
+    if sink is not None:
+        return _run_into(sink, template, port, duck, query)
+    found = duck.rows(query)
+    columns = _columns(template, port, found.names, found.types)
+    return Result(f"SELECT {len(found.rows)}", columns, found.rows, len(found.rows))
+
+
+def _run_into(sink: RowSink, template: Template, port: TransactionPort, duck: DuckSession, query: DuckQuery) -> Result:
+    with duck.parts(query, _PART_ROWS) as found:
+        columns = _columns(template, port, found.names, found.types)
+        first = next(found.parts, [])
+        if len(first) < _PART_ROWS:
+            return Result(f"SELECT {len(first)}", columns, first, len(first))
+        show = row_shower(columns, session_zone())
+        count = 0
+        sink.begin(columns)
+        for rows in chain([first], found.parts):
+            port.pause(0)
+            sink.take(rows if show is None else show(rows))
+            count += len(rows)
+    return Result(f"SELECT {count}", columns, (), count)
+
+
+def describe_query(
+    template: Template, port: TransactionPort, duck: DuckSession, values: Sequence[Any]
+) -> tuple[ResultColumn, ...]:
+    """The columns, without the rows."""
+    names, types = duck.describe(bind_query(template, port, values))
+    return _columns(template, port, names, types)
+
+
+def _columns(
+    template: Template, port: TransactionPort, names: Sequence[str], duck_types: Sequence[str]
+) -> tuple[ResultColumn, ...]:
+    found = _table_columns(template, port, len(duck_types))
+    if found is None:
+        return tuple(duck_column(*each) for each in zip(result_names(template, names), duck_types, strict=True))
+    types = output_types(found, duck_types)
+    origins = [find_origin(*each) if each is not None else None for each in found]
+    named = result_names(template, names)
+    return tuple(duck_column(*each) for each in zip(named, duck_types, types, origins, strict=True))
+
+
+def column_types(template: Template, port: TransactionPort, duck_types: Sequence[str]) -> Sequence[SqlType | None]:
+    found = _table_columns(template, port, len(duck_types))
+    return [None] * len(duck_types) if found is None else output_types(found, duck_types)
+
+
+def declared_types(template: Template, port: TransactionPort, duck_types: Sequence[str]) -> Sequence[SqlType | None]:
+    """Those of columns of tables; None of what is computed."""
+    found = _table_columns(template, port, len(duck_types)) or [None] * len(duck_types)
+    return [
+        each[1].type if each is not None and each[1].type.duckdb == type_ else None
+        for each, type_ in zip(found, duck_types, strict=True)
+    ]
+
+
+def _table_columns(template: Template, port: TransactionPort, count: int) -> Sequence[TableColumn | None] | None:
+    """None where nothing can be said."""
+    if template.outputs is None:
+        return None
+    tables: dict[int, Table] = {}
+    for reference in template.tables:
+        if reference.source >= 0:
+            is_none = reference.given or is_told(reference.schema, reference.name)
+            table = None if is_none else port.relation(reference.schema, reference.name)
+            if not isinstance(table, Table):
+                return None
+            tables[reference.source] = table
+    return output_columns(template.outputs, tables, count)
+
+
+def result_names(template: Template, found: Sequence[str]) -> list[str]:
+    return apply_names(template.names, found)

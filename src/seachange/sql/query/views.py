@@ -1,0 +1,188 @@
+"""Views in queries: the query of a view stands where the view does.
+
+**Invariant:** the text of a view sees what it saw when the view was created: the same relations and columns, by their
+ids, under the names that they had. Renames, another search path and columns that were added since change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.ids import DescriptorId
+from seachange.model.scan import Scan
+from seachange.model.schema.descriptor import Table
+from seachange.model.schema.objects import View
+from seachange.sql.compile.output_names import apply_names, output_names
+from seachange.sql.compile.template import TableReference, Template, compile_template, fold_names
+from seachange.sql.compile.type_holes import UserCast, bind_types
+from seachange.sql.duck.cursor import DuckQuery, DuckSession
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.result import column_type
+from seachange.sql.text.tokens import split_script
+from seachange.sql.text.tree import parse_tree
+from seachange.sql.translate.grouping import Dependent, dependent_text
+from seachange.storage.plan import quote
+from seachange.values.types import SqlType
+
+
+@lru_cache(maxsize=512)
+def _template(query: str) -> Template:
+    (raw,) = split_script(query)
+    tree = parse_tree(raw)
+    return compile_template(_select_values(tree) if isinstance(tree, exp.Values) else tree)
+
+
+def _select_values(tree: exp.Values) -> exp.Select:
+    names = [exp.to_identifier(str(name)) for name in output_names(tree) or ()]
+    tree.set("alias", exp.TableAlias(this=exp.to_identifier("values", quoted=True), columns=names))
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree))
+
+
+def bind_view(view: View, port: TransactionPort) -> DuckQuery:
+    """The rows of a view, under the names of its columns. What it reads, its owner reads."""
+    port.check_access(view, "SELECT")
+    with port.acting_as(port.access_of(view).owner):
+        query = _bind(view, port)
+    if not view.columns:
+        return query
+    names = ", ".join(quote(name) for name in view.columns)
+    return replace(query, sql=f"SELECT * FROM ({query.sql}) AS view_rows({names})")  # noqa: S608 - generated
+
+
+def _bind(view: View, port: TransactionPort) -> DuckQuery:
+    template = _template(view.query)
+    sources = {reference: _bind_source(view, reference, port) for reference in template.tables}
+    parameters = {name: value for source in sources.values() for name, value in source.parameters.items()}
+    relations = {name: table for source in sources.values() for name, table in source.relations.items()}
+    known = {name for source in sources.values() for name in source.session_values}
+    return DuckQuery(
+        template.fill([sources[reference].sql for reference in template.tables], _bind_types(view, template, port)),
+        parameters,
+        relations,
+        tuple(sorted(known | set(template.session_values))),
+    )
+
+
+def _bind_types(view: View, template: Template, port: TransactionPort) -> list[str] | None:
+    if any(isinstance(hole, UserCast) for hole in template.types):
+        raise errors.FeatureNotSupported(
+            feature="a cast to an enum type in a view",
+            instead="Leave it out where a label is compared with a column, or cast the column to text.",
+        )
+    ids = _ids_of(view)
+    return bind_types(template.types, port, lambda schema, name: _as_known(view, port.table_by_id(ids[schema, name])))
+
+
+def _ids_of(view: View) -> dict[tuple[str | None, str], DescriptorId]:
+    """The relations that it reads, by the names that its text has for them."""
+    return {(schema or None, name): id_ for schema, name, id_ in view.names}
+
+
+def _as_known(view: View, table: Table | None) -> Table | None:
+    """The table with the names that its columns had when the view was created."""
+    if table is None:
+        return None
+    pairs = zip(view.column_uses, view.column_names, strict=True)
+    names = {column: name for (id_, column), name in pairs if id_ == table.id}
+    return replace(table, columns=tuple(replace(c, name=names.get(c.id, c.name)) for c in table.columns))
+
+
+def check_grouping(before: Table, after: Table, views: Iterable[View]) -> None:
+    """A view that groups by a primary key may name other columns of the table, which depend on it: without the key it
+    would have no answer."""
+    if before.primary.key == after.primary.key:
+        return
+    for view in views:
+        places = [place for place, id_ in _ids_of(view).items() if id_ == before.id]
+        for hole in _template(view.query).types if places else ():
+            if isinstance(hole, Dependent) and _dependent(view, hole, before) != _dependent(view, hole, after):
+                raise errors.FeatureNotSupported(
+                    feature=f"another primary key for table {after.name}, or none, by which view {view.name} groups,",
+                    instead="Create the view again with all of its columns in GROUP BY, then change the key.",
+                )
+
+
+def _dependent(view: View, hole: Dependent, table: Table) -> str:
+    ids = _ids_of(view)
+    return dependent_text(hole, lambda schema, name: _as_known(view, table) if ids[schema, name] == table.id else None)
+
+
+def _bind_source(view: View, reference: TableReference, port: TransactionPort) -> DuckQuery:
+    id_ = _ids_of(view)[reference.schema, reference.name]
+    table = port.table_by_id(id_)
+    if table is not None:
+        port.check_access(table, "SELECT")
+        scan = _scan(view, table, port)
+        return DuckQuery(scan.sql, scan.parameters, scan.relations)
+    inner = port.object_by_id(id_)
+    if not isinstance(inner, View):
+        raise errors.Bug(detail=f"view {view.name} reads relation {id_}, which is not there")
+    return bind_view(inner, port)
+
+
+def _scan(view: View, table: Table, port: TransactionPort) -> Scan:
+    """The columns that the view knows, under the names that it knows them by."""
+    pairs = zip(view.column_uses, view.column_names, strict=True)
+    used = [(table.column_by_id[column], name) for (id_, column), name in pairs if id_ == table.id]
+    scan = port.scan(table, columns=frozenset(column.name.lower() for column, _ in used))
+    shown = ", ".join(f"{quote(column.name)} AS {quote(name)}" for column, name in used) or "*"
+    return replace(scan, sql=f"SELECT {shown} FROM ({scan.sql})")  # noqa: S608 - quoted
+
+
+def settle_view(before: View | None, after: View, port: TransactionPort, duck: DuckSession) -> View:
+    """Has DuckDB look at the query of a new view, and gives the view the names of its columns."""
+    if before is not None and (before.query, before.columns) == (after.query, after.columns):
+        return after
+    query = _bind(after, port)
+    names, found_types = duck.describe(query)
+    found = [*after.columns, *apply_names(_template(after.query).names, names)[len(after.columns) :]]
+    if len(found) > len(names):
+        raise errors.SyntaxProblem(detail="CREATE VIEW specifies more column names than columns")
+    _check_distinct(found)
+    if before is not None and tuple(found[: len(before.columns)]) != before.columns:
+        raise errors.InvalidTableDefinition(name=after.name, detail="columns of a view keep their names and order")
+    return replace(after, columns=tuple(found), types=_types(after, port, found_types))
+
+
+def _types(view: View, port: TransactionPort, found: Sequence[str]) -> tuple[SqlType, ...]:
+    """The types of its columns: what is a column of a table has the type of that, which may say more than DuckDB's."""
+    types = [column_type(name) for name in found]
+    (raw,) = split_script(view.query)
+    tree = fold_names(parse_tree(raw))
+    if isinstance(tree, exp.Select) and not tree.is_star and len(tree.expressions) == len(types):
+        known = _used_types(view, port)
+        for place, projection in enumerate(tree.expressions):
+            source = projection.unalias()
+            declared = known.get(source.name) if isinstance(source, exp.Column) else None
+            if declared is not None and declared.duckdb == found[place]:
+                types[place] = declared
+    return tuple(types)
+
+
+def _used_types(view: View, port: TransactionPort) -> dict[str, SqlType | None]:
+    """By the names that the view knows its columns by; None where a name has several."""
+    known: dict[str, SqlType | None] = {}
+    for (id_, column), name in zip(view.column_uses, view.column_names, strict=True):
+        table = port.table_by_id(id_)
+        if table is not None:
+            type_ = table.column_by_id[column].type
+            known[name] = None if known.get(name, type_) != type_ else type_
+    return known
+
+
+def _check_distinct(names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise errors.DuplicateColumn(name=name)
+        seen.add(name)
+
+
+def add_session_values(query: DuckQuery, views: Iterable[DuckQuery]) -> DuckQuery:
+    more = {name for view in views for name in view.session_values}
+    return replace(query, session_values=tuple(sorted({*query.session_values, *more}))) if more else query

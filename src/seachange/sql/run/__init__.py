@@ -1,0 +1,1 @@
+"""Execution of any statement: run, describe, explain."""

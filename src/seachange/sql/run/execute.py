@@ -1,0 +1,201 @@
+"""Prepared statements and their execution in a transaction.
+
+A text is parsed once per process; its plan is kept with it and compiled again when a table that it is about changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+from seachange import errors
+from seachange.model.schema.temporary import OWN_SCHEMA
+from seachange.model.statements.object_statements import RoleStatement
+from seachange.model.statements.session_statements import Explain
+from seachange.model.statements.table_statements import CreateTableAs, CreateTemporary, DdlStatement
+from seachange.runtime.nonblocking import may_wait
+from seachange.sql.change.command_tags import command_tag, role_tag
+from seachange.sql.change.create_as import run_create_as
+from seachange.sql.change.like import expand_likes
+from seachange.sql.change.roles import run_role
+from seachange.sql.change.schema_change import run_ddl
+from seachange.sql.duck.cursor import DuckSession
+from seachange.sql.duck.sequence_calls import find_calls
+from seachange.sql.parsing.mentions import NOTHING, Mentions, mentions_of
+from seachange.sql.parsing.parse import Parsed, TreeStatement, parse_script, parse_texts
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.result import Result, RowSink
+from seachange.sql.query.databases import check_named_databases
+from seachange.sql.query.plan import Plan
+from seachange.sql.run.explain import run_explain
+from seachange.sql.text.constants import is_constant
+from seachange.sql.text.temporary import localize
+from seachange.sql.write.dml import Select, compile_plan
+from seachange.sql.write.with_changes import changing_queries
+from seachange.values.coercion import check_characters
+from seachange.values.timezone import session_zone
+
+_PREPARED_MAX = 2048
+# Longer texts hold data rather than a form of statement that comes again: they are not kept.
+KEPT_CHARS_MAX = 10_000
+
+
+class Prepared:
+    """One statement of a text. `plan` is shared by all sessions: it is replaced, never changed. `constant` is the
+    result of a query that always has the same, once it was run. `is_definition`: it is about objects, or explains what
+    is; else it is about rows."""
+
+    __slots__ = (
+        *("_mentions", "command", "constant", "is_constant", "is_definition", "is_query", "parsed", "plan", "text"),
+        "writes",
+    )
+
+    def __init__(self, parsed: Parsed, text: str = "") -> None:
+        self.parsed = parsed
+        self.text = text
+        # With the time zone in which it read its constants.
+        self.plan: tuple[Plan, str] | None = None
+        self.constant: Result | None = None
+        self.is_constant = isinstance(parsed, TreeStatement) and is_constant(parsed.tree)
+        self.is_definition = _is_definition(parsed)
+        self.command = _command(parsed)
+        self.writes = _is_writing(parsed) or (bool(self.command) and self.command != "SELECT")
+        # It neither changes nor locks rows, but may draw from sequences.
+        self.is_query = self.command == "SELECT" and isinstance(parsed, TreeStatement) and not _is_changing(parsed)
+        self._mentions: Mentions | None = None
+
+    @property
+    def mentions(self) -> Mentions:
+        """What it needs of the tables that it is about rows of."""
+        if self._mentions is None:
+            self._mentions = NOTHING if self.is_definition else mentions_of(self.parsed)
+        return self._mentions
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether its rows come in an order that it asks for."""
+        return isinstance(self.parsed, TreeStatement) and self.parsed.tree.args.get("order") is not None
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether its result is known, or is a row that is likely to be in memory."""
+        if self.constant is not None:
+            return True
+        return self.plan is not None and isinstance(self.plan[0], Select) and self.plan[0].is_by_key
+
+
+def _is_writing(parsed: Parsed) -> bool:
+    """Of a query: whether it locks rows, draws from a sequence, or changes rows in its WITH."""
+    if not isinstance(parsed, TreeStatement):
+        return False
+    return _is_changing(parsed) or any(True for _ in find_calls(parsed.tree))
+
+
+def _is_changing(parsed: TreeStatement) -> bool:
+    return bool(changing_queries(parsed.tree)) or bool(parsed.tree.args.get("locks"))
+
+
+def _command(parsed: Parsed) -> str:
+    if isinstance(parsed, TreeStatement):
+        return parsed.command
+    if isinstance(parsed, Explain) and parsed.analyze:
+        # It is run: in a transaction that may not write, it is refused as such.
+        (explained, *_) = parse_script(parsed.query)
+        return _command(explained)
+    if isinstance(parsed, RoleStatement):
+        return role_tag(parsed)
+    if isinstance(parsed, CreateTemporary):
+        return _command(parsed.create)
+    if isinstance(parsed, CreateTableAs):
+        return "CREATE TABLE AS"
+    return command_tag(parsed) if isinstance(parsed, DdlStatement) else ""
+
+
+def _is_definition(parsed: Parsed) -> bool:
+    return parsed.ddl is not None if isinstance(parsed, Explain) else not isinstance(parsed, TreeStatement)
+
+
+def prepare(text: str) -> tuple[Prepared, ...]:
+    return _prepare_kept(text) if len(text) <= KEPT_CHARS_MAX else _prepare(text)
+
+
+def _prepare(text: str) -> tuple[Prepared, ...]:
+    check_characters(text)
+    return tuple(Prepared(parsed, own.strip().rstrip("; \n")) for parsed, own in parse_texts(text))
+
+
+_prepare_kept = lru_cache(maxsize=_PREPARED_MAX)(_prepare)
+
+
+def run_statement(
+    prepared: Prepared,
+    port: TransactionPort,
+    duck: DuckSession,
+    values: Sequence[Any],
+    notices: list[str],
+    sink: RowSink | None = None,
+) -> Result:
+    """Runs a query, DML or DDL statement; if it fails, none of its writes is left. Many rows go to `sink`."""
+    mark = port.mark()
+    duck.serve(port)
+    try:
+        check_named_databases(prepared.parsed, port)
+        if isinstance(prepared.parsed, TreeStatement):
+            return _run_tree(prepared, prepared.parsed, port, duck, values, sink)
+        if isinstance(prepared.parsed, Explain):
+            return run_explain(prepared.parsed, port, duck, values)
+        if isinstance(prepared.parsed, RoleStatement):
+            run = partial(run_ddl, text=prepared.text, port=port, duck=duck, notices=notices)
+            return run_role(prepared.parsed, port, run, notices)
+        if isinstance(prepared.parsed, CreateTemporary):
+            name = prepared.parsed.create.table.name
+            port.begin_temporary()
+            result = _run_definition(prepared.parsed.create, prepared.text, port, duck, notices)
+            port.note_temporary(port.table(OWN_SCHEMA, name), prepared.parsed.on_commit)
+            return result
+        return _run_definition(prepared.parsed, prepared.text, port, duck, notices)  # type: ignore[arg-type]
+    except BaseException:
+        port.reset(mark)
+        raise
+    finally:
+        duck.serve(None)
+
+
+def _run_definition(
+    statement: DdlStatement | CreateTableAs, text: str, port: TransactionPort, duck: DuckSession, notices: list[str]
+) -> Result:
+    statement = localize(statement, port.temporary_schema)
+    if isinstance(statement, CreateTableAs):
+        return run_create_as(statement, port, duck, notices)
+    first, *others = expand_likes(statement, port)
+    result = run_ddl(first, text, port, duck, notices)
+    for other in others:
+        run_ddl(other, text, port, duck, notices)
+    return result
+
+
+def _run_tree(
+    prepared: Prepared,
+    statement: TreeStatement,
+    port: TransactionPort,
+    duck: DuckSession,
+    values: Sequence[Any],
+    sink: RowSink | None,
+) -> Result:
+    zone = session_zone()
+    plan, made_in = prepared.plan if prepared.plan is not None else (None, zone)
+    if plan is None or made_in != zone or not plan.is_current(port):
+        # Longer than to hand the statement over; sessions that mean several things by one text do it each time.
+        may_wait()
+        try:
+            plan = compile_plan(statement.tree, port)
+            prepared.plan = plan, zone
+        except RecursionError:
+            raise errors.StatementTooComplex() from None
+    if isinstance(plan, Select) and not prepared.is_constant:
+        return plan.run(port, duck, values, sink)
+    result = plan.run(port, duck, values)
+    if prepared.is_constant:
+        prepared.constant = result
+    return result

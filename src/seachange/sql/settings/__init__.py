@@ -1,0 +1,1 @@
+"""Settings: the table of all, their value checks, and those of a session, role or database."""

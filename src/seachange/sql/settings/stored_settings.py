@@ -1,0 +1,69 @@
+"""What sessions of a role or of a database begin with.
+
+**Invariant:** a value that is kept is one that the setting can have, in its canonical form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from seachange import errors
+from seachange.model.object_kind import ObjectKind
+from seachange.model.schema.objects import Database, Descriptor, Role, RoleSetting
+from seachange.model.schema.rights import OWNER, Attribute, OnObject
+from seachange.model.statements.object_statements import ChangeSettings
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.settings.session_settings import SessionSettings
+from seachange.sql.settings.settings import is_free, is_of_node
+
+# What a session is, and what belongs to one transaction alone.
+_NOT_KEPT = frozenset({"role", "session_authorization", "transaction_isolation"})
+
+
+def settings_of(role: Role | None, database: Database | None) -> dict[str, str]:
+    """The settings of a new session: what is said of the role in this database counts most, then what is said of it
+    everywhere."""
+    found = dict(database.settings) if database is not None else {}
+    kept = role.settings if role is not None else ()
+    for place in (0, database.id if database is not None else 0):
+        found |= {each.name: each.value for each in kept if each.database == place}
+    return found
+
+
+def with_setting(statement: ChangeSettings, held: dict[str, str], port: TransactionPort) -> dict[str, str]:
+    name = statement.name
+    if name is None:
+        return {}
+    if name in _NOT_KEPT or is_of_node(name):
+        raise errors.SettingFixed(name=name, value=port.session.setting(name))
+    if not is_free(name):
+        port.require(Attribute("superuser"), f'permission denied to set parameter "{name}"')
+    value = port.session.setting(name) if statement.current else statement.value
+    rest = {other: kept for other, kept in held.items() if other != name}
+    if value is None:
+        return rest
+    checked = SessionSettings()
+    checked.set(name, value)
+    return {**rest, name: checked.get(name)}
+
+
+def change_database_settings(statement: ChangeSettings, database: Database, port: TransactionPort) -> None:
+    port.require(OnObject(database.id, (OWNER,)), f"must be owner of {ObjectKind.DATABASE} {database.name}")
+    settings = tuple(with_setting(statement, dict(database.settings), port).items())
+    if settings != database.settings:
+        port.publish(database, replace(database, version=database.version + 1, settings=settings))
+
+
+def changed_role_settings(
+    statement: ChangeSettings, role: Role, database: Database | None, port: TransactionPort
+) -> tuple[RoleSetting, ...]:
+    place = database.id if database is not None else 0
+    others = [each for each in role.settings if each.database != place]
+    held = {each.name: each.value for each in role.settings if each.database == place}
+    own = [RoleSetting(place, name, value) for name, value in with_setting(statement, held, port).items()]
+    return (*others, *own)
+
+
+def find_database(name: str, objects: Iterable[Descriptor]) -> Database | None:
+    return next((found for found in objects if isinstance(found, Database) and found.name == name), None)

@@ -1,0 +1,1 @@
+"""SQL text: tokens, keywords, placeholders, names, and sqlglot's trees."""

@@ -1,0 +1,308 @@
+"""Statements as words: sqlglot's tokens cut at semicolons, and a reader over them for our own small parsers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import ClassVar
+
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from seachange import errors
+from seachange.runtime.interruption import each
+from seachange.sql.text.placeholders import isolate_parameters
+
+# More than this takes the parser, which cannot be interrupted, seconds. A constant is one word, however long.
+STATEMENT_WORDS_MAX = 500_000
+SCRIPT_WORDS_MAX = 2_000_000
+_LEXEME = re.compile(
+    r"""(?<![\w$])[eE]'(?:[^'\\]+|\\.|'')*' | '(?:[^']+|'')*' | "(?:[^"]+|"")*" | --[^\n]* | /\*.*?\*/
+      | \$(\w*)\$.*?\$\1\$ | \w+ | [^\s\w]""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class _Dialect(Postgres):
+    # 1_000 is a number, and not 1 under the name _000.
+    NUMBERS_CAN_BE_UNDERSCORE_SEPARATED = True
+
+    class Tokenizer(Postgres.Tokenizer):
+        # sqlglot keeps the rest of SHOW, RESET and the like as one string; we read it ourselves.
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+DIALECT = _Dialect()
+
+_STRINGS = frozenset(
+    {
+        TokenType.STRING,
+        TokenType.HEREDOC_STRING,
+        TokenType.BYTE_STRING,
+        TokenType.NATIONAL_STRING,
+        TokenType.RAW_STRING,
+        TokenType.UNICODE_STRING,
+    }
+)
+
+
+class Kind(Enum):
+    WORD = auto()
+    NAME = auto()
+    STRING = auto()
+    NUMBER = auto()
+    SYMBOL = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A lexeme: an unquoted word (in lower case), a quoted name, a string, a number or a symbol, and where in the
+    statement's text it stands."""
+
+    kind: Kind
+    text: str
+    start: int = field(default=0, compare=False)
+    end: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RawStatement:
+    """One statement of a script: its text, its tokens for sqlglot, its words for us."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    words: tuple[Word, ...]
+
+
+def split_script(script: str) -> tuple[RawStatement, ...]:
+    if len(script) > STATEMENT_WORDS_MAX:
+        _check_length(script)
+    text = isolate_parameters(script)
+    tokens = _tokenize(text)
+    statements: list[RawStatement] = []
+    current: list[Token] = []
+    for token in each([*tokens, None]):
+        if token is not None and (token.token_type is not TokenType.SEMICOLON or _explains_block(current)):
+            current.append(token)
+        elif current:
+            statements.append(_raw(text, tuple(current)))
+            current = []
+    return tuple(statements)
+
+
+def _check_length(script: str) -> None:
+    """Before the tokenizer, which cannot be interrupted, has to read it."""
+    first = 0
+    for count, lexeme in enumerate(each(_LEXEME.finditer(script))):
+        if script[lexeme.start()] == ";":
+            first = count
+        if count - first > STATEMENT_WORDS_MAX:
+            raise errors.StatementTooLong(text="statement", count_max=STATEMENT_WORDS_MAX)
+        if count > SCRIPT_WORDS_MAX:
+            raise errors.StatementTooLong(text="text", count_max=SCRIPT_WORDS_MAX)
+
+
+def _explains_block(tokens: list[Token]) -> bool:
+    """Whether this is EXPLAIN (DDL ...) BEGIN; ... before its COMMIT: a transaction is explained as a whole."""
+    words = [token.text.lower() for token in tokens]
+    if words[:3] != ["explain", "(", "ddl"] or ")" not in words:
+        return False
+    return words[words.index(")") + 1 :][:1] == ["begin"] and words[-1] not in ("commit", "end")
+
+
+def is_complete(script: str) -> bool:
+    """Whether the last statement of the text is ended by a semicolon; SyntaxProblem within a quote or comment."""
+    tokens = _tokenize(isolate_parameters(script))
+    return bool(tokens) and tokens[-1].token_type is TokenType.SEMICOLON
+
+
+def _tokenize(text: str) -> list[Token]:
+    try:
+        return DIALECT.tokenize(text)
+    except TokenError as error:
+        raise errors.SyntaxProblem(detail=str(error).splitlines()[0]) from None
+
+
+def _raw(text: str, tokens: tuple[Token, ...]) -> RawStatement:
+    first = tokens[0].start
+    words = tuple(word for token in tokens for word in _words(token, token.start - first, token.end + 1 - first))
+    return RawStatement(text[first : tokens[-1].end + 1], tokens, words)
+
+
+def _words(token: Token, start: int, end: int) -> Iterator[Word]:
+    if token.token_type is TokenType.IDENTIFIER:
+        yield Word(Kind.NAME, token.text, start, end)
+    elif token.token_type in _STRINGS:
+        yield Word(Kind.STRING, token.text, start, end)
+    elif token.token_type is TokenType.NUMBER:
+        yield Word(Kind.NUMBER, token.text, start, end)
+    elif token.text[:1].isalpha() or token.text[:1] == "_":
+        # sqlglot joins some keywords ("PRIMARY KEY", "DOUBLE PRECISION") into one token.
+        for part in token.text.lower().split():
+            yield Word(Kind.WORD, part, start, end)
+    else:
+        yield Word(Kind.SYMBOL, token.text, start, end)
+
+
+# What a phrase does not end within, and what ends it.
+_NESTING: dict[tuple[Kind, str], int] = {
+    **{(Kind.SYMBOL, opening): 1 for opening in "([{"},
+    **{(Kind.SYMBOL, closing): -1 for closing in ")]}"},
+    (Kind.WORD, "case"): 1,
+    (Kind.WORD, "end"): -1,
+}
+# More digits than these are no number of any type that is read as one.
+_DIGITS = re.compile("[0-9]{1,40}")
+
+
+def _closes(word: Word) -> bool:
+    return word.kind is Kind.SYMBOL and word.text in (",", ")", ";")
+
+
+class Reader:
+    """Walks over the words of a statement. `take...` moves on only if it succeeds; `expect...` fails with 42601."""
+
+    def __init__(self, words: tuple[Word, ...], text: str) -> None:
+        self._words = words
+        self._position = 0
+        self.text = text
+
+    @property
+    def at_end(self) -> bool:
+        return self._position >= len(self._words)
+
+    def peek(self, ahead: int = 0) -> Word | None:
+        position = self._position + ahead
+        return self._words[position] if position < len(self._words) else None
+
+    def plain(self, ahead: int = 0) -> str:
+        """The unquoted word or the symbol that stands there; empty if it is anything else."""
+        word = self.peek(ahead)
+        return word.text if word is not None and word.kind in (Kind.WORD, Kind.SYMBOL) else ""
+
+    def next(self) -> Word:
+        word = self.peek()
+        if word is None:
+            raise self.problem()
+        self._position += 1
+        return word
+
+    def at(self, *words: str) -> bool:
+        return all(self.peek(i) == Word(Kind.WORD, w) for i, w in enumerate(words))
+
+    def ends_with(self, *words: str) -> bool:
+        return self._words[-len(words) :] == tuple(Word(Kind.WORD, word) for word in words)
+
+    def take(self, *words: str) -> bool:
+        if not self.at(*words):
+            return False
+        self._position += len(words)
+        return True
+
+    def take_any(self, *words: str) -> str | None:
+        word = self.peek()
+        if word is None or word.kind is not Kind.WORD or word.text not in words:
+            return None
+        self._position += 1
+        return word.text
+
+    def expect(self, *words: str) -> None:
+        if not self.take(*words):
+            raise self.problem()
+
+    def take_symbol(self, symbol: str) -> bool:
+        if self.peek() != Word(Kind.SYMBOL, symbol):
+            return False
+        self._position += 1
+        return True
+
+    def at_symbol(self, symbol: str) -> bool:
+        return self.peek() == Word(Kind.SYMBOL, symbol)
+
+    def parenthesized(self) -> str:
+        """The text from an opening parenthesis to its closing one, for another parser."""
+        first = self.peek()
+        self.expect_symbol("(")
+        depth = 1
+        while depth:
+            word = self.next()
+            if word.kind is Kind.SYMBOL:
+                depth += {"(": 1, ")": -1}.get(word.text, 0)
+        assert first is not None
+        return self.text[first.start : word.end]
+
+    def expect_symbol(self, symbol: str) -> None:
+        if not self.take_symbol(symbol):
+            raise self.problem()
+
+    def phrase(self, stops: frozenset[str] = frozenset()) -> Reader:
+        """The words up to a comma, a closing parenthesis or one of `stops`, outside of brackets and CASE: a reader of
+        their own. The first word always belongs to them."""
+        start, depth = self._position, 0
+        while (word := self.peek()) is not None:
+            first = self._position == start
+            if depth == 0 and (_closes(word) or (not first and word.kind is Kind.WORD and word.text in stops)):
+                break
+            depth += _NESTING.get((word.kind, word.text), 0)
+            self._position += 1
+        if self._position == start:
+            raise self.problem()
+        return Reader(self._words[start : self._position], self.text)
+
+    @property
+    def source(self) -> str:
+        """The text of all words of this reader."""
+        return self.text[self._words[0].start : self._words[-1].end]
+
+    def name(self) -> str:
+        word = self.peek()
+        if word is None or word.kind not in (Kind.NAME, Kind.WORD):
+            raise self.problem()
+        if not word.text:
+            raise errors.SyntaxProblem(detail="a name in quotes is empty")
+        self._position += 1
+        return word.text
+
+    def string(self) -> str:
+        word = self.peek()
+        if word is None or word.kind is not Kind.STRING:
+            raise self.problem()
+        self._position += 1
+        return word.text
+
+    def integer(self) -> int:
+        word = self.peek()
+        if word is None or word.kind is not Kind.NUMBER or _DIGITS.fullmatch(word.text) is None:
+            raise self.problem()
+        self._position += 1
+        return int(word.text)
+
+    def names(self) -> tuple[str, ...]:
+        """A list of names in parentheses."""
+        self.expect_symbol("(")
+        found = [self.name()]
+        while self.take_symbol(","):
+            found.append(self.name())
+        self.expect_symbol(")")
+        return tuple(found)
+
+    def rest(self) -> str:
+        """The text from here on."""
+        word = self.peek()
+        if word is None:
+            raise self.problem()
+        self._position = len(self._words)
+        return self.text[word.start :]
+
+    def expect_end(self) -> None:
+        if not self.at_end:
+            raise self.problem()
+
+    def problem(self) -> errors.SyntaxProblem:
+        word = self.peek()
+        if word is None:
+            return errors.SyntaxProblem(detail="at end of input")
+        return errors.SyntaxProblem(detail=f'at or near "{word.text}"')

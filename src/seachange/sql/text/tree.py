@@ -1,0 +1,247 @@
+"""Queries and DML as sqlglot's trees."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from seachange import errors
+from seachange.runtime.interruption import check_interrupt
+from seachange.sql.text.syntax_rewrites import NORMALIZED, read_forms
+from seachange.sql.text.tokens import DIALECT, RawStatement
+
+# How sqlglot stumbles over an operand or argument that is not there, while it parses and when it generates text.
+INCOMPLETE = (AttributeError, LookupError, TypeError, ValueError)
+
+
+_UUID = "uuid_generate_v4"
+
+# The meta entry of an INSERT with OVERRIDING SYSTEM VALUE, or USER VALUE: which of them.
+OVERRIDING = "overriding"
+
+
+# What the parser reads twice, as a type and as a value: each level of nesting doubles its time.
+_READ_TWICE = frozenset({TokenType.STRUCT, TokenType.MAP})
+_NESTED_MAX = 12
+
+
+def parse_tree(raw: RawStatement) -> exp.Expr:
+    check_interrupt()
+    tokens, overriding = _cut_overriding(_plain_tokens(raw))
+    _check_nesting(tokens)
+    check_interrupt()
+    tree = _parse(raw, tokens)
+    check_interrupt()
+    tree = _take_out_of_documents(_built_in(tree))
+    if overriding is not None:
+        if not isinstance(tree, exp.Insert):
+            raise errors.SyntaxProblem(detail='at or near "overriding"')
+        tree.meta[OVERRIDING] = overriding
+    return tree
+
+
+def _check_nesting(tokens: list[Token]) -> None:
+    """Of brackets, and of the parentheses of what the parser reads twice."""
+    if sum(t.token_type is TokenType.L_BRACKET or t.token_type in _READ_TWICE for t in tokens) <= _NESTED_MAX:
+        return
+    opened: list[bool] = []
+    depth = 0
+    for before, token in pairwise([tokens[0], *tokens]):
+        if token.token_type in (TokenType.L_BRACKET, TokenType.L_PAREN):
+            opened.append(token.token_type is TokenType.L_BRACKET or before.token_type in _READ_TWICE)
+            depth += opened[-1]
+        elif token.token_type in (TokenType.R_BRACKET, TokenType.R_PAREN) and opened:
+            depth -= opened.pop()
+        if depth > _NESTED_MAX:
+            raise errors.StatementTooComplex()
+
+
+def take_databases(tree: exp.Expr) -> frozenset[str]:
+    """The databases that names begin with, which are taken away from them."""
+    named = [node for node in tree.find_all(exp.Table, exp.Column) if node.args.get("catalog") is not None]
+    found = [node.args["catalog"] for node in named]
+    for node in named:
+        node.set("catalog", None)
+    return frozenset(str(name.this) if name.quoted else str(name.this).lower() for name in found)
+
+
+# Types of which sqlglot knows no lists, and what lists of them are here.
+_LISTED = {name: Token(TokenType.TEXT, "text") for name in ("regtype", "regclass", "regproc", "name")}
+_LISTED["oid"] = Token(TokenType.UINT, "uint")
+# Functions of which sqlglot would make something else (patterns of strftime, which has not all of them, paths within
+# documents, an object of SQL/JSON): it does not know these names.
+_PATTERNED = {
+    name: Token(TokenType.VAR, f"pg_{name}")
+    for name in ("to_char", "to_date", "to_timestamp", "to_number", "json_object", "date_add", "date_subtract")
+}
+_TYPED_CAST = re.compile(r"'\s*::")
+_PATTERNED_CALL = re.compile(
+    r"\b(?:to_(?:char|date|timestamp|number)|json_object|date_(?:add|subtract))\b", re.IGNORECASE
+)
+_TYPES_OF_CONSTANTS = frozenset({"date", "time", "timestamp", "timestamptz", "interval"})
+_INTERVAL_CONSTANT = re.compile(r"\binterval\s*'", re.IGNORECASE)
+_PREFIXED_NUMBER = re.compile(r"\b0[xXbB][0-9a-fA-F]")
+_GROUPED_DIGITS = re.compile(r"[0-9]_[0-9]")
+_DIGIT_GROUPS = re.compile(r"(_[0-9]+)+")
+_UNITS = frozenset({"year", "month", "day", "hour", "minute", "second"})
+_AS = Token(TokenType.DCOLON, "::")
+_OPEN, _CLOSE = Token(TokenType.L_PAREN, "("), Token(TokenType.R_PAREN, ")")
+
+
+def _plain_tokens(raw: RawStatement) -> list[Token]:
+    tokens = read_forms(raw.text, list(raw.tokens))
+    if "[]" in raw.text:
+        _plain_arrays(tokens)
+    if _PATTERNED_CALL.search(raw.text):
+        for at, (token, following) in enumerate(pairwise(tuple(tokens))):
+            if following.token_type is TokenType.L_PAREN and token.token_type is not TokenType.STRING:
+                tokens[at] = _PATTERNED.get(token.text.lower(), token)
+    if _PREFIXED_NUMBER.search(raw.text):
+        tokens = [_plain_number(token) for token in tokens]
+    if _GROUPED_DIGITS.search(raw.text):
+        tokens = _join_digits(tokens)
+    if _INTERVAL_CONSTANT.search(raw.text):
+        tokens = _cast_intervals(tokens)
+    return _enclose_constants(tokens) if _TYPED_CAST.search(raw.text) else tokens
+
+
+def _plain_arrays(tokens: list[Token]) -> None:
+    for at, token in enumerate(tokens[:-2]):
+        if tokens[at + 1].token_type is TokenType.L_BRACKET and tokens[at + 2].token_type is TokenType.R_BRACKET:
+            tokens[at] = _LISTED.get(token.text.lower(), token)
+
+
+def _plain_number(token: Token) -> Token:
+    """0x1F is a number, X'1F' is a string of bits: sqlglot takes one for the other."""
+    base = {TokenType.HEX_STRING: 16, TokenType.BIT_STRING: 2}.get(token.token_type)
+    is_number = base is not None and token.end - token.start + 1 == len(token.text) + len("0x")
+    if base is None or not is_number:
+        return token
+    return Token(TokenType.NUMBER, str(int(token.text, base)), start=token.start, end=token.end)
+
+
+def _join_digits(tokens: list[Token]) -> list[Token]:
+    """1_000 is a number: sqlglot takes it for one with an alias."""
+    found: list[Token] = []
+    for token in tokens:
+        last = found[-1] if found else None
+        joined = last is not None and last.token_type is TokenType.NUMBER and last.end + 1 == token.start
+        if joined and last is not None and _DIGIT_GROUPS.fullmatch(token.text):
+            digits = last.text + token.text.replace("_", "")
+            found[-1] = Token(TokenType.NUMBER, digits, start=last.start, end=token.end)
+        else:
+            found.append(token)
+    return found
+
+
+def _cast_intervals(tokens: list[Token]) -> list[Token]:
+    """interval '1 day 02:03:04' as the cast of the text: of some texts sqlglot keeps no more than the first unit."""
+    found: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        here = tokens[at : at + 3]
+        kinds = [token.token_type for token in here[:2]]
+        is_constant = kinds == [TokenType.INTERVAL, TokenType.STRING]
+        if is_constant and (len(here) < 3 or here[2].text.lower() not in _UNITS):
+            found += [here[1], _AS, here[0]]
+            at += 2
+            continue
+        if is_constant and [t.text.lower() for t in tokens[at + 3 : at + 4]] == ["to"]:
+            # '1-2' YEAR TO MONTH: the text tells by itself.
+            found += [here[1], _AS, here[0]]
+            at += 5
+            continue
+        found.append(here[0])
+        at += 1
+    return found
+
+
+def _enclose_constants(tokens: list[Token]) -> list[Token]:
+    """date '2024-01-01'::text is a date as text: sqlglot takes it for a text as a date."""
+    found: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        here = tokens[at : at + 3]
+        kinds = [token.token_type for token in here[1:]]
+        is_constant = kinds == [TokenType.STRING, TokenType.DCOLON] and here[0].text.lower() in _TYPES_OF_CONSTANTS
+        if is_constant and (not found or found[-1].token_type not in (TokenType.DCOLON, TokenType.DOT)):
+            found += [_OPEN, here[0], here[1], _CLOSE]
+            at += 2
+            continue
+        found.append(tokens[at])
+        at += 1
+    return found
+
+
+_CURRENT_ROLE = "current_role"
+
+
+def _built_in(tree: exp.Expr) -> exp.Expr:
+    """Functions of extensions that are the same as one of our own, in whichever schema these were put."""
+    for call in [c for c in tree.find_all(exp.Anonymous) if c.name.lower() == _UUID and not c.expressions]:
+        dot = call.parent
+        (dot if isinstance(dot, exp.Dot) else call).replace(exp.Uuid())
+    # A word of its own in PostgreSQL, as current_user is; sqlglot takes it for a column.
+    for column in [c for c in tree.find_all(exp.Column) if not c.table and c.name.lower() == _CURRENT_ROLE]:
+        if not column.this.args.get("quoted"):
+            column.replace(exp.CurrentRole())
+    for test in [i for i in tree.find_all(exp.Is) if i.expression.name.startswith(NORMALIZED)]:
+        form = exp.Var(this=test.expression.name.removeprefix(NORMALIZED).upper())
+        test.replace(exp.EQ(this=test.this.copy(), expression=exp.Normalize(this=test.this.copy(), form=form)))
+    return tree
+
+
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow)
+
+
+def _take_out_of_documents(tree: exp.Expr) -> exp.Expr:
+    """f(doc -> 'a') takes something out of a document: sqlglot reads a function of doc that gives 'a'."""
+    for made in reversed(list(tree.find_all(exp.Lambda))):
+        if len(made.expressions) != 1 or not isinstance(made.expressions[0], exp.Identifier):
+            continue
+        body = exp.Paren(this=made.this.copy())
+        # Casts and arithmetic bind more tightly than the arrow, all else less.
+        key: exp.Expr = body.this
+        while isinstance(key, exp.Binary | exp.In | exp.Between) and not isinstance(key, _ARITHMETIC):
+            key = key.this
+        taken = exp.JSONExtract(
+            this=exp.column(made.expressions[0].copy()),
+            expression=DIALECT.to_json_path(key.copy()),
+            only_json_types=True,
+        )
+        key.replace(taken)
+        made.replace(body.this)
+    return tree
+
+
+def _cut_overriding(tokens: list[Token]) -> tuple[list[Token], str | None]:
+    """sqlglot does not know the clause."""
+    words = [token.text.lower() for token in tokens]
+    for at, word in enumerate(words):
+        if word == OVERRIDING and words[at + 1 : at + 3] in (["system", "value"], ["user", "value"]):
+            return [*tokens[:at], *tokens[at + 3 :]], words[at + 1]
+    return tokens, None
+
+
+def _parse(raw: RawStatement, tokens: list[Token]) -> exp.Expr:
+    # sqlglot knows GLOB as an operator only and would stumble over DuckDB's function before the guard sees it.
+    if any(w.text == "glob" and n.text == "(" for w, n in pairwise(raw.words)):
+        raise errors.InsufficientPrivilege(detail="function glob may not be called")
+    try:
+        trees = DIALECT.parser().parse(tokens, raw.text)
+    except ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        near = first.get("highlight") or first.get("end_context") or ""
+        detail = f'at or near "{near}"' if near else "at end of input"
+        raise errors.SyntaxProblem(detail=detail) from None
+    except SqlglotError as error:
+        raise errors.SyntaxProblem(detail=str(error).splitlines()[0]) from None
+    except INCOMPLETE:
+        raise errors.SyntaxProblem(detail="an operand is missing") from None
+    if len(trees) != 1 or trees[0] is None:
+        raise errors.SyntaxProblem(detail="not a statement")
+    return trees[0]

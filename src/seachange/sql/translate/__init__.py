@@ -1,0 +1,1 @@
+"""PostgreSQL semantics on DuckDB: functions, casts, operators, arithmetic, error codes."""

@@ -1,0 +1,158 @@
+"""Functions of dates and times."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.sql.translate.guard import function_name
+from seachange.sql.translate.mapped.trees import Rewrite, arguments, call
+from seachange.storage.duck_functions import PREFIX
+
+_FRACTIONS: Final = {"SECOND": 1_000_000, "SECONDS": 1_000_000, "MILLISECOND": 1_000, "MILLISECONDS": 1_000}
+
+
+def _extract(node: exp.Func) -> exp.Expr:
+    """Seconds have a fraction."""
+    divisor = _FRACTIONS.get(node.this.name.upper())
+    if divisor is None or not isinstance(node, exp.Extract):
+        zoned = isinstance(node.expression, exp.Cast) and node.expression.to.is_type(exp.DType.TIMESTAMPTZ)
+        # sqlglot writes no extract of what it sees to be zoned.
+        return call("date_part", exp.Literal.string(node.this.name.lower()), node.expression) if zoned else node
+    micros = exp.Extract(this=exp.Var(this="MICROSECOND"), expression=node.expression.copy())
+    return exp.paren(exp.Div(this=micros, expression=exp.Literal.number(f"{divisor}.0"), typed=False))
+
+
+def _to_char(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + "to_char", *arguments(node))
+
+
+def _to_date(node: exp.Func) -> exp.Expr:
+    return exp.cast(call(PREFIX + "read_moment", *arguments(node)), exp.DType.DATE)
+
+
+def _to_timestamp(node: exp.Func) -> exp.Expr:
+    if len(node.expressions) == 1:
+        return call("to_timestamp", exp.cast(node.expressions[0].copy(), exp.DType.DOUBLE))
+    return exp.cast(call(PREFIX + "read_moment", *arguments(node)), exp.DType.TIMESTAMPTZ)
+
+
+def _justify(node: exp.Func) -> exp.Expr:
+    made = call(PREFIX + function_name(node), exp.cast(node.this.copy(), exp.DType.TEXT))
+    return exp.cast(made, exp.DataType.build("INTERVAL", dialect="duckdb"))
+
+
+def _to_number(node: exp.Func) -> exp.Expr:
+    return call(PREFIX + "read_number", *arguments(node))
+
+
+_TIME_OF_DAY: Final = "Dy Mon DD HH24:MI:SS.US YYYY UTC"
+_YEAR: Final = "1 year"
+_EARLY: Final = frozenset({"century", "millennium"})
+
+
+def _truncate(node: exp.Func) -> exp.Expr:
+    """A century begins with the year 1: in DuckDB with the year 0. A date is truncated as a moment with a zone."""
+    zone, moment = node.args.get("zone"), node.this
+    if zone is not None:
+        moment = exp.AtTimeZone(this=exp.cast(moment.copy(), exp.DType.TIMESTAMPTZ), zone=zone.copy())
+    unit = node.args["unit"].name.lower()
+    if unit in _EARLY:
+        year = exp.cast(exp.Literal.string(_YEAR), exp.DataType.build("INTERVAL", dialect="duckdb"))
+        earlier = exp.Sub(this=exp.paren(moment.copy()), expression=year)
+        found: exp.Expr = exp.Add(this=_truncated(unit, earlier), expression=year.copy())
+    else:
+        found = _truncated(unit, moment)
+    if zone is not None:
+        return exp.AtTimeZone(this=exp.paren(found), zone=zone.copy())
+    return exp.paren(found) if unit in _EARLY else found
+
+
+def _truncated(unit: str, moment: exp.Expr) -> exp.Expr:
+    return call(PREFIX + "truncated", exp.Literal.string(unit), moment)
+
+
+def _at_zone(node: exp.Func) -> exp.Expr:
+    zone, moment = arguments(node)
+    return exp.AtTimeZone(this=exp.paren(moment), zone=zone)
+
+
+def _shift(node: exp.Func) -> exp.Expr:
+    """date_add and date_subtract: by the days of a zone, if one is given."""
+    moment, span, *zone = arguments(node)
+    kind = exp.Add if function_name(node) == "pg_date_add" else exp.Sub
+    start: exp.Expr = exp.cast(moment, exp.DType.TIMESTAMPTZ)
+    if zone:
+        start = exp.AtTimeZone(this=start, zone=zone[0])
+    shifted = kind(this=exp.paren(start), expression=exp.cast(span, exp.DType.INTERVAL))
+    return exp.AtTimeZone(this=exp.paren(shifted), zone=zone[0].copy()) if zone else exp.paren(shifted)
+
+
+def _time_of_day(node: exp.Func) -> exp.Expr:
+    now = exp.Anonymous(this="clock_timestamp")
+    return exp.Anonymous(this=PREFIX + "to_char", expressions=[now, exp.Literal.string(_TIME_OF_DAY)])
+
+
+def translate_overlaps(node: exp.Overlaps) -> exp.Expr:
+    """Of periods that are given by two moments, or by one and a length."""
+    sides = [side.unnest() for side in (node.this, node.expression)]
+    if not all(isinstance(side, exp.Tuple) and len(side.expressions) == 2 for side in sides):
+        raise errors.UndefinedFunction(detail="OVERLAPS is of two pairs of moments")
+    return call(PREFIX + "overlaps", *sides[0].expressions, *sides[1].expressions)
+
+
+_SPANS: Final = frozenset({"age", "justify_days", "justify_hours", "justify_interval"})
+_STAMPS: Final = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
+
+
+def _is_interval(node: exp.Expr) -> bool:
+    """Where the text tells."""
+    inner = node.unnest()
+    match inner:
+        case exp.Cast():
+            return bool(inner.to.is_type(exp.DType.INTERVAL))
+        case exp.Interval() | exp.MakeInterval():
+            return True
+        case exp.Neg():
+            return _is_interval(inner.this)
+        case exp.Mul():
+            return _is_interval(inner.this) or _is_interval(inner.expression)
+        case exp.Sub() if _is_stamp(inner.this) and _is_stamp(inner.expression):
+            return True
+        case exp.Add() | exp.Sub():
+            return _is_interval(inner.this) and _is_interval(inner.expression)
+        case exp.Func():
+            return function_name(inner) in _SPANS
+        case _:
+            return False
+
+
+def _is_stamp(node: exp.Expr) -> bool:
+    inner = node.unnest()
+    return isinstance(inner, exp.Cast) and bool(inner.to.is_type(*_STAMPS))
+
+
+def divide_interval(node: exp.Div) -> exp.Expr | None:
+    if not _is_interval(node.this):
+        return None
+    value = node.this.unnest()
+    text = exp.cast(value.copy(), exp.DType.TEXT)
+    made = call(PREFIX + "divided_interval", text, exp.cast(node.expression.copy(), exp.DType.DOUBLE))
+    return exp.cast(made, exp.DataType.build("INTERVAL", dialect="duckdb"))
+
+
+REWRITES: Final[dict[str, Rewrite]] = {
+    "extract": _extract,
+    **dict.fromkeys(("justify_days", "justify_hours", "justify_interval"), _justify),
+    "pg_date_add": _shift,
+    "pg_date_subtract": _shift,
+    "pg_to_char": _to_char,
+    "timeofday": _time_of_day,
+    "pg_to_date": _to_date,
+    "pg_to_number": _to_number,
+    "timestamp_trunc": _truncate,
+    "timezone": _at_zone,
+    "pg_to_timestamp": _to_timestamp,
+}

@@ -1,0 +1,137 @@
+"""Functions that make much out of little, bounded: DuckDB's memory limit does not stop them, nor does an interrupt
+reach into them, so what they would make is computed first.
+
+**Invariant:** none of them makes a value of more than `VALUE_BYTES_MAX` bytes or a list of more than `LIST_ITEMS_MAX`
+items, and none whose steps are the product of two lengths gets long arguments. It is an argument that is guarded, not
+the call: DuckDB would compute a call of constants in any branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.sql.translate.duck_errors import DISTANCE_PHRASE, LIMIT_PHRASE
+from seachange.storage.duck_functions import COMPLAIN
+
+VALUE_BYTES_MAX = 64 << 20
+LIST_ITEMS_MAX = 8 << 20
+DISTANCE_CHARS_MAX = 255
+# The text of an argument is repeated in its guard.
+_NESTED_MAX = 4
+
+
+def bound_sizes(tree: exp.Expr) -> exp.Expr:
+    # From the inside out, so that a guard repeats its arguments with their own guards in place.
+    nodes = [node for node in tree.walk() if type(node) in _GUARDS]
+    for node in reversed(nodes):
+        if _depth(node) > _NESTED_MAX:
+            raise errors.StatementTooComplex()
+    for node in reversed(nodes):
+        _GUARDS[type(node)](node)
+    return tree
+
+
+def _depth(node: exp.Expr) -> int:
+    depth = 0
+    above: exp.Expr | None = node
+    while above is not None:
+        depth += type(above) in _GUARDS
+        above = above.parent
+    return depth
+
+
+def _size(node: exp.Expr) -> exp.Expr:
+    """The bytes of a text, never NULL; wide enough for any product."""
+    text = exp.cast(node.copy(), exp.DataType.build("TEXT"))
+    return exp.cast(_call("coalesce", _call("strlen", text), exp.Literal.number(0)), exp.DataType.build("DOUBLE"))
+
+
+def _number(node: exp.Expr) -> exp.Expr:
+    return exp.cast(exp.paren(node.copy(), copy=False), exp.DataType.build("DOUBLE"))
+
+
+def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def _guard(node: exp.Expr, key: str, size: exp.Expr, type_: str) -> None:
+    """Puts a check of `size`, in bytes, before the argument `key`, which is of this type."""
+    words = exp.Literal.string(f"a value {LIMIT_PHRASE} {VALUE_BYTES_MAX} bytes")
+    _put_check(node, key, size, VALUE_BYTES_MAX, exp.cast(_call(COMPLAIN, words), exp.DataType.build(type_)))
+
+
+def _put_check(node: exp.Expr, key: str, size: exp.Expr, limit: int, complaint: exp.Expr) -> None:
+    argument = node.args[key]
+    too_large = exp.GT(this=size, expression=exp.Literal.number(limit))
+    node.set(key, exp.case().when(too_large, complaint).else_(argument.copy()))
+
+
+def _guard_repeat(node: exp.Expr) -> None:
+    _guard(node, "times", exp.Mul(this=_size(node.this), expression=_number(node.args["times"])), "INT")
+
+
+def _guard_pad(node: exp.Expr) -> None:
+    # A character has up to four bytes.
+    _guard(node, "expression", exp.Mul(this=_number(node.expression), expression=exp.Literal.number(4)), "INT")
+
+
+def _guard_space(node: exp.Expr) -> None:
+    _guard(node, "this", _number(node.this), "INT")
+
+
+def _guard_replace(node: exp.Expr) -> None:
+    replacement = node.args.get("replacement")
+    if replacement is None:
+        return
+    pattern: exp.Expr = exp.Literal.number(1)
+    if isinstance(node, exp.Replace):
+        pattern = _call("greatest", _size(node.expression), exp.Literal.number(1))
+    found = exp.Div(this=_size(node.this), expression=pattern)
+    _guard(node, "replacement", exp.Mul(this=exp.paren(found), expression=_size(replacement)), "TEXT")
+
+
+def _guard_series(node: exp.Expr) -> None:
+    if isinstance(node.parent, exp.Table):
+        # As a table it is a stream.
+        return
+    start, end = node.args["start"], node.args["end"]
+    step = node.args.get("step") or exp.Literal.number(1)
+    measure = _seconds if _is_interval(step) else _number
+    reach = exp.paren(exp.Sub(this=measure(end), expression=measure(start)))
+    items = exp.Div(this=reach, expression=_call("nullif", measure(step), exp.Literal.number(0)))
+    # It may be a number or a moment: what DuckDB takes for either is volatile.
+    words = exp.Literal.string(f"a list {LIMIT_PHRASE} {LIST_ITEMS_MAX} items")
+    _put_check(node, "end", items, LIST_ITEMS_MAX, _call("error", words))
+
+
+def _is_interval(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Interval) or (isinstance(node, exp.Cast) and node.to.is_type(exp.DType.INTERVAL))
+
+
+def _seconds(node: exp.Expr) -> exp.Expr:
+    return _call("epoch", node.copy())
+
+
+def _guard_distance(node: exp.Expr) -> None:
+    """It takes as many steps as the product of both lengths; PostgreSQL has the same limit."""
+    lengths = [
+        _call("length", exp.cast(text.copy(), exp.DataType.build("TEXT"))) for text in (node.this, node.expression)
+    ]
+    words = exp.Literal.string(f"levenshtein {DISTANCE_PHRASE} {DISTANCE_CHARS_MAX} characters")
+    complaint = exp.cast(_call(COMPLAIN, words), exp.DataType.build("TEXT"))
+    _put_check(node, "this", _call("greatest", *lengths), DISTANCE_CHARS_MAX, complaint)
+
+
+_GUARDS: dict[type[exp.Expr], Callable[[exp.Expr], None]] = {
+    exp.Repeat: _guard_repeat,
+    exp.Pad: _guard_pad,
+    exp.Space: _guard_space,
+    exp.Replace: _guard_replace,
+    exp.RegexpReplace: _guard_replace,
+    exp.Levenshtein: _guard_distance,
+    exp.GenerateSeries: _guard_series,
+    exp.ExplodingGenerateSeries: _guard_series,
+}

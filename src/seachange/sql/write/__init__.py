@@ -1,0 +1,1 @@
+"""INSERT, UPDATE, DELETE, MERGE, row locks, and calls with side effects."""

@@ -1,0 +1,158 @@
+"""Which plan runs a query or DML statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.sql.compile.output_names import output_names
+from seachange.sql.compile.target import Target, read_target, refuse_clauses
+from seachange.sql.compile.template import Template, compile_template
+from seachange.sql.duck.cursor import DuckSession
+from seachange.sql.duck.operands import check_argument_count
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.result import Result, RowSink
+from seachange.sql.query.fast_select import (
+    IndexSelect,
+    KeySelect,
+    compile_fast_select,
+    compile_key_select,
+    simple_target,
+)
+from seachange.sql.query.plan import Plan
+from seachange.sql.query.query import run_query
+from seachange.sql.write.advisory_calls import AdvisorySelect, calls_advisory
+from seachange.sql.write.insert import InsertRows
+from seachange.sql.write.insert_select import InsertSelect
+from seachange.sql.write.job_calls import JobSelect, calls_job
+from seachange.sql.write.merge import Merge
+from seachange.sql.write.select_for_update import LockingSelect
+from seachange.sql.write.update import Delete, Update
+from seachange.sql.write.with_changes import WithChanges, changing_queries
+
+_INSERT_CLAUSES = {
+    "overwrite": "INSERT OVERWRITE",
+    "by_name": "INSERT BY NAME",
+    "ignore": "INSERT OR IGNORE",
+    "alternative": "INSERT OR REPLACE",
+    "where": "INSERT ... WHERE",
+    "partition": "PARTITION",
+    "settings": "SETTINGS",
+}
+_UPDATE_CLAUSES = {
+    "order": "UPDATE ... ORDER BY",
+    "limit": "UPDATE ... LIMIT",
+}
+_DELETE_CLAUSES = {
+    "tables": "DELETE from several tables",
+    "order": "DELETE ... ORDER BY",
+    "limit": "DELETE ... LIMIT",
+}
+
+
+def compile_plan(tree: exp.Expr, port: TransactionPort) -> Plan:
+    if changing_queries(tree):
+        return WithChanges(tree, port, compile_plan)
+    match tree:
+        case exp.Insert():
+            return _compile_insert(tree, port)
+        case exp.Update():
+            refuse_clauses(tree, _UPDATE_CLAUSES)
+            target = read_target(tree.this)
+            return Update(tree, target, target.resolve(port))
+        case exp.Delete():
+            refuse_clauses(tree, _DELETE_CLAUSES)
+            target = read_target(tree.this)
+            return Delete(tree, target, target.resolve(port))
+        case exp.Merge():
+            return Merge(tree, port, compile_plan)
+        case exp.Query() if tree.args.get("locks"):
+            return LockingSelect(tree, port)
+        case exp.Query() if calls_advisory(tree):
+            return AdvisorySelect(tree)
+        case exp.Query() if calls_job(tree):
+            return JobSelect(tree)
+        case exp.Query():
+            return Select(tree, port)
+        case exp.Values():
+            return Select(_select_values(tree), port)
+        case _:
+            raise errors.FeatureNotSupported(feature=type(tree).__name__.upper(), instead="")
+
+
+def compile_select(tree: exp.Expr) -> Template:
+    """The general form of a query: checked, whatever its tables are."""
+    return compile_template(_select_values(tree) if isinstance(tree, exp.Values) else tree.copy())
+
+
+def select_key_table(tree: exp.Expr, port: TransactionPort) -> str | None:
+    """The name of the table that a query looks up one row in, if that is all it does."""
+    target = simple_target(tree)
+    table = target.find_table(port) if target is not None else None
+    if target is None or table is None or compile_key_select(tree, target, table) is None:
+        return None
+    return target.name
+
+
+def selects_by_index(tree: exp.Expr, port: TransactionPort, values: Sequence[Any]) -> bool:
+    """Whether a query is answered from few rows found through an index, without DuckDB."""
+    target = simple_target(tree)
+    table = target.find_table(port) if target is not None else None
+    fast = compile_fast_select(tree, target, table) if target is not None and table is not None else None
+    return isinstance(fast, IndexSelect) and fast.run(port, values) is not None
+
+
+def _select_values(tree: exp.Values) -> exp.Select:
+    """VALUES as a statement is a query over itself, with the names that PostgreSQL gives."""
+    values = tree.copy()
+    clauses = {key: values.args[key].pop() for key in ("order", "limit", "offset") if values.args.get(key)}
+    names = [exp.to_identifier(str(name)) for name in output_names(tree) or ()]
+    values.set("alias", exp.TableAlias(this=exp.to_identifier("values", quoted=True), columns=names))
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=values), **clauses)
+
+
+def _compile_insert(tree: exp.Insert, port: TransactionPort) -> Plan:
+    refuse_clauses(tree, _INSERT_CLAUSES)
+    schema = tree.this
+    target = read_target(schema.this if isinstance(schema, exp.Schema) else schema)
+    table = target.resolve(port)
+    if tree.args.get("default") or isinstance(tree.expression, exp.Values):
+        return InsertRows(tree, target, table)
+    return InsertSelect(tree, target, table)
+
+
+class Select:
+    def __init__(self, tree: exp.Query, port: TransactionPort) -> None:
+        # Compiled first in any case: it is what checks the tree.
+        self._template: Template = compile_template(tree.copy())
+        self._expected = max(self._template.parameters, default=0)
+        self._target: Target | None = simple_target(tree)
+        self._by_key: KeySelect | IndexSelect | None = None
+        table = self._target.find_table(port) if self._target is not None else None
+        if self._target is not None and table is not None:
+            self._by_key = compile_fast_select(tree, self._target, table)
+
+    @property
+    def is_by_key(self) -> bool:
+        """Whether it looks up one row."""
+        return isinstance(self._by_key, KeySelect)
+
+    def is_current(self, port: TransactionPort) -> bool:
+        # The general form names no version of any table.
+        if self._target is None or self._by_key is None:
+            return True
+        found = self._target.find_table(port)
+        return found is self._by_key.table or found == self._by_key.table
+
+    def run(
+        self, port: TransactionPort, duck: DuckSession, values: Sequence[Any], sink: RowSink | None = None
+    ) -> Result:
+        if self._by_key is not None:
+            check_argument_count(self._expected, values)
+            found = self._by_key.run(port, values)
+            if found is not None:
+                return found
+        return run_query(self._template, port, duck, values, sink)

@@ -1,0 +1,200 @@
+"""INSERT ... VALUES and DEFAULT VALUES: literals and parameters without any engine, other expressions by DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from seachange import errors
+from seachange.model.schema.descriptor import Column, Table
+from seachange.sql.compile.target import (
+    DRAWN,
+    Target,
+    check_assigned,
+    draw_defaults,
+    find_column,
+    is_computed,
+    is_ignored,
+    overriding_of,
+    with_default,
+)
+from seachange.sql.compile.template import Template, compile_template
+from seachange.sql.duck.cursor import DuckSession
+from seachange.sql.duck.operands import (
+    NULL,
+    Argument,
+    DefaultValue,
+    Given,
+    Operand,
+    argument_count,
+    check_argument_count,
+    read_operand,
+)
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.result import Result, Row
+from seachange.sql.query.plan import ChangeSource, is_same_table
+from seachange.sql.query.query import bind_query
+from seachange.sql.translate.assignment_casts import check_assignments
+from seachange.sql.write.returning import Returning
+from seachange.sql.write.upsert import Upsert
+from seachange.values.coercion import coercer, computed_coercer
+
+# One value of a row: the parameter that it is taken from and its conversion, or (-1, the value itself).
+Cell = tuple[int, Any]
+
+
+def insert_columns(tree: exp.Insert, table: Table) -> tuple[tuple[Column, ...], bool]:
+    """The columns that take values, and whether the statement lists them."""
+    schema = tree.this
+    if not isinstance(schema, exp.Schema):
+        return table.visible_columns, False
+    names = [i.name if i.args.get("quoted") else i.name.lower() for i in schema.expressions]
+    for name in names:
+        if names.count(name) > 1:
+            raise errors.DuplicateColumn(name=name)
+    return tuple(find_column(table, name) for name in names), True
+
+
+def check_width(columns: Sequence[Column], listed: bool, width: int) -> None:
+    if width > len(columns):
+        raise errors.SyntaxProblem(detail="INSERT has more expressions than target columns")
+    if listed and width < len(columns):
+        raise errors.SyntaxProblem(detail="INSERT has more target columns than expressions")
+
+
+class InsertRows:
+    """INSERT of rows that the statement spells out."""
+
+    def __init__(self, tree: exp.Insert, target: Target, table: Table) -> None:
+        self._target = target
+        self._table = table
+        computed: list[tuple[Column, exp.Expr]] = []
+        rows = _read_rows(tree, table, computed)
+        self._computed: Template | None = None
+        self._computed_columns = [column for column, _ in computed]
+        if computed:
+            query = exp.Select(expressions=[value for _, value in computed])
+            if tree.args.get("with_") is not None:
+                query.set("with_", tree.args["with_"].copy())
+            self._computed = compile_template(query)
+        self._ending = InsertEnding(tree, target, table)
+        self._expected = max(_expected_arguments(rows, self._computed), self._ending.expected)
+        # The rows whose values are drawn from a default, by the position of the column.
+        self._drawn: dict[int, list[int]] = {}
+        self._rows = [self._compile_row(number, row) for number, row in enumerate(rows)]
+
+    def _compile_row(self, number_of_row: int, row: dict[str, Operand]) -> list[Cell]:
+        cells: list[Cell] = []
+        for position, column in enumerate(self._table.columns):
+            fallback: Operand = NULL if is_computed(column) else DefaultValue()
+            named = row if column in self._table.visible_columns else {}
+            operand = with_default(column, named.get(column.name, fallback))
+            if operand is DRAWN:
+                self._drawn.setdefault(position, []).append(number_of_row)
+            coerce = coercer(column.type)
+            match operand:
+                case Given(value):
+                    cells.append((-1, coerce(value)))
+                case Argument(number) if number < 0:
+                    # What DuckDB computes comes after the user's parameters.
+                    cells.append((self._expected - number - 1, computed_coercer(column.type)))
+                case Argument(number):
+                    cells.append((number - 1, coerce))
+                case DefaultValue():
+                    raise AssertionError("resolved above")
+        return cells
+
+    def is_current(self, port: TransactionPort) -> bool:
+        return is_same_table(port, self._target, self._table)
+
+    def source(self, values: Sequence[Any]) -> ChangeSource:
+        return ChangeSource("Insert", self._table, self._computed, len(self._rows), conflicts=self._ending.conflicts)
+
+    def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
+        check_argument_count(self._expected, values)
+        self._ending.begin(port)
+        given = values
+        if self._computed is not None:
+            answer = duck.rows(bind_query(self._computed, port, values))
+            check_assignments(self._computed_columns, answer.types)
+            given = [*values, *answer.rows[0]]
+        rows = [
+            tuple([held if position < 0 else held(given[position]) for position, held in row])
+            for row in port.each(self._rows)
+        ]
+        if self._drawn:
+            draw_defaults(port, self._drawn, rows, self._table)
+        return self._ending.insert(port, duck, rows, values)
+
+
+class InsertEnding:
+    """What an INSERT does with its rows, wherever they come from: ON CONFLICT and RETURNING."""
+
+    def __init__(self, tree: exp.Insert, target: Target, table: Table) -> None:
+        self._table = table
+        conflict = tree.args.get("conflict")
+        self.upsert = Upsert(conflict, table, target) if conflict is not None else None
+        self.returning = Returning(tree, table, target) if tree.args.get("returning") else None
+        self.expected = max(
+            (
+                *(self.upsert.parameters if self.upsert is not None else ()),
+                *(self.returning.parameters if self.returning is not None else ()),
+            ),
+            default=0,
+        )
+
+    @property
+    def conflicts(self) -> list[str]:
+        return [arbiter.index.name for arbiter in self.upsert.arbiters] if self.upsert is not None else []
+
+    def begin(self, port: TransactionPort) -> None:
+        port.check_access(self._table, "INSERT")
+        if self.upsert is not None:
+            self.upsert.check_access(port)
+        port.begin_write(self._table)
+
+    def insert(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]) -> Result:
+        if self._table.has_generated and (self.upsert is not None or self.returning is not None):
+            rows = port.fill(self._table, rows)
+        if self.upsert is not None:
+            rows = self.upsert.run(port, duck, rows, values).changed
+        else:
+            port.insert(self._table, rows)
+        tag = f"INSERT 0 {len(rows)}"
+        if self.returning is None:
+            return Result(tag, count=len(rows))
+        return self.returning.result(tag, port, duck, rows, values)
+
+
+def _read_rows(tree: exp.Insert, table: Table, computed: list[tuple[Column, exp.Expr]]) -> list[dict[str, Operand]]:
+    columns, listed = insert_columns(tree, table)
+    overriding = overriding_of(tree)
+    if tree.args.get("default"):
+        return [{}]
+    rows = []
+    for item in tree.expression.expressions:
+        nodes = item.expressions if isinstance(item, exp.Tuple) else [item]
+        check_width(columns, listed, len(nodes))
+        given = [(c, n) for c, n in zip(columns, nodes, strict=False) if not is_ignored(c, overriding)]
+        rows.append({c.name: _read_value(c, n, computed, overriding) for c, n in given})
+    if len({len(item.expressions) if isinstance(item, exp.Tuple) else 1 for item in tree.expression.expressions}) > 1:
+        raise errors.SyntaxProblem(detail="VALUES lists must all be the same length")
+    return rows
+
+
+def _read_value(
+    column: Column, node: exp.Expr, computed: list[tuple[Column, exp.Expr]], overriding: str | None
+) -> Operand:
+    operand = read_operand(node)
+    check_assigned(column, operand, "insert into", overriding)
+    if operand is not None:
+        return operand
+    computed.append((column, node.copy()))
+    return Argument(-len(computed))
+
+
+def _expected_arguments(rows: list[dict[str, Operand]], computed: Template | None) -> int:
+    in_rows = argument_count(operand for row in rows for operand in row.values())
+    return max(in_rows, max(computed.parameters, default=0) if computed is not None else 0)

@@ -1,0 +1,119 @@
+"""INSERT ... SELECT: DuckDB computes and converts, a few rows go in one by one, many as an Arrow stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from seachange.model.schema.descriptor import Column, Table
+from seachange.sql.compile.target import Target, check_assigned, is_ignored, missing_values, overriding_of
+from seachange.sql.compile.template import compile_template
+from seachange.sql.duck.cursor import DuckQuery, DuckSession
+from seachange.sql.duck.default_text import is_drawn
+from seachange.sql.duck.operands import check_argument_count
+from seachange.sql.duck.stream import BATCH_ROWS, ROWS_MAX, ArrowStream, convert_default, convert_given, draw_arrays
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.result import Result, Row
+from seachange.sql.query.plan import ChangeSource, is_same_table
+from seachange.sql.query.query import bind_query
+from seachange.sql.translate.assignment_casts import check_assignable, untyped_positions
+from seachange.sql.write.do_nothing import can_filter, without_conflicts
+from seachange.sql.write.insert import InsertEnding, check_width, insert_columns
+from seachange.storage.arrow import arrow_type
+
+
+class InsertSelect:
+    def __init__(self, tree: exp.Insert, target: Target, table: Table) -> None:
+        self._target = target
+        self._table = table
+        self._columns, self._listed = insert_columns(tree, table)
+        self._overriding = overriding_of(tree)
+        self._query = tree.expression
+        query = tree.expression.copy()
+        if tree.args.get("with_") is not None:
+            query.set("with_", tree.args["with_"].copy())
+        self._template = compile_template(query)
+        self._ending = InsertEnding(tree, target, table)
+        self._expected = max(max(self._template.parameters, default=0), self._ending.expected)
+
+    def is_current(self, port: TransactionPort) -> bool:
+        return is_same_table(port, self._target, self._table)
+
+    def source(self, values: Sequence[Any]) -> ChangeSource:
+        return ChangeSource("Insert", self._table, self._template, conflicts=self._ending.conflicts)
+
+    def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
+        check_argument_count(self._expected, values)
+        self._ending.begin(port)
+        source = bind_query(self._template, port, values)
+        _, types = duck.describe(source)
+        width = len(types)
+        check_width(self._columns, self._listed, width)
+        untyped = untyped_positions(self._query, width)
+        for place, (column, type_) in enumerate(zip(self._columns, types, strict=False)):
+            check_assigned(column, None, "insert into", self._overriding)
+            if place not in untyped:
+                check_assignable(column, type_)
+        query = DuckQuery(self._convert(source.sql, types), source.parameters, source.relations, source.session_values)
+        upsert, returning = self._ending.upsert, self._ending.returning
+        given = [column for column in self._columns[:width] if not is_ignored(column, self._overriding)]
+        if upsert is not None and returning is None and can_filter(upsert, self._table, given):
+            query, upsert = without_conflicts(query, upsert.arbiters[0], port, self._table), None
+        with duck.batches(query, BATCH_ROWS) as reader:
+            insertion = _Insertion(port, self._table, reader, given)
+            if upsert is None and returning is None:
+                return insertion.insert()
+            rows = insertion.all_rows()
+        return self._ending.insert(port, duck, rows, values)
+
+    def _convert(self, sql: str, types: Sequence[str]) -> str:
+        """The query with its columns converted to those of the table, and defaults for the others."""
+        names = [f"c{i}" for i in range(len(types))]
+        pairs = zip(self._columns, zip(names, types, strict=True), strict=False)
+        given = {c.name: pair for c, pair in pairs if not is_ignored(c, self._overriding)}
+        expressions = [
+            convert_given(c, exp.column(given[c.name][0]), given[c.name][1]) if c.name in given else convert_default(c)
+            for c in self._table.visible_columns
+        ]
+        named = [e.as_(c.name, quoted=True) for e, c in zip(expressions, self._table.visible_columns, strict=True)]
+        alias = exp.TableAlias(this=exp.to_identifier("source"), columns=[exp.to_identifier(name) for name in names])
+        source = exp.Subquery(this=exp.Var(this=sql), alias=alias)
+        return exp.Select(expressions=named, from_=exp.From(this=source)).sql("duckdb")
+
+
+class _Insertion:
+    """A DuckDB result on its way into a table."""
+
+    def __init__(
+        self, port: TransactionPort, table: Table, reader: pa.RecordBatchReader, given: Sequence[Column]
+    ) -> None:
+        self._port = port
+        self._table = table
+        schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in table.visible_columns])
+        types = [c.type for c in table.visible_columns]
+        drawn = [i for i, c in enumerate(table.visible_columns) if is_drawn(c) and c not in given]
+        self._stream = ArrowStream(reader, schema, types, partial(draw_arrays, port, table, drawn) if drawn else None)
+
+    def all_rows(self) -> list[Row]:
+        return [row for batch in self._stream.batches() for row in self._rows(batch)]
+
+    def insert(self) -> Result:
+        first: list[pa.RecordBatch] = []
+        for batch in self._stream.batches():
+            first.append(batch)
+            if sum(b.num_rows for b in first) > ROWS_MAX:
+                count = self._stream.pass_to(lambda rows: self._port.insert_arrow(self._table, rows), first)
+                return Result(f"INSERT 0 {count}", count=count)
+        rows = [row for batch in first for row in self._rows(batch)]
+        self._port.insert(self._table, rows)
+        return Result(f"INSERT 0 {len(rows)}", count=len(rows))
+
+    def _rows(self, batch: pa.RecordBatch) -> Iterator[Row]:
+        visible = zip(self._table.visible_columns, batch.columns, strict=True)
+        given = {column.id: values.to_pylist() for column, values in visible}
+        columns = self._table.columns
+        return zip(*(given.get(c.id) or missing_values(self._port, c, batch.num_rows) for c in columns), strict=True)

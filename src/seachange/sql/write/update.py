@@ -1,0 +1,221 @@
+"""UPDATE and DELETE: the old rows (and new values) by one DuckDB query, or by key without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlglot import exp
+
+from seachange.model.schema.descriptor import Column, Table
+from seachange.sql.compile.keys import KeyReader, NotByKey, match_key
+from seachange.sql.compile.target import Target, draw_defaults
+from seachange.sql.compile.template import Template
+from seachange.sql.duck.cursor import DuckRows, DuckSession
+from seachange.sql.duck.operands import Operand, argument_count, check_argument_count, read_operand
+from seachange.sql.duck.stream import ROWS_MAX
+from seachange.sql.port.port import TransactionPort
+from seachange.sql.port.result import Result, Row
+from seachange.sql.query.plan import ChangeSource, is_same_table
+from seachange.sql.query.query import bind_query
+from seachange.sql.translate.assignment_casts import check_assignments
+from seachange.sql.write.change_rows import BulkRows, compile_old_rows, other_sources
+from seachange.sql.write.returning import Known, Returning
+from seachange.sql.write.setters import Setter, compile_computed, compile_setter, drawn_columns, read_assignments
+from seachange.sql.write.target_reads import TargetReads
+
+NOT_BY_KEY: Final = object()
+
+
+class Delete:
+    def __init__(self, tree: exp.Delete, target: Target, table: Table) -> None:
+        self._target = target
+        self._table = table
+        self._returning = Returning(tree, table, target, found=True) if tree.args.get("returning") else None
+        known = self._returning.known if self._returning is not None else []
+        self._finder = Finder(tree, table, target, known)
+        self._expected = _expected(self._finder, self._returning)
+        self._bulk = BulkRows(tree, table, target, None)
+        self._reads = TargetReads(tree, table, target)
+
+    def is_current(self, port: TransactionPort) -> bool:
+        return is_same_table(port, self._target, self._table)
+
+    def source(self, values: Sequence[Any]) -> ChangeSource:
+        return ChangeSource("Delete", self._table, self._finder.query(values))
+
+    def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
+        check_argument_count(self._expected, values)
+        port.check_access(self._table, "DELETE")
+        self._reads.check_access(port)
+        port.begin_write(self._table)
+        if self._returning is None and port.changes_in_bulk(self._table, None):
+            found = self._finder.run_few(port, duck, values)
+            if found is None:
+                count = self._bulk.run(port, duck, values)
+                return Result(f"DELETE {count}", count=count)
+        else:
+            found = self._finder.run(port, duck, values)
+        width = len(self._table.columns)
+        old = [row[:width] for row in found.rows] if self._returning is not None else found.rows
+        if old:
+            port.delete(self._table, old)
+        tag = f"DELETE {len(old)}"
+        if self._returning is None:
+            return Result(tag, count=len(old))
+        return self._returning.result(tag, port, duck, old, values, found.known(width))
+
+
+class Update:
+    def __init__(self, tree: exp.Update, target: Target, table: Table) -> None:
+        self._target = target
+        self._table = table
+        computed: list[exp.Expr] = []
+        assignments = read_assignments(tree.expressions, table)
+        joined = tree.args.get("from_") is not None
+        self._setters: list[tuple[int, Setter]] = []
+        # The columns whose new values DuckDB computes.
+        self._computed: list[Column] = []
+        for column, node in assignments:
+            # With other tables in sight, a name alone does not tell whose column it is.
+            setter = (
+                compile_computed(column, node, computed)
+                if joined
+                else compile_setter(column, node, table, target, computed)
+            )
+            self._setters.append((table.columns.index(column), setter))
+            self._computed += [column] * (len(computed) - len(self._computed))
+        self._drawn = drawn_columns(assignments, table)
+        self._returning = _update_returning(tree, table, target, assignments)
+        known = self._returning.known if self._returning is not None else []
+        self._finder = Finder(tree, table, target, [*computed, *known])
+        self._bulk = BulkRows(tree, table, target, assignments)
+        self._reads = TargetReads(tree, table, target)
+        given = [o for _, node in assignments for o in _operands(node)]
+        self._expected = max(argument_count(given), _expected(self._finder, self._returning))
+
+    def is_current(self, port: TransactionPort) -> bool:
+        return is_same_table(port, self._target, self._table)
+
+    def source(self, values: Sequence[Any]) -> ChangeSource:
+        return ChangeSource("Update", self._table, self._finder.query(values), assigned=self._bulk.columns)
+
+    def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
+        check_argument_count(self._expected, values)
+        port.check_access(self._table, "UPDATE")
+        self._reads.check_access(port)
+        port.begin_write(self._table)
+        if self._returning is None and not self._drawn and port.changes_in_bulk(self._table, self._bulk.columns):
+            found = self._finder.run_few(port, duck, values)
+            if found is None:
+                count = self._bulk.run(port, duck, values)
+                return Result(f"UPDATE {count}", count=count)
+        else:
+            found = self._finder.run(port, duck, values)
+        width = len(self._table.columns)
+        if found.types:
+            check_assignments(self._computed, found.types[width : width + len(self._computed)])
+        new: list[Row] = []
+        if found.rows:
+            new = [self._new_row(row[:width], values, row[width:]) for row in port.each(found.rows)]
+            draw_defaults(port, dict.fromkeys(self._drawn, range(len(new))), new, self._table)
+            if self._returning is not None and self._table.has_generated:
+                new = list(port.fill(self._table, new))
+            port.update(self._table, [row[:width] for row in found.rows], new)
+        tag = f"UPDATE {len(new)}"
+        if self._returning is None:
+            return Result(tag, count=len(new))
+        return self._returning.result(tag, port, duck, new, values, found.known(width + len(self._computed)))
+
+    def _new_row(self, old: Row, values: Sequence[Any], computed: Row) -> Row:
+        new = list(old)
+        for position, setter in self._setters:
+            new[position] = setter(old, values, computed)
+        return tuple(new)
+
+
+def _update_returning(
+    tree: exp.Update, table: Table, target: Target, assignments: list[tuple[Column, exp.Expr]]
+) -> Returning | None:
+    if not tree.args.get("returning"):
+        return None
+    # What is generated changes with what it is made from.
+    generated = [c for c in table.columns if c.generated is not None]
+    assigned = frozenset(column.name for column in (*(c for c, _ in assignments), *generated))
+    return Returning(tree, table, target, found=True, assigned=assigned)
+
+
+def _expected(finder: Finder, returning: Returning | None) -> int:
+    return max((*finder.template.parameters, *(returning.parameters if returning is not None else ())), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Rows to change, all columns first; `types` of their columns unless they were found by key."""
+
+    rows: list[Row]
+    types: Sequence[str] = ()
+
+    def known(self, width: int) -> Known:
+        """What was asked for beside the first `width` columns."""
+        return Known(self.types[width:], [row[width:] for row in self.rows])
+
+
+class Finder:
+    """Finds the rows that a statement is about, each once, with the values that are asked for beside them."""
+
+    def __init__(self, tree: exp.Expr, table: Table, target: Target, asked: list[exp.Expr]) -> None:
+        self._table = table
+        others = other_sources(tree)
+        self._joined = bool(others)
+        where = tree.args.get("where")
+        by_key = not others and not asked
+        operands = match_key(where, table, target) if by_key else None
+        self._key = KeyReader(table, operands) if operands is not None else None
+        self.template: Template = compile_old_rows(tree, table, target, others, asked)
+
+    def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Found:
+        found = self._by_key(port, values)
+        if found is not None:
+            return found
+        return self._found(duck.rows(bind_query(self.template, port, values)))
+
+    def run_few(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Found | None:
+        """None if the rows are too many to be changed one by one."""
+        found = self._by_key(port, values)
+        if found is not None:
+            return found
+        answer = duck.few_rows(bind_query(self.template, port, values), ROWS_MAX)
+        return None if answer is None else self._found(answer)
+
+    def query(self, values: Sequence[Any]) -> Template | None:
+        """What finds the rows, None if that is their primary key."""
+        return self.template if self._read_key(values) is NOT_BY_KEY else None
+
+    def _by_key(self, port: TransactionPort, values: Sequence[Any]) -> Found | None:
+        wanted = self._read_key(values)
+        if wanted is NOT_BY_KEY:
+            return None
+        row = port.get(self._table, wanted) if wanted is not None else None
+        return Found([] if row is None else [row])
+
+    def _read_key(self, values: Sequence[Any]) -> Any:
+        """The key, None if no row can have it, or NOT_BY_KEY."""
+        try:
+            return self._key.read(values) if self._key is not None else NOT_BY_KEY
+        except NotByKey:
+            return NOT_BY_KEY
+
+    def _found(self, answer: DuckRows) -> Found:
+        return Found(self._once(answer.rows) if self._joined else answer.rows, answer.types)
+
+    def _once(self, rows: list[Row]) -> list[Row]:
+        """A join may find a row several times: it is changed once, by one of its matches."""
+        key = [i for i, c in enumerate(self._table.columns) if c.id in self._table.primary.key]
+        return list({tuple([row[i] for i in key]): row for row in rows}.values())
+
+
+def _operands(node: exp.Expr) -> list[Operand]:
+    found = [read_operand(node), *(read_operand(p) for p in node.find_all(exp.Parameter))]
+    return [operand for operand in found if operand is not None]

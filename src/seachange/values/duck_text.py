@@ -1,0 +1,78 @@
+"""PostgreSQL's text of a value, of which DuckDB's text and type are given: what a cast to text gives."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Final
+
+from seachange.values.array_text import show_array
+from seachange.values.interval import parse_interval
+from seachange.values.output_format import show_float
+from seachange.values.quotients import show_quotient
+from seachange.values.types import NUMERIC_DEFAULT, NUMERIC_PRECISION_MAX, QUOTIENT_SCALES
+
+# Numerics without digits, and products of them, which show no zeros at their end.
+_UNLIMITED: Final = tuple(f"DECIMAL({NUMERIC_DEFAULT[0]},{scale})" for scale in range(NUMERIC_DEFAULT[1], 39))
+
+_SINGLE: Final = struct.Struct("<f")
+_ESCAPED: Final = re.compile(r"\\x([0-9A-Fa-f]{2})|([^\\])", re.DOTALL)
+
+
+def show_scalar(text: str, duck_type: str) -> str:
+    """
+    >>> show_scalar("1.0", "DOUBLE"), show_scalar("1 year 2 months", "INTERVAL"), show_scalar("a\\\\x00", "BLOB")
+    ('1', '1 year 2 mons', '\\\\x6100')
+    """
+    show = _TEXTS.get(duck_type)
+    return text if show is None else show(text)
+
+
+def show_list(texts: list[str | None], duck_type: str) -> str:
+    """
+    >>> show_list(["true", None], "BOOLEAN[]"), show_list(["1.50"], "DECIMAL(3,2)[]"), show_list(["a b"], "VARCHAR[]")
+    ('{t,NULL}', '{1.50}', '{"a b"}')
+    """
+    element = duck_type.removesuffix("[]")
+    show = _ELEMENTS.get(element) or _TEXTS.get(element)
+    return show_array([text if text is None or show is None else show(text) for text in texts])
+
+
+def _show_double(text: str) -> str:
+    return show_float(float(text))
+
+
+def _show_single(text: str) -> str:
+    return show_float(_SINGLE.unpack(_SINGLE.pack(float(text)))[0], 9)
+
+
+def _show_interval(text: str) -> str:
+    return str(parse_interval(text))
+
+
+def _show_bytes(text: str) -> str:
+    return "\\x" + "".join(byte or f"{ord(plain):02x}" for byte, plain in _ESCAPED.findall(text)).lower()
+
+
+def _show_decimal(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _show_quotient(text: str) -> str:
+    return f"{show_quotient(Decimal(text)):f}"
+
+
+_TEXTS: Final[dict[str, Callable[[str], str]]] = {
+    "DOUBLE": _show_double,
+    "FLOAT": _show_single,
+    "INTERVAL": _show_interval,
+    "BLOB": _show_bytes,
+    **dict.fromkeys(_UNLIMITED, _show_decimal),
+    **{f"DECIMAL({NUMERIC_PRECISION_MAX},{scale})": _show_quotient for scale in QUOTIENT_SCALES},
+}
+# What is shown otherwise within an array.
+_ELEMENTS: Final[dict[str, Callable[[str], str]]] = {"BOOLEAN": lambda text: text[:1]}
+# The types whose texts DuckDB has otherwise, besides lists.
+SHOWN_TYPES: Final = tuple(_TEXTS)

@@ -1,0 +1,91 @@
+"""Texts with escapes, names as they are written, and expressions in parentheses."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from seachange import errors
+from seachange.values.nesting import depths
+
+_ESCAPE: Final = re.compile(
+    r"\\(?:\\|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|\+([0-9A-Fa-f]{6})|([0-9A-Fa-f]{4})|(.?))", re.DOTALL
+)
+_PART: Final = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\W\d][\w$]*))\s*')
+
+
+def resolve_escapes(text: str) -> str:
+    """unistr.
+
+    >>> resolve_escapes(r"d\\0061t\\+000061")
+    'data'
+    """
+
+    def resolved(match: re.Match[str]) -> str:
+        if match.group() == "\\\\":
+            return "\\"
+        code = next((part for part in match.groups()[:4] if part), None)
+        if code is None or not 0 < int(code, 16) < 0x110000 or 0xD800 <= int(code, 16) < 0xE000:
+            raise errors.SyntaxProblem(detail="invalid Unicode escape")
+        return chr(int(code, 16))
+
+    return _ESCAPE.sub(resolved, text)
+
+
+def parse_name(text: str) -> list[str]:
+    """parse_ident.
+
+    >>> parse_name('"SomeSchema".someTable')
+    ['SomeSchema', 'sometable']
+    """
+    parts, at = [], 0
+    while True:
+        match = _PART.match(text, at)
+        if match is None:
+            raise errors.InvalidParameterValue(detail=f"string is not a valid identifier: {text}")
+        quoted, plain = match.groups()
+        parts.append(plain.lower() if quoted is None else quoted.replace('""', '"'))
+        at = match.end()
+        if at == len(text):
+            return parts
+        if text[at] != ".":
+            raise errors.InvalidParameterValue(detail=f"string is not a valid identifier: {text}")
+        at += 1
+
+
+# To put marks into order takes as long as the square of their number, and holds up all threads; Unicode's own limit for
+# streams is 30.
+_MARKS_MAX = 1_000
+
+
+def normalize(text: str, form: str) -> str:
+    """
+    >>> len(normalize("a\\u0308", "NFC"))
+    1
+    """
+    if form not in ("NFC", "NFD", "NFKC", "NFKD"):
+        raise errors.InvalidParameterValue(detail=f"invalid normalization form: {form}")
+    if len(text) > _MARKS_MAX and _longest_marks(text) > _MARKS_MAX:
+        raise errors.ProgramLimitExceeded(detail=f"a character with more than {_MARKS_MAX} combining marks")
+    return unicodedata.normalize(form, text)  # type: ignore[arg-type]
+
+
+def _longest_marks(text: str) -> int:
+    """How many combining marks follow each other at most."""
+    longest = run = 0
+    for character in text:
+        run = run + 1 if unicodedata.combining(character) else 0
+        longest = max(longest, run)
+    return longest
+
+
+def drop_parentheses(text: str) -> str:
+    """
+    >>> drop_parentheses("(code > 5)"), drop_parentheses("(a) or (b)"), drop_parentheses("(a = ')')")
+    ('code > 5', '(a) or (b)', "a = ')'")
+    """
+    for at, _, depth in depths(text):
+        if not depth and at < len(text) - 1:
+            return text
+    return text[1:-1] if text.startswith("(") else text
