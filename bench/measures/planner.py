@@ -8,7 +8,7 @@ from time import process_time
 from bench.bounds import bounds_of
 from bench.harness import Context, Measure, Reading, Sample, interleave
 from seachange.model.statements.table_statements import DdlStatement
-from seachange.planner.known_schema import Catalog, apply_ops
+from seachange.planner.known_schema import KnownSchema, apply_ops
 from seachange.planner.plan import plan_statements
 from seachange.sql.parsing.parse import parse_script
 
@@ -32,8 +32,8 @@ def script(shape: str, size: int) -> Sequence[DdlStatement]:
     return parse_script(whole.format(between.join(part.format(n=n) for n in range(size))))  # type: ignore[return-value]
 
 
-def catalog_of(sql: str) -> Catalog:
-    catalog = Catalog()
+def catalog_of(sql: str) -> KnownSchema:
+    catalog = KnownSchema()
     if sql:
         plan = plan_statements(catalog, parse_script(sql), count(1))  # type: ignore[arg-type]
         for stage in plan.stages:
@@ -41,7 +41,7 @@ def catalog_of(sql: str) -> Catalog:
     return catalog
 
 
-def plan_time(catalog: Catalog, statements: Sequence[DdlStatement]) -> float:
+def plan_time(catalog: KnownSchema, statements: Sequence[DdlStatement]) -> float:
     """Milliseconds of one plan, by the clock of the process: other processes may be busy."""
     gc.collect()
     start = process_time()

@@ -15,7 +15,7 @@ from seachange.model.locking import (
     LockWish,
     TableLock,
 )
-from seachange.model.log import Committed, Conflict, Locked
+from seachange.model.log import CommitBlocked, Committed, Conflict
 from tests.catalog.builders import accept, publish, register, request, submit
 
 WAIT, NOWAIT, SKIP = LockPolicy.WAIT, LockPolicy.NOWAIT, LockPolicy.SKIP
@@ -138,8 +138,8 @@ def test_a_lock_stands_against_the_commits_of_others(catalog: Catalog):
     here, there = register(catalog), register(catalog)
     take(catalog, here, ONE, wish(10))
     head = catalog.head()
-    assert submit(catalog, there, request(head, writes=[9, 10], actor=1)) == Locked(KeyHash(10), NO_KEY_UPDATE)
-    assert submit(catalog, here, request(head, writes=[10], actor=2)) == Locked(KeyHash(10), NO_KEY_UPDATE)
+    assert submit(catalog, there, request(head, writes=[9, 10], actor=1)) == CommitBlocked(KeyHash(10), NO_KEY_UPDATE)
+    assert submit(catalog, here, request(head, writes=[10], actor=2)) == CommitBlocked(KeyHash(10), NO_KEY_UPDATE)
     assert isinstance(submit(catalog, there, request(head, writes=[11])), Committed)
     assert isinstance(submit(catalog, here, request(head, writes=[10], actor=1)), Committed)
     catalog.release_locks(here, ONE)
@@ -150,7 +150,7 @@ def test_a_lock_stands_against_a_large_commit_too(catalog: Catalog):
     here, there = register(catalog), register(catalog)
     take(catalog, here, ONE, wish(4_999), wish(9_000))
     many = request(catalog.head(), writes=range(5_000), actor=1)
-    assert submit(catalog, there, many) == Locked(KeyHash(4_999), NO_KEY_UPDATE)
+    assert submit(catalog, there, many) == CommitBlocked(KeyHash(4_999), NO_KEY_UPDATE)
     assert isinstance(submit(catalog, here, many), Committed)
 
 
@@ -167,7 +167,7 @@ def test_a_locked_key_lets_other_columns_change(catalog: Catalog):
     take(catalog, here, ONE, wish(10, KEY_SHARE, guard=20))
     accept(catalog, there, writes=[10])
     outcome = submit(catalog, there, request(catalog.head(), writes=[10, 20]))
-    assert outcome == Locked(KeyHash(10), UPDATE)
+    assert outcome == CommitBlocked(KeyHash(10), UPDATE)
 
 
 def test_the_members_of_a_batch_meet_locks_each_for_itself(catalog: Catalog):
@@ -175,7 +175,7 @@ def test_the_members_of_a_batch_meet_locks_each_for_itself(catalog: Catalog):
     take(catalog, here, ONE, wish(10))
     head = catalog.head()
     outcomes = catalog.commit(there, [request(head, writes=[n]) for n in (9, 10, 11)])
-    assert [type(outcome) for outcome in outcomes] == [Committed, Locked, Committed]
+    assert [type(outcome) for outcome in outcomes] == [Committed, CommitBlocked, Committed]
 
 
 def test_the_head_is_that_of_the_grant(catalog: Catalog):
@@ -189,7 +189,7 @@ def test_a_table_lock_stands_against_commits_that_write_to_the_table(catalog: Ca
     accept(catalog, here, descriptors=(publish(5, 0, 1, "t", (50, 51)), publish(6, 0, 1, "u", (60,))))
     take(catalog, here, ONE, wish(1, TableLock.SHARE, guard=5), wish(2, TableLock.ROW_SHARE, guard=NO_GUARD))
     head = catalog.head()
-    refused = Locked(KeyHash(1), TableLock.ROW_EXCLUSIVE)
+    refused = CommitBlocked(KeyHash(1), TableLock.ROW_EXCLUSIVE)
     assert submit(catalog, there, request(head, touched=[60, 51], actor=1)) == refused
     assert submit(catalog, here, request(head, touched=[50], actor=2)) == refused
     accepted = [

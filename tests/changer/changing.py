@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from seachange.changer.job import Job, read_job
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.database.opening import open_node
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.node.node import Node
@@ -48,7 +48,7 @@ def run(node: Node, job_id: JobId, drain_ms: int = 200) -> Job:
     def pause(seconds: float) -> None:
         never.wait(seconds)
 
-    conditions = Conditions(pause, Interrupts(), lambda job: None, drain_ms)
+    conditions = Conditions(pause, SessionInterrupts(), lambda job: None, drain_ms)
     with node.jobs.holding(job_id):
         return node.jobs.run(job_id, conditions)
 
@@ -71,7 +71,7 @@ def run_between(node: Node, job_id: JobId, between: Callable[[str], object], dra
             between(stage)
 
     with node.jobs.holding(job_id):
-        return node.jobs.run(job_id, Conditions(pause, Interrupts(), told, drain_ms))
+        return node.jobs.run(job_id, Conditions(pause, SessionInterrupts(), told, drain_ms))
 
 
 def indexes(node: Node) -> dict[str, str]:

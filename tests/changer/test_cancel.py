@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from seachange import errors
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.database.opening import open_node
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.node.node import Node
@@ -53,7 +53,7 @@ def test_one_commit_decides_between_a_cancel_and_the_publication(node: Node, occ
     judge(node, job_id, JobStatus.CANCELED if accepted else JobStatus.SUCCEEDED)
 
 
-def interrupted(node: Node, interrupts: Interrupts, job_id: JobId) -> None:
+def interrupted(node: Node, interrupts: SessionInterrupts, job_id: JobId) -> None:
     def pause(seconds: float) -> None:
         interrupts.pause(seconds)
 
@@ -107,7 +107,7 @@ def _events_like(node: Node, text: str) -> bool:
 def test_a_query_inside_of_a_kernel_is_cut(node: Node, request_: JobRequest):
     """Whatever runs under the interrupts of the job ends by a nudge, and the job does what was asked."""
     job_id = begin(node, UNIQUE)
-    interrupts = Interrupts()
+    interrupts = SessionInterrupts()
     cut: list[str] = []
 
     class Query:

@@ -10,7 +10,7 @@ from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.model.jobs import JobStatus
-from seachange.planner.exclusion import Answer, ChangeKind, decide
+from seachange.planner.exclusion import ChangeKind, ExclusionDecision, decide
 from seachange.runtime.faults import FAULTS
 from seachange.verify.consistency import check
 from tests.changer.changing import UNIQUE, ask, begin, indexes, judge, run
@@ -72,7 +72,7 @@ def waits(session: Session, job_id: int) -> None:
 def test_while_a_job_works(node: Node, session: Session, kind: ChangeKind, sql: str):
     job_id = begin(node, UNIQUE)
     answer = decide(ChangeKind.WORK, kind).answer
-    if answer is Answer.PROCEED:
+    if answer is ExclusionDecision.PROCEED:
         session.execute(sql)
         run(node, job_id)
         judge(node, job_id, JobStatus.SUCCEEDED)
@@ -82,7 +82,7 @@ def test_while_a_job_works(node: Node, session: Session, kind: ChangeKind, sql: 
         assert not ended
         run(node, job_id)
     assert ended == [""]
-    status = JobStatus.CANCELED if answer is Answer.CANCEL else JobStatus.SUCCEEDED
+    status = JobStatus.CANCELED if answer is ExclusionDecision.CANCEL else JobStatus.SUCCEEDED
     record = node.parts.catalog.job(job_id)
     assert record is not None
     assert record.status is status
@@ -119,7 +119,7 @@ def test_a_drop_waits_for_what_is_past_its_point_of_no_return(node: Node, sessio
 def test_in_a_block_it_is_the_same(node: Node, session: Session, kind: ChangeKind, sql: str):
     """What needs no job waits there too, and then finds what the job has done."""
     job_id = begin(node, UNIQUE)
-    proceeds = decide(ChangeKind.WORK, kind).answer is Answer.PROCEED
+    proceeds = decide(ChangeKind.WORK, kind).answer is ExclusionDecision.PROCEED
     with statement(session, "begin", "insert into other values (1001, 'x')", sql) as ended:
         if not proceeds:
             waits(session, job_id)

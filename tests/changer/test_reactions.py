@@ -6,7 +6,7 @@ from seachange import errors
 from seachange.changer.job import Job, read_job
 from seachange.changer.ports import Lost
 from seachange.changer.retry_policy import ATTEMPTS_MAX, REACTIONS, Reaction, reaction_to
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.database.opening import open_node
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.node.node import Node
@@ -50,7 +50,7 @@ def test_every_row_of_the_table_is_tried():
 def run(node: Node, job_id: JobId, told: list[Job] | None = None) -> Job:
     """To its end, without waiting between attempts."""
     heard = told if told is not None else []
-    conditions = Conditions(lambda seconds: None, Interrupts(), heard.append, 100)
+    conditions = Conditions(lambda seconds: None, SessionInterrupts(), heard.append, 100)
     with node.jobs.holding(job_id):
         return node.jobs.run(job_id, conditions)
 
@@ -116,7 +116,7 @@ def test_while_it_rests_it_says_what_for(node: Node):
         if seconds:
             waited.extend(text for (text,) in ask(node, "select waiting_for from seachange.jobs") if text)
 
-    conditions = Conditions(pause, Interrupts(), lambda job: None, 200)
+    conditions = Conditions(pause, SessionInterrupts(), lambda job: None, 200)
     with node.jobs.holding(job_id):
         node.jobs.run(job_id, conditions)
     judge(node, job_id, JobStatus.SUCCEEDED)
@@ -208,7 +208,7 @@ def test_a_catalog_that_is_gone_for_a_while_is_waited_for(
     while True:
         try:
             with node.jobs.holding(job_id):
-                node.jobs.run(job_id, Conditions(pause, Interrupts(), lambda job: None, 100))
+                node.jobs.run(job_id, Conditions(pause, SessionInterrupts(), lambda job: None, 100))
             break
         except Lost:
             # Its epoch has ended meanwhile.

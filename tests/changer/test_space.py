@@ -9,7 +9,7 @@ from seachange.catalog.open import open_catalog
 from seachange.changer.job import Job
 from seachange.changer.retry_policy import ATTEMPTS_MAX
 from seachange.changer.runner import SPACE_S
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.node.node import Node
 from seachange.engine.replica.node_parts import NodeParts
@@ -65,7 +65,7 @@ def run(
     node: Node, job_id: JobId, pause: Callable[[float], None], told: Callable[[Job], None] = lambda job: None
 ) -> Job:
     with node.jobs.holding(job_id):
-        return node.jobs.run(job_id, Conditions(pause, Interrupts(), told, 100))
+        return node.jobs.run(job_id, Conditions(pause, SessionInterrupts(), told, 100))
 
 
 def spaces(node: Node) -> list[str]:
@@ -141,7 +141,7 @@ def test_a_job_that_waits_for_space_can_be_cancelled(node: Node, disk: Disk):
     assert ask(node, WAITING) == [(None,)]
 
 
-class Unhurried(Interrupts):
+class Unhurried(SessionInterrupts):
     """Notes how long somebody wanted to wait."""
 
     def __init__(self) -> None:

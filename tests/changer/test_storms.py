@@ -9,7 +9,7 @@ import pytest
 
 from seachange import errors
 from seachange.changer.job import Job
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
@@ -166,7 +166,7 @@ def test_a_mistake_of_ours_in_the_beginning_of_a_queued_job_fails_it(worker: Nod
     second = begin(worker, "create index concurrently item_second on item (category)")
     run(worker, first)
 
-    def begin_wrong(job: Job, interrupts: Interrupts) -> Collection[JobId]:
+    def begin_wrong(job: Job, interrupts: SessionInterrupts) -> Collection[JobId]:
         raise KeyError("unheard of")
 
     worker.jobs.begin = begin_wrong

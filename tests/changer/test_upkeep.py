@@ -9,7 +9,7 @@ import pytest
 from seachange import errors
 from seachange.changer.job import Job, read_job
 from seachange.changer.ports import Stopped
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.database.opening import open_node
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.node.node import Node
@@ -64,7 +64,7 @@ def begin(node: Node, full: bool = True, *settings: tuple[str, str]) -> JobId:
 
 def run(node: Node, job_id: JobId, told: Any = lambda job: None) -> Job:
     with node.jobs.holding(job_id):
-        return node.jobs.run(job_id, Conditions(lambda seconds: None, Interrupts(), told, 100))
+        return node.jobs.run(job_id, Conditions(lambda seconds: None, SessionInterrupts(), told, 100))
 
 
 def judge(node: Node, before: list[tuple[Any, ...]]) -> None:

@@ -3,7 +3,7 @@
 from seachange.model.change import elements
 from seachange.model.change.ops import OpType
 from seachange.planner.explain.outline import point_of_no_return
-from seachange.planner.plan import Plan
+from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase
 from seachange.planner.strategy import measure_whole
 from tests.ddl_operations.operations import OPERATIONS
@@ -22,12 +22,12 @@ def catalogue_world() -> World:
     return world(*SETUP, **dict.fromkeys(TABLES, ROWS_PLANNED))
 
 
-def revertible_until(plan: Plan) -> str:
+def revertible_until(plan: ChangePlan) -> str:
     """Until when nothing is left of a change that is given up."""
     if not plan.stages:
         return ""
     turning = point_of_no_return(plan)
-    drops_table = any(isinstance(t.element, elements.Table) and not t.adds for t in plan.change.targets)
+    drops_table = any(isinstance(t.element, elements.TableElement) and not t.adds for t in plan.change.targets)
     later = "; the table by UNDROP TABLE while history is kept" if drops_table else ""
     counted = [stage for stage in plan.stages if stage.type is not OpType.COLLECTION]
     if turning is None:

@@ -15,7 +15,7 @@ from seachange import errors
 from seachange.catalog.port import FORMAT
 from seachange.engine.database.backup import back_up, restore
 from seachange.engine.database.opening import open_node
-from seachange.pipeline.spark.packed_task import Assignment, Failed, Site, Trace, run_assignment
+from seachange.pipeline.spark.packed_task import Failed, PackedTask, Site, Trace, run_assignment
 from seachange.runtime.filesystem import IDENTITY_NAME
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.spill import SortLimits
@@ -272,7 +272,7 @@ def test_a_task_of_spark_refuses_another_folder(tmp_path: Path, place: str):
     identity = (tmp_path / "shop" / "segments" / IDENTITY_NAME).read_text().strip()
     folder = tmp_path / place / "segments"
     site = Site(str(folder), str(tmp_path / "spill"), SortLimits(threads=1), translate_error, identity)
-    ended = run_assignment(Assignment(NeverRun(), site, ((),)), Trace(0, 0, "here"))
+    ended = run_assignment(PackedTask(NeverRun(), site, ((),)), Trace(0, 0, "here"))
     assert isinstance(ended, Failed)
     assert ended.sqlstate == errors.DataFolderProblem.sqlstate
     assert folder.exists() == (place == "elsewhere")

@@ -10,7 +10,7 @@ from seachange import errors
 from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
-from seachange.verify.anomalies import Kind
+from seachange.verify.anomalies import AnomalyKind
 from seachange.verify.consistency import check
 from tests.engine.database import open_quiet
 from tests.engine.ports import open_hooked
@@ -103,7 +103,7 @@ def test_a_damaged_batch_is_an_error_and_never_data(place: Place, column: str):
         with pytest.raises(errors.InlineRowsDamaged):
             node.compact(table)
         kinds = {anomaly.kind for anomaly in check(node)}
-        assert Kind.ROWS_DAMAGED in kinds
+        assert AnomalyKind.ROWS_DAMAGED in kinds
         assert check(node, ["whole"]) == []
     finally:
         node.close()

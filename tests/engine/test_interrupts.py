@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seachange import errors
-from seachange.engine.context.interrupts import ROWS_PER_CHECK, Interrupts
+from seachange.engine.context.interrupts import ROWS_PER_CHECK, SessionInterrupts
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from tests.engine.database import open_quiet
@@ -67,7 +67,7 @@ def buffered(session: Session) -> int:
 
 
 def test_interrupts_are_heard_at_the_next_look() -> None:
-    interrupts = Interrupts()
+    interrupts = SessionInterrupts()
     seen: list[int] = []
 
     def work() -> None:
@@ -198,7 +198,7 @@ def test_a_cancel_that_comes_before_the_wait_is_heard(session: Session, node: No
     holder.execute("begin")
     holder.execute("update few set n = 0 where id = 1")
     owner = (9_999, 0)
-    interrupts = Interrupts()
+    interrupts = SessionInterrupts()
     interrupts.set()
     transaction = holder._transaction
     assert transaction is not None

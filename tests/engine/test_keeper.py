@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from seachange import errors
-from seachange.engine.node.maintenance_thread import FOLD_AGE_SEQS, FOLD_ROWS_MIN, Keeper, has_grown
+from seachange.engine.node.maintenance_thread import FOLD_AGE_SEQS, FOLD_ROWS_MIN, MaintenanceThread, has_grown
 from seachange.engine.node.node import Node
 from seachange.engine.replica.epoch import EpochState
 from seachange.model.ids import Seq
@@ -93,7 +93,7 @@ def test_housekeeping_outlives_whatever_it_meets(node: Node, monkeypatch: pytest
     def fail(epoch: EpochState) -> None:
         raise duckdb.OutOfMemoryException("too wide")
 
-    keeper = Keeper(node.parts, node.keeper.retention)
+    keeper = MaintenanceThread(node.parts, node.keeper.retention)
     monkeypatch.setattr("seachange.engine.node.maintenance_thread._ROUND_SECONDS", 0.001)
     monkeypatch.setattr("seachange.engine.node.maintenance_thread._ROUNDS_PER_GC", 2)
     monkeypatch.setattr(keeper, "compact_grown", fail)

@@ -25,7 +25,7 @@ from seachange.model.schema.descriptor import Column
 from seachange.values.types import BIGINT, TEXT
 from seachange.verify.consistency import inspect
 from seachange.verify.reference import ReferenceReader
-from seachange.verify.subject import Subject
+from seachange.verify.subject import CheckedIndex
 from tests.engine.database import INTEGER, add_column, arrow, new_table, open_quiet, scan, with_columns
 from tests.engine.model import CODE, ID, NUMBER, State
 
@@ -307,7 +307,7 @@ class Walk(RuleBasedStateMachine):
 
     def _holds(self, node: Node, txn: Transaction, state: State) -> None:
         """What the reference reader finds in the segments themselves."""
-        subject = Subject(state.table, state.table.primary)
+        subject = CheckedIndex(state.table, state.table.primary)
         contents = node.parts.catalog.index_contents(txn.epoch.epoch, subject.index.id, txn.snapshot)
         found = ReferenceReader(subject, node.parts.files).read(contents)
         assert found.anomalies == []

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from seachange.engine.replica.registry import Registry, Writer
+from seachange.engine.replica.registry import OpenWriter, Registry
 from seachange.model.ids import Seq
 
 # A transaction registers, reads the head, moves to it, and ends; meanwhile commits arrive and marks are published.
@@ -51,7 +51,7 @@ class World:
             case "enter":
                 self.tickets[who] = self.registry.enter()
             case "join":
-                self.tickets[who] = self.registry.enter(Writer(who))
+                self.tickets[who] = self.registry.enter(OpenWriter(who))
                 self.writers.add(who)
             case "read":
                 # A transaction reads at what its node has applied after it looked.
@@ -121,7 +121,7 @@ def test_a_writer_and_a_publication_in_every_interleaving():
 def test_readers_hold_the_low_mark_only(may_write: bool):
     calls: list[int] = []
     registry = Registry(Seq(10), lambda: calls.append(1))
-    ticket = registry.enter(Writer("one", 5) if may_write else None)
+    ticket = registry.enter(OpenWriter("one", 5) if may_write else None)
     registry.move(ticket, Seq(10))
     registry.note_publication(Seq(11))
     registry.advance(Seq(12))
@@ -129,7 +129,7 @@ def test_readers_hold_the_low_mark_only(may_write: bool):
     assert calls == [1]
     marks = registry.marks()
     assert (marks.low, marks.write) == (10, 10 if may_write else 12)
-    assert marks.holders == (((Seq(10), Writer("one", 5)),) if may_write else ())
+    assert marks.holders == (((Seq(10), OpenWriter("one", 5)),) if may_write else ())
     registry.leave(ticket)
     assert len(calls) == (2 if may_write else 1)
     assert (registry.marks().low, registry.marks().write) == (12, 12)

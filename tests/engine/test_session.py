@@ -7,7 +7,7 @@ import pytest
 
 from seachange import errors
 from seachange.engine.session.session import Session
-from seachange.engine.session.session_state import Status
+from seachange.engine.session.session_state import TransactionStatus
 from seachange.runtime.faults import FAULTS
 from seachange.sql.run.execute import prepare
 from tests.engine.threads import together
@@ -60,7 +60,7 @@ def test_commit_of_a_failed_transaction_rolls_back(session):
     session.execute("insert into t values (1, 1)")
     with pytest.raises(errors.UniqueViolation):
         session.execute("insert into t values (1, 2)")
-    assert session.status is Status.FAILED
+    assert session.status is TransactionStatus.FAILED
     with pytest.raises(errors.InFailedTransaction):
         session.execute("select 1")
     assert session.execute("commit").tag == "ROLLBACK"
@@ -70,7 +70,7 @@ def test_commit_of_a_failed_transaction_rolls_back(session):
 def test_a_syntax_error_fails_no_transaction_that_is_not_open(session):
     with pytest.raises(errors.SyntaxProblem):
         session.execute("selec")
-    assert session.status is Status.IDLE
+    assert session.status is TransactionStatus.IDLE
 
 
 def test_a_syntax_error_fails_the_transaction_that_is_open(session):
@@ -78,7 +78,7 @@ def test_a_syntax_error_fails_the_transaction_that_is_open(session):
     session.execute("insert into t values (1, 1)")
     with pytest.raises(errors.SyntaxProblem):
         session.execute("selec")
-    assert session.status is Status.FAILED
+    assert session.status is TransactionStatus.FAILED
     assert session.execute("commit").tag == "ROLLBACK"
     assert rows(session, "select * from t") == []
 
@@ -143,7 +143,7 @@ def test_a_conflict_in_a_block_is_the_clients(session, second):
     second.execute("update t set n = 2 where id = 1")
     with pytest.raises(errors.SerializationFailure):
         session.execute("update t set n = 1 where id = 1")
-    assert session.status is Status.FAILED
+    assert session.status is TransactionStatus.FAILED
     session.execute("rollback")
     assert rows(session, "select n from t") == [(2,)]
 
@@ -159,7 +159,7 @@ def test_several_statements_are_one_transaction(session):
     assert rows(session, "show application_name") == [("",)]
     session.execute("insert into t values (1, 1); commit; insert into t values (2, 2); rollback; show jit")
     assert rows(session, "select * from t") == [(1, 1)]
-    assert session.status is Status.IDLE
+    assert session.status is TransactionStatus.IDLE
 
 
 def test_what_is_run_again_is_told_once(session, other):
@@ -192,7 +192,7 @@ def test_a_text_of_many_short_statements_is_canceled(node, session):
 
     together(run, cancel)
     assert rows(session, "select count(*) from t") == [(0,)]
-    assert session.status is Status.IDLE
+    assert session.status is TransactionStatus.IDLE
 
 
 def test_as_of_a_moment(node, session):

@@ -14,7 +14,7 @@ from seachange.model.ids import ColumnId, IndexId, SegmentId
 from seachange.model.schema.descriptor import Column, Index
 from seachange.model.schema.expression import Expression
 from seachange.pipeline.kernels.backfill import backfill
-from seachange.pipeline.kernels.executor import LocalCrew, Sizes
+from seachange.pipeline.kernels.executor import LocalExecutor, Sizes
 from seachange.storage.shuffle_file import passing_name
 from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.pipeline.worlds import Row, World, assert_generation, make_table, virtual
@@ -197,7 +197,7 @@ def test_a_unit_is_cut_before_its_next_file(tmp_path: Any) -> None:
         return reserved[-count:]
 
     units: list[UnitDone] = []
-    crew = LocalCrew(replace(world.workshop, reserve=reserve), SIZES)
+    crew = LocalExecutor(replace(world.workshop, reserve=reserve), SIZES)
     with pytest.raises(errors.QueryCanceled):
         backfill(world.source, world.targets(), crew, world.store.warehouse, (), units.append)
     assert len(reserved) == 1

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seachange.changer.job import Job
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.meters import BOUNDS_US, Meters
 from seachange.engine.context.pace import FOREGROUND, STATEMENTS_MIN, WINDOW_STATEMENTS, WINDOW_US_MAX, PaceMeter
 from seachange.engine.database.opening import open_node
@@ -17,7 +17,7 @@ from seachange.engine.node.node import Node
 from seachange.model.jobs import JobStatus
 from seachange.model.pace import Pace
 from seachange.pipeline.throttling.backoff import FLOOR_US, PATIENCE_US, Foreground, most_slowed
-from seachange.pipeline.throttling.throttle import HOLD_SECONDS, Manners
+from seachange.pipeline.throttling.throttle import HOLD_SECONDS, Throttling
 from seachange.runtime.clock import SystemClock
 from tests.changer.changing import UNIQUE, ask, begin, judge, prepare
 from tests.support.nodes import Place
@@ -84,7 +84,7 @@ def test_a_task_never_waits_longer_than_its_patience(latency: list[int]) -> None
         clock.advance_us(round(seconds * 1_000_000))
 
     looks: list[None] = []
-    Manners(pause=pause, clock=clock, foreground=foreground).wait_for_foreground(lambda: looks.append(None))
+    Throttling(pause=pause, clock=clock, foreground=foreground).wait_for_foreground(lambda: looks.append(None))
     assert waited <= PATIENCE_US + HOLD_SECONDS * 1_000_000
     assert len(looks) * HOLD_SECONDS * 1_000_000 == waited
 
@@ -123,7 +123,7 @@ def test_a_node_tells_how_fast_its_statements_are() -> None:
     assert BOUNDS_US[0] < FLOOR_US
 
 
-class Watching(Interrupts):
+class Watching(SessionInterrupts):
     """Is asked to pause by whoever is held back."""
 
     def __init__(self, hook: Callable[[], None]) -> None:

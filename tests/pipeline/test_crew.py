@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from seachange import errors
-from seachange.engine.context.interrupts import Interrupts
-from seachange.pipeline.kernels.executor import LocalCrew, run_all
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.engine.context.interrupts import SessionInterrupts
+from seachange.pipeline.kernels.executor import LocalExecutor, run_all
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.sql.translate.duck_errors import translate_error
 from tests.storage.samples import Store
 
@@ -30,25 +30,25 @@ class Look:
     write_bytes: int = 0
     steps: int = 1
 
-    def run(self, workshop: Workshop) -> int:
+    def run(self, workshop: KernelContext) -> int:
         if self.problem is not None:
             raise self.problem
         return nice()
 
 
 @pytest.fixture
-def crew(tmp_path: Path) -> LocalCrew:
+def crew(tmp_path: Path) -> LocalExecutor:
     store = Store(tmp_path / "segments")
-    return LocalCrew(Workshop(store.warehouse, tmp_path, store.reserve, Interrupts(), translate_error))
+    return LocalExecutor(KernelContext(store.warehouse, tmp_path, store.reserve, SessionInterrupts(), translate_error))
 
 
-def test_tasks_give_way_and_their_caller_does_not(crew: LocalCrew):
+def test_tasks_give_way_and_their_caller_does_not(crew: LocalExecutor):
     before = nice()
     assert all(found > before for found in run_all(crew, [Look(), Look()]))
     assert nice() == before
 
 
-def test_what_a_task_raises_ends_the_others(crew: LocalCrew):
+def test_what_a_task_raises_ends_the_others(crew: LocalExecutor):
     done: list[int] = []
     with pytest.raises(errors.DivisionByZero):
         crew.run([Look(), Look(errors.DivisionByZero()), Look()], lambda number, _: done.append(number))

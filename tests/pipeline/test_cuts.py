@@ -10,7 +10,7 @@ from seachange.model.ids import ColumnId, IndexId
 from seachange.model.schema.descriptor import Column, Index
 from seachange.pipeline.kernels.executor import Sizes
 from seachange.pipeline.kernels.runs import decode_runs
-from seachange.pipeline.kernels.split_points import Cuts, choose_cuts, cut_evenly
+from seachange.pipeline.kernels.split_points import SplitPoints, choose_cuts, cut_evenly
 from seachange.values.types import BIGINT, TEXT
 from tests.pipeline.worlds import World, assert_generation, make_table, virtual
 
@@ -36,7 +36,7 @@ PLAIN = Index(IndexId(201), "plain", (ColumnId(2),))
     ],
 )
 def test_cuts_are_even(sample: list[tuple[int | None, int]], ranges: int, values: tuple[int, ...]):
-    assert cut_evenly(sample, ranges) == Cuts(values)
+    assert cut_evenly(sample, ranges) == SplitPoints(values)
 
 
 def make_world(folder: Path, index: Index) -> World:
@@ -51,7 +51,7 @@ def test_ranges_are_sorted_by_themselves(tmp_path: Path):
     world = make_world(tmp_path, PLAIN)
     (target,) = world.targets()
     cuts = choose_cuts(world.source, target, 4, world.workshop)
-    assert cuts == choose_cuts(world.source, target, 4, world.workshop) == Cuts((26, 51, 76))
+    assert cuts == choose_cuts(world.source, target, 4, world.workshop) == SplitPoints((26, 51, 76))
     units: list[UnitDone] = []
     (built,) = world.backfill([target], (), units.append, Sizes(unit_rows=40, range_rows=25))
     dealt = [run.passing for unit in units for run in decode_runs(unit.output) if run.passing is not None]

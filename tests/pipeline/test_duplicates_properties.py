@@ -12,7 +12,7 @@ from seachange.model.ids import ColumnId, GenerationId, IndexId
 from seachange.model.schema.descriptor import Column, Index
 from seachange.pipeline.kernels.duplicates import find_duplicates, split_chain
 from seachange.pipeline.kernels.executor import Sizes
-from seachange.pipeline.kernels.source import Source
+from seachange.pipeline.kernels.source import IndexSource
 from seachange.storage.image import SnapshotParts
 from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.pipeline.worlds import World, make_table
@@ -25,7 +25,7 @@ NAN = float("nan")
 ENTRIES = st.tuples(st.sampled_from([None, 0.0, 1.0, NAN]), st.sampled_from([None, "", "x", "y"]))
 
 
-def index_world(folder: Any, parts: Any, nulls_distinct: bool) -> tuple[World, Source]:
+def index_world(folder: Any, parts: Any, nulls_distinct: bool) -> tuple[World, IndexSource]:
     """Entries (a, b, id) of a unique index on (a, b): parts of it in files, with superseded ones, or inline."""
     unique = Index(UNIQUE, "u", (ColumnId(2), ColumnId(3)), True, nulls_distinct=nulls_distinct)
     table = make_table((COLUMNS,), primary=Index(UNIQUE, "u", (ColumnId(2), ColumnId(3), ColumnId(1)), True))
@@ -39,7 +39,7 @@ def index_world(folder: Any, parts: Any, nulls_distinct: bool) -> tuple[World, S
             world.add_inline(rows)
     seen = make_table((COLUMNS,), secondary=(unique,))
     parts_ = SnapshotParts(tuple(world.files), tuple(world.inline))
-    return world, Source(seen, unique, GenerationId(5), parts_)
+    return world, IndexSource(seen, unique, GenerationId(5), parts_)
 
 
 def expected(parts: Any, nulls_distinct: bool) -> int:

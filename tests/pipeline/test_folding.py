@@ -14,10 +14,10 @@ from seachange.model.schema.descriptor import Column
 from seachange.model.segments import Generation
 from seachange.pipeline.compaction.deltas import kept_members
 from seachange.pipeline.compaction.gc import UNIT_FILES, delete_by
-from seachange.pipeline.compaction.generations import Fold, choose_fold, fold_units, rewrite
+from seachange.pipeline.compaction.generations import CompactUnit, choose_fold, fold_units, rewrite
 from seachange.pipeline.kernels.backfill import Report
 from seachange.pipeline.kernels.executor import Sizes
-from seachange.pipeline.kernels.runs import Target
+from seachange.pipeline.kernels.runs import BuiltIndex
 from seachange.values.types import TEXT
 from tests.pipeline.test_backfill_properties import SIZES, build_world, worlds
 from tests.pipeline.worlds import Row, World, assert_generation, expected_entries
@@ -31,7 +31,7 @@ def generation_of(world: World) -> Generation:
     return Generation(world.source.generation_id, world.table.primary.id, Seq(1), Seq(1), members)
 
 
-def fold_of(world: World, full: bool = True) -> Fold | None:
+def fold_of(world: World, full: bool = True) -> CompactUnit | None:
     return choose_fold(world.source, generation_of(world), full)
 
 
@@ -100,7 +100,7 @@ def test_rows_of_the_catalog_are_written_with_the_files_among_whose_keys_they_ar
     assert [unit.unit.startswith("fold-") for unit in reported] == [True, True]
     filled = [{**row, 5: 7} for row in live] + spread
     built = Built(made.index_id, made.members)
-    assert_generation(world, Target(world.table, world.table.primary), built, filled)
+    assert_generation(world, BuiltIndex(world.table, world.table.primary), built, filled)
 
 
 def test_nothing_is_done_where_all_is_in_order_or_another_was_faster(tmp_path: Any) -> None:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from seachange import errors
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.database.opening import open_node
 from seachange.engine.jobs.local_pipeline import local_pipeline
 from seachange.engine.node.node import Node
@@ -42,8 +42,8 @@ def open_quietly(where: Place, name: str) -> Node:
     return node
 
 
-def pipeline(node: Node, interrupts: Interrupts | None = None) -> LocalPipeline:
-    made = local_pipeline(node.parts, node.epoch, interrupts or Interrupts())
+def pipeline(node: Node, interrupts: SessionInterrupts | None = None) -> LocalPipeline:
+    made = local_pipeline(node.parts, node.epoch, interrupts or SessionInterrupts())
     return replace(made, sizes=SIZES)
 
 
@@ -110,7 +110,7 @@ def test_the_rows_are_counted(node: Node) -> None:
 def test_work_that_is_interrupted_leaves_no_file(node: Node) -> None:
     op, at = prepare(node)
     before = set(node.parts.files.names())
-    interrupts = Interrupts()
+    interrupts = SessionInterrupts()
     kept: list[UnitDone] = []
 
     def interrupt(unit: UnitDone) -> None:

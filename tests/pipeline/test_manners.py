@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from seachange import errors
-from seachange.pipeline.throttling.throttle import Manners
+from seachange.pipeline.throttling.throttle import Throttling
 from seachange.runtime.filesystem import LocalFileSystem
 
 
@@ -35,7 +35,7 @@ def hands() -> Hands:
 
 
 def test_tasks_wait_until_those_before_them_have_had_their_time(hands: Hands):
-    manners = Manners(bytes_per_second=1_000, pause=hands.pause, clock=hands)
+    manners = Throttling(bytes_per_second=1_000, pause=hands.pause, clock=hands)
     manners.admit(1_000, 1_000)
     assert hands.waited == []
     assert not manners.is_free(0)
@@ -51,7 +51,7 @@ def test_tasks_wait_until_those_before_them_have_had_their_time(hands: Hands):
 
 
 def test_without_a_limit_nobody_waits(hands: Hands):
-    manners = Manners(pause=hands.pause, clock=hands)
+    manners = Throttling(pause=hands.pause, clock=hands)
     for _ in range(3):
         manners.admit(1 << 40, 1 << 40)
     assert hands.waited == []
@@ -62,7 +62,7 @@ class Disk(LocalFileSystem):
         return 1_000
 
 
-REFUSED: list[Callable[[Manners], Any]] = [
+REFUSED: list[Callable[[Throttling], Any]] = [
     lambda manners: manners.admit(0, 601),
     lambda manners: manners.admit(0, 300, 301),
     lambda manners: manners.begin("a", "work", 601),
@@ -70,8 +70,8 @@ REFUSED: list[Callable[[Manners], Any]] = [
 
 
 @pytest.mark.parametrize("refused", REFUSED)
-def test_space_is_left_to_others(tmp_path: Path, refused: Callable[[Manners], Any]):
-    manners = Manners(Disk(tmp_path), spare_bytes=400)
+def test_space_is_left_to_others(tmp_path: Path, refused: Callable[[Throttling], Any]):
+    manners = Throttling(Disk(tmp_path), spare_bytes=400)
     manners.admit(1 << 40, 600)
     manners.admit(1 << 40, 300, 300)
     assert manners.is_free(600)
@@ -86,11 +86,11 @@ def test_space_is_left_to_others(tmp_path: Path, refused: Callable[[Manners], An
         manners.spare_bytes = 0
     manners.check_space()
     # Who only reads needs none.
-    Manners(Disk(tmp_path), spare_bytes=1 << 40).admit(1, 0)
+    Throttling(Disk(tmp_path), spare_bytes=1 << 40).admit(1, 0)
 
 
 def test_work_that_has_begun_is_not_refused(tmp_path: Path):
-    manners = Manners(Disk(tmp_path), spare_bytes=400)
+    manners = Throttling(Disk(tmp_path), spare_bytes=400)
     manners.begin("a", "work", 600)
     manners.spare_bytes = 1_000
     manners.begin("a", "work", 600)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.database.opening import open_node
 from seachange.model.jobs import JobStatus
-from seachange.pipeline.kernels.executor import LocalCrew
-from seachange.pipeline.kernels.kernel_context import Workshop
-from seachange.pipeline.spark.progress_file import Beacon, read_signs, sign_of
-from seachange.pipeline.throttling.progress_meter import Meter
+from seachange.pipeline.kernels.executor import LocalExecutor
+from seachange.pipeline.kernels.kernel_context import KernelContext
+from seachange.pipeline.spark.progress_file import ProgressFile, read_signs, sign_of
+from seachange.pipeline.throttling.progress_meter import ProgressMeter
 from seachange.runtime.faults import FAULTS
 from seachange.sql.translate.duck_errors import translate_error
 from tests.changer.changing import ROWS, UNIQUE, ask, begin, judge, prepare, run
@@ -38,7 +38,7 @@ class Running:
 
 @given(st.integers(1, 5), st.lists(st.lists(st.floats(0, 3), max_size=5), max_size=4))
 def test_what_is_told_never_goes_back(steps: int, queries: list[list[float]]) -> None:
-    meter = Meter(steps)
+    meter = ProgressMeter(steps)
     told = [meter.read()]
     for moments in queries:
         running = Running()
@@ -62,15 +62,15 @@ class Gated:
     write_bytes: int = 0
     steps: int = 2
 
-    def run(self, workshop: Workshop) -> bool:
+    def run(self, workshop: KernelContext) -> bool:
         with workshop.meter.watching(self.running):
             self.running.done = 1.0
             return self.seen.wait(PATIENCE_S)
 
 
-def local_crew(folder: Path) -> LocalCrew:
+def local_crew(folder: Path) -> LocalExecutor:
     store = Store(folder / "segments")
-    return LocalCrew(Workshop(store.warehouse, folder, store.reserve, Interrupts(), translate_error))
+    return LocalExecutor(KernelContext(store.warehouse, folder, store.reserve, SessionInterrupts(), translate_error))
 
 
 def test_who_waits_for_a_task_sees_how_far_it_is(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_who_waits_for_a_task_sees_how_far_it_is(tmp_path: Path) -> None:
 
     crew = local_crew(tmp_path)
     results: list[bool] = []
-    LocalCrew(crew.workshop, look=look).run([Gated(seen)], lambda _, result: results.append(result), [100])
+    LocalExecutor(crew.workshop, look=look).run([Gated(seen)], lambda _, result: results.append(result), [100])
     assert results == [True]
 
 
@@ -93,13 +93,13 @@ def test_who_is_not_waited_for_any_more_is_interrupted(tmp_path: Path) -> None:
     running = Running()
     task = Gated(running.was_interrupted, running)
     with pytest.raises(KeyboardInterrupt):
-        LocalCrew(local_crew(tmp_path).workshop, look=look).run([task], lambda _, result: None, [100])
+        LocalExecutor(local_crew(tmp_path).workshop, look=look).run([task], lambda _, result: None, [100])
     assert running.was_interrupted.is_set()
 
 
 def test_a_sign_is_as_long_as_what_is_done(tmp_path: Path) -> None:
-    meter, running = Meter(4), Running()
-    beacon = Beacon(meter, sign_of(tmp_path, 7), 33)
+    meter, running = ProgressMeter(4), Running()
+    beacon = ProgressFile(meter, sign_of(tmp_path, 7), 33)
     with meter.watching(running):
         beacon.tell()
         assert read_signs(tmp_path) == {}
@@ -107,9 +107,9 @@ def test_a_sign_is_as_long_as_what_is_done(tmp_path: Path) -> None:
             beacon.tell()
     assert read_signs(tmp_path) == {7: 0.75}
     # Of several attempts the farthest counts; a folder that is gone disturbs nobody.
-    Beacon(meter, sign_of(tmp_path, 7), 34).tell()
+    ProgressFile(meter, sign_of(tmp_path, 7), 34).tell()
     assert read_signs(tmp_path) == {7: 0.75}
-    Beacon(meter, sign_of(tmp_path / "gone", 1), 1).tell()
+    ProgressFile(meter, sign_of(tmp_path / "gone", 1), 1).tell()
     assert read_signs(tmp_path / "gone") == {}
 
 

@@ -13,7 +13,7 @@ from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.expression import Expression
 from seachange.model.states import State
 from seachange.pipeline.kernels.executor import Sizes
-from seachange.pipeline.kernels.runs import Target
+from seachange.pipeline.kernels.runs import BuiltIndex
 from seachange.pipeline.kernels.source import seen_through
 from seachange.values.types import BIGINT, TEXT, Kind, SqlType
 from tests.pipeline.worlds import Row, World, assert_generation, make_table
@@ -45,9 +45,9 @@ def make_world(folder: Path, *added: Column, key: tuple[int, ...] = (1,), words:
     return world, rows
 
 
-def target(table: Table) -> Target:
+def target(table: Table) -> BuiltIndex:
     assert table.next_primary is not None
-    return Target(seen_through(table, NEW), table.next_primary)
+    return BuiltIndex(seen_through(table, NEW), table.next_primary)
 
 
 def rebuild(world: World, done: Any = (), report: Any = lambda _: None) -> Built:
@@ -144,7 +144,7 @@ def test_other_indexes_end_in_the_key_of_the_new_primary_one(tmp_path: Path) -> 
     second.store = world.store
     for member in built.members:
         second.files.append(type(world.files[0])(member.segment, world.files[-1].superseded))
-    goal = Target(table, table.secondary[0])
+    goal = BuiltIndex(table, table.secondary[0])
     (made,) = second.backfill([goal], (), lambda _: None, SIZES)
     assert_generation(second, goal, made, rows)
     assert second.entries(made)[0] == (0, "w100")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from seachange.model.ids import ColumnId, IndexId
 from seachange.model.schema.descriptor import Column, Index
-from seachange.pipeline.kernels.executor import LocalCrew
+from seachange.pipeline.kernels.executor import LocalExecutor
 from seachange.pipeline.kernels.validation import broken_rows, files_without_nulls, missing_parents
 from seachange.values.types import BIGINT, Kind, SqlType
 from tests.pipeline.worlds import Row, World, make_table
@@ -96,7 +96,7 @@ def test_children_without_parents_are_those_of_the_oracle(
     index = Index(IndexId(100), "p", (ColumnId(2), ColumnId(3)), True)
     # The index of a key is the table's rows here: what is read of it are its columns, by id.
     parent = replace(other.source, index=index, table=replace(other.table, primary=index))
-    found = missing_parents(world.source, [A, B], parent, LocalCrew(world.workshop, hands=hands), told.append)
+    found = missing_parents(world.source, [A, B], parent, LocalExecutor(world.workshop, hands=hands), told.append)
     assert sum(told) == len(rows)
     present = {(row[2], row[3]) for row in keys}
     wanted = [(r[2], r[3]) for r in rows if None not in (r[2], r[3]) and (r[2], r[3]) not in present]

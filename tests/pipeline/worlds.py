@@ -11,18 +11,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.model.change.work import Built, UnitDone
 from seachange.model.ids import ColumnId, GenerationId, IndexId, LayoutId, TableId
 from seachange.model.schema.descriptor import Column, Index, Layout, Table
 from seachange.model.schema.expression import Expression
 from seachange.model.segments import Segment
 from seachange.pipeline.kernels.backfill import Report, backfill
-from seachange.pipeline.kernels.executor import LocalCrew, Sizes
-from seachange.pipeline.kernels.kernel_context import Workshop
-from seachange.pipeline.kernels.runs import Target
+from seachange.pipeline.kernels.executor import LocalExecutor, Sizes
+from seachange.pipeline.kernels.kernel_context import KernelContext
+from seachange.pipeline.kernels.runs import BuiltIndex
 from seachange.pipeline.kernels.segment_shape import base_shape
-from seachange.pipeline.kernels.source import Source
+from seachange.pipeline.kernels.source import IndexSource
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.arrow import column_name, schema_of
 from seachange.storage.image import FileSlice, SnapshotParts
@@ -67,7 +67,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.store = Store(self.folder / "files")
-        self.interrupts = Interrupts()
+        self.interrupts = SessionInterrupts()
 
     def _columns(self, layout: int) -> tuple[tuple[ColumnId, SqlType], ...]:
         return self.table.stored_columns(self.table.primary, self.table.layouts[layout])
@@ -99,26 +99,26 @@ class World:
         self.inline.append((self.table.layouts[layout].id, self._arrow(layout, rows)))
 
     @property
-    def source(self) -> Source:
-        return Source(
+    def source(self) -> IndexSource:
+        return IndexSource(
             self.table, self.table.primary, GenerationId(5), SnapshotParts(tuple(self.files), tuple(self.inline))
         )
 
-    def targets(self) -> list[Target]:
-        return [Target(self.table, index) for index in self.table.secondary]
+    def targets(self) -> list[BuiltIndex]:
+        return [BuiltIndex(self.table, index) for index in self.table.secondary]
 
     @property
-    def workshop(self) -> Workshop:
-        return Workshop(
+    def workshop(self) -> KernelContext:
+        return KernelContext(
             self.store.warehouse, self.folder / "spill", self.store.reserve, self.interrupts, translate_error
         )
 
-    def crew(self, sizes: Sizes = Sizes()) -> LocalCrew:  # noqa: B008 - a value
-        return LocalCrew(self.workshop, sizes)
+    def crew(self, sizes: Sizes = Sizes()) -> LocalExecutor:  # noqa: B008 - a value
+        return LocalExecutor(self.workshop, sizes)
 
     def backfill(
         self,
-        targets: Sequence[Target],
+        targets: Sequence[BuiltIndex],
         done: Sequence[UnitDone],
         report: Report,
         sizes: Sizes = Sizes(),  # noqa: B008
@@ -133,7 +133,7 @@ class World:
         return [row for member in built.members for row in self.read(member.segment)]
 
 
-def expected_entries(target: Target, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
+def expected_entries(target: BuiltIndex, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
     """The oracle: rows with all values, virtual ones too, that the index has entries for, in its order."""
     columns = [c for c, _ in target.shape.columns]
     types = dict(target.shape.columns)
@@ -142,7 +142,7 @@ def expected_entries(target: Target, rows: Sequence[Row]) -> list[tuple[Any, ...
     return sorted((tuple(row[c] for c in columns) for row in rows), key=lambda entry: codec.encode(entry[:width]))
 
 
-def assert_generation(world: World, target: Target, built: Built, rows: Sequence[Row]) -> None:
+def assert_generation(world: World, target: BuiltIndex, built: Built, rows: Sequence[Row]) -> None:
     found, wanted = world.entries(built), expected_entries(target, rows)
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted, strict=True):

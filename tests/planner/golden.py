@@ -12,8 +12,8 @@ from pathlib import Path
 from seachange.errors import Error
 from seachange.model.statements.session_statements import DdlExplanation
 from seachange.planner.explain.form import explain_plan
-from seachange.planner.known_schema import Catalog
-from seachange.planner.plan import Plan
+from seachange.planner.known_schema import KnownSchema
+from seachange.planner.plan import ChangePlan
 from tests.planner.world import World, apply_stages, reverts
 
 FOLDER = Path(__file__).parent / "testdata"
@@ -54,7 +54,7 @@ class Case:
 
     def __init__(self) -> None:
         self.world = World()
-        self.plans: list[Plan] = []
+        self.plans: list[ChangePlan] = []
 
     def answer(self, blocks: list[Block]) -> list[Block]:
         return [replace(block, output=self._run(block)) for block in blocks]
@@ -94,7 +94,7 @@ def text_of(lines: list[str]) -> str:
     return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
-def print_reverts(plan: Plan, catalog: Catalog) -> Iterator[str]:
+def print_reverts(plan: ChangePlan, catalog: KnownSchema) -> Iterator[str]:
     """The ways back; stages from which it is the same one are told together."""
     ways = [(number, way_back(plan, back, number, catalog)) for number, back in reverts(plan)]
     for way, numbers in groupby(ways, key=lambda pair: pair[1]):
@@ -105,7 +105,7 @@ def print_reverts(plan: Plan, catalog: Catalog) -> Iterator[str]:
         yield "no stage can be taken back"
 
 
-def way_back(plan: Plan, back: Plan, number: int, catalog: Catalog) -> list[str]:
+def way_back(plan: ChangePlan, back: ChangePlan, number: int, catalog: KnownSchema) -> list[str]:
     """The stages of a revert. Where its elements have come to is told by the plan, and so left out."""
     lines = explain_plan(back, apply_stages(catalog, plan, plan.stages[:number]), DdlExplanation.STAGES)
     found = [re.sub(r": \S.* ->", " ->", line) for line in lines if _TOLD.match(line)]

@@ -5,10 +5,10 @@ from typing import Any
 
 from seachange.model.ids import ColumnId, ConstraintId, LayoutId
 from seachange.model.schema.descriptor import Table
-from seachange.planner.known_schema import Catalog
+from seachange.planner.known_schema import KnownSchema
 
 
-def normal(catalog: Catalog) -> dict[int, Any]:
+def normal(catalog: KnownSchema) -> dict[int, Any]:
     return {id_: normal_descriptor(descriptor) for id_, descriptor in catalog.descriptors.items()}
 
 

@@ -8,7 +8,7 @@ from hypothesis.strategies import SearchStrategy
 from seachange.errors import Error
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Sequence
-from seachange.planner.known_schema import Catalog
+from seachange.planner.known_schema import KnownSchema
 from tests.planner.world import World
 
 BASE = """
@@ -199,7 +199,7 @@ def plans(world: World, sql: str) -> bool:
     return True
 
 
-def make_statement(random: Random, catalog: Catalog, templates: tuple[str, ...] = STATEMENTS) -> str:
+def make_statement(random: Random, catalog: KnownSchema, templates: tuple[str, ...] = STATEMENTS) -> str:
     tables = {d.name: d for d in catalog.descriptors.values() if isinstance(d, Table)}
     name = random.choice([*tables, *tables, *TABLES])
     table = tables.get(name)

@@ -7,7 +7,7 @@ import pytest
 
 from seachange.engine.database.opening import open_node
 from seachange.engine.session.session import Session
-from seachange.planner.advice import CHEAPER, ROWS_MIN, Form, advise
+from seachange.planner.advice import CHEAPER, ROWS_MIN, AdviceForm, advise
 from tests.planner.explain.plans import world
 
 SETUP = ("create table p (id int primary key)", "create table t (id int primary key, a int, b text)")
@@ -21,19 +21,19 @@ def told(sql: str, rows: int = ROWS_MIN) -> list[str]:
 @pytest.mark.parametrize(
     ("sql", "form"),
     [
-        ("alter table t alter a type text", Form.CONVERSION),
-        ("alter table t add column u uuid default gen_random_uuid()", Form.DRAWN),
-        ("alter table t add column u uuid unique default gen_random_uuid()", Form.DRAWN),
-        ("alter table t add column g int generated always as (a + 1) stored", Form.GENERATED),
-        ("alter table t alter primary key using columns (a)", Form.KEY),
-        ("alter table t drop constraint t_pkey", Form.KEYLESS),
-        ("alter table t drop constraint t_pkey, add primary key (a)", Form.KEY),
-        ("alter table t add foreign key (a) references p", Form.FOREIGN_KEY),
-        ("alter table t add check (a > 0)", Form.CHECK),
-        ("alter table t alter a set not null", Form.NOT_NULL),
+        ("alter table t alter a type text", AdviceForm.CONVERSION),
+        ("alter table t add column u uuid default gen_random_uuid()", AdviceForm.DRAWN),
+        ("alter table t add column u uuid unique default gen_random_uuid()", AdviceForm.DRAWN),
+        ("alter table t add column g int generated always as (a + 1) stored", AdviceForm.GENERATED),
+        ("alter table t alter primary key using columns (a)", AdviceForm.KEY),
+        ("alter table t drop constraint t_pkey", AdviceForm.KEYLESS),
+        ("alter table t drop constraint t_pkey, add primary key (a)", AdviceForm.KEY),
+        ("alter table t add foreign key (a) references p", AdviceForm.FOREIGN_KEY),
+        ("alter table t add check (a > 0)", AdviceForm.CHECK),
+        ("alter table t alter a set not null", AdviceForm.NOT_NULL),
     ],
 )
-def test_a_dear_form_says_what_it_costs_and_the_cheaper_one(sql: str, form: Form):
+def test_a_dear_form_says_what_it_costs_and_the_cheaper_one(sql: str, form: AdviceForm):
     (line,) = told(sql)
     assert line.startswith(f'{form} on "t" ')
     assert "100,000 rows" in line

@@ -6,7 +6,7 @@ import pytest
 
 from seachange.model.statements.table_statements import DdlStatement
 from seachange.planner.change_codec import CHANGE_CODEC
-from seachange.planner.known_schema import Catalog, apply_ops
+from seachange.planner.known_schema import KnownSchema, apply_ops
 from seachange.planner.plan import plan_remainder, plan_statements
 from seachange.planner.stages import progress_after
 from seachange.sql.parsing.parse import parse_script
@@ -27,8 +27,8 @@ def read(text: str) -> list[DdlStatement]:
 @pytest.mark.parametrize("text", CHANGES)
 def test_a_change_comes_back_with_the_same_plan(text):
     ids = count(1)
-    plan = plan_statements(Catalog(), read("create table t (id int primary key, b int)"), ids)
-    catalog = apply_ops(Catalog(), plan.ops(plan.stages[0]))
+    plan = plan_statements(KnownSchema(), read("create table t (id int primary key, b int)"), ids)
+    catalog = apply_ops(KnownSchema(), plan.ops(plan.stages[0]))
     plan = plan_statements(catalog, read(text), ids)
     change = CHANGE_CODEC.decode(CHANGE_CODEC.encode(plan.change))
     assert change == plan.change

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seachange.model.ids import DescriptorId
-from seachange.planner.exclusion import EXCLUSIONS, Answer, CancelJob, ChangeKind, classify, decide
+from seachange.planner.exclusion import EXCLUSIONS, CancelJob, ChangeKind, ExclusionDecision, classify, decide
 from tests.planner.world import World
 
 SETUP = """
@@ -27,8 +27,8 @@ def test_every_pair_is_decided_with_a_reason():
 
 def test_a_label_waits_for_nobody_and_nobody_for_it():
     for kind in ChangeKind:
-        assert decide(kind, ChangeKind.LABEL).answer is Answer.PROCEED
-        assert decide(ChangeKind.LABEL, kind).answer is Answer.PROCEED
+        assert decide(kind, ChangeKind.LABEL).answer is ExclusionDecision.PROCEED
+        assert decide(ChangeKind.LABEL, kind).answer is ExclusionDecision.PROCEED
 
 
 def test_of_two_changes_that_are_planned_from_the_same_one_waits_or_goes():
@@ -36,31 +36,31 @@ def test_of_two_changes_that_are_planned_from_the_same_one_waits_or_goes():
     heavy = [kind for kind in ChangeKind if kind is not ChangeKind.LABEL]
     for one in heavy:
         for other in heavy:
-            assert decide(one, other).answer is not Answer.PROCEED
-            assert decide(other, one).answer is not Answer.PROCEED
+            assert decide(one, other).answer is not ExclusionDecision.PROCEED
+            assert decide(other, one).answer is not ExclusionDecision.PROCEED
 
 
 def test_only_jobs_are_cancelled_by_other_changes():
     for running, row in EXCLUSIONS.items():
         if running not in JOBS:
-            assert all(exclusion.answer is not Answer.CANCEL for exclusion in row.values())
+            assert all(exclusion.answer is not ExclusionDecision.CANCEL for exclusion in row.values())
 
 
 def test_who_cancels_a_job():
-    cancelling = [new for new in ChangeKind if decide(ChangeKind.WORK, new).answer is Answer.CANCEL]
+    cancelling = [new for new in ChangeKind if decide(ChangeKind.WORK, new).answer is ExclusionDecision.CANCEL]
     assert cancelling == [ChangeKind.DROP]
 
 
 @pytest.mark.parametrize("running", ChangeKind)
 def test_cancel_is_always_heard_but_after_the_point_of_no_return(running: ChangeKind):
-    assert decide(running, CancelJob()).answer is Answer.CANCEL
-    assert decide(running, CancelJob(), cancellable=False).answer is Answer.WAIT
+    assert decide(running, CancelJob()).answer is ExclusionDecision.CANCEL
+    assert decide(running, CancelJob(), cancellable=False).answer is ExclusionDecision.WAIT
 
 
 def test_nothing_is_cancelled_after_the_point_of_no_return():
     for running in ChangeKind:
         for new in ChangeKind:
-            assert decide(running, new, cancellable=False).answer is not Answer.CANCEL
+            assert decide(running, new, cancellable=False).answer is not ExclusionDecision.CANCEL
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from seachange.model.codecs.descriptor_json import decode_table, encode_table
 from seachange.model.schema.descriptor import Index, Table
 from seachange.model.schema.objects import Descriptor, EnumType, Sequence
 from seachange.model.states import State
-from seachange.planner.known_schema import Catalog
+from seachange.planner.known_schema import KnownSchema
 from seachange.planner.object_parts import compose, decompose
-from seachange.planner.plan import Plan, plan_remainder
-from seachange.planner.rules.rule import Order
+from seachange.planner.plan import ChangePlan, plan_remainder
+from seachange.planner.rules.rule import RuleOrder
 from seachange.planner.stages import Phase, Stage
 from tests.planner.normal import normal
 from tests.planner.random_changes import Example, examples
@@ -30,15 +30,15 @@ OPS = {
 }
 
 
-def stage_of_nodes(plan: Plan) -> dict[int, int]:
+def stage_of_nodes(plan: ChangePlan) -> dict[int, int]:
     return {n: number for number, stage in enumerate(plan.stages) for t in stage.transitions for n in t.nodes}
 
 
-def irreversible(plan: Plan, stage: Stage) -> bool:
+def irreversible(plan: ChangePlan, stage: Stage) -> bool:
     return any(not plan.graph.nodes[n].step.revertible for t in stage.transitions for n in t.nodes)
 
 
-def hold_order(plan: Plan) -> None:
+def hold_order(plan: ChangePlan) -> None:
     stages = stage_of_nodes(plan)
     assert sorted(stages) == list(range(len(plan.graph.nodes)))
     for path in plan.graph.paths:
@@ -46,11 +46,11 @@ def hold_order(plan: Plan) -> None:
     for dependency in plan.graph.dependencies:
         first, then = stages[dependency.first], stages[dependency.then]
         match dependency.rule.order:
-            case Order.BEFORE:
+            case RuleOrder.BEFORE:
                 assert first <= then, dependency.rule.name
-            case Order.WITH:
+            case RuleOrder.WITH:
                 assert first == then, dependency.rule.name
-            case Order.EARLIER:
+            case RuleOrder.EARLIER:
                 assert first < then, dependency.rule.name
 
 
@@ -73,14 +73,14 @@ def check_a_fenced_step_follows_a_raise_that_follows_what_it_relies_on(example: 
                 assert any(descriptor_of(target.element) in plan.stages[s].raises for s in raised), target.element
 
 
-def published_before(plan: Plan, node: int, path: tuple[int, ...]) -> Iterable[int]:
+def published_before(plan: ChangePlan, node: int, path: tuple[int, ...]) -> Iterable[int]:
     """The stages that published what everybody has to know when the step is taken."""
     stages, nodes = stage_of_nodes(plan), plan.graph.nodes
     for earlier in path[: path.index(node)]:
         if STATE_OF[nodes[earlier].origin] is not STATE_OF[nodes[earlier].status]:
             yield stages[earlier]
     for dependency in plan.graph.required[node]:
-        if dependency.rule.order is Order.EARLIER:
+        if dependency.rule.order is RuleOrder.EARLIER:
             yield stages[dependency.first]
 
 
@@ -143,7 +143,7 @@ def check_data_of_indexes_that_go_is_collected(example: Example) -> None:
         assert collected == seen - index_ids(catalog)
 
 
-def index_ids(catalog: Catalog) -> set[int]:
+def index_ids(catalog: KnownSchema) -> set[int]:
     return {index.id for descriptor in catalog.descriptors.values() for index in indexes_of(descriptor)}
 
 
@@ -174,7 +174,7 @@ def check_nobody_sees_a_change_before_its_publication(example: Example) -> None:
         assert visible(apply_stages(example.before, plan, plan.stages[:number]), known) == start
 
 
-def visible(catalog: Catalog, known: Container[int]) -> dict[str, object]:
+def visible(catalog: KnownSchema, known: Container[int]) -> dict[str, object]:
     """What a query can name, and what it may take for granted; `known` are the objects before the change."""
     found: dict[str, object] = {}
     for descriptor in catalog.descriptors.values():
@@ -190,7 +190,7 @@ def visible(catalog: Catalog, known: Container[int]) -> dict[str, object]:
     return found
 
 
-def is_hidden(descriptor: Descriptor, catalog: Catalog) -> bool:
+def is_hidden(descriptor: Descriptor, catalog: KnownSchema) -> bool:
     """Whether it is the sequence or the type of a column that is."""
     columns = [(t.id, c) for t in catalog.descriptors.values() if isinstance(t, Table) for c in t.columns]
     hidden = [(table_id, c) for table_id, c in columns if c.state is not State.PUBLIC]

@@ -15,10 +15,10 @@ from seachange.model.change.targets import GOAL_STATUS, STATE_OF, Goal, Status, 
 from seachange.model.states import BEHAVIOUR, State
 from seachange.planner.graph import Graph, build_graph, field_values
 from seachange.planner.lifecycles.f1 import F1_LIFECYCLES
-from seachange.planner.lifecycles.lifecycle import Lifecycle, Step
+from seachange.planner.lifecycles.lifecycle import Lifecycle, LifecycleStep
 from seachange.planner.lifecycles.seachange import LIFECYCLES
 from seachange.planner.rules.release import CURRENT, RELEASES
-from seachange.planner.rules.rule import Adding, At, Order, Rule
+from seachange.planner.rules.rule import Adding, At, Rule, RuleOrder
 from tests.planner.universe import UNIVERSE
 
 KINDS: tuple[type[Element], ...] = get_args(Element)
@@ -55,23 +55,23 @@ def test_releases_are_known_by_their_numbers():
 
 
 @each_way
-def test_no_status_is_passed_twice(life: Lifecycle, steps: tuple[Step, ...]):
+def test_no_status_is_passed_twice(life: Lifecycle, steps: tuple[LifecycleStep, ...]):
     assert len({step.to for step in steps}) == len(steps)
 
 
 @each_way
-def test_nothing_is_revertible_after_what_is_not(life: Lifecycle, steps: tuple[Step, ...]):
+def test_nothing_is_revertible_after_what_is_not(life: Lifecycle, steps: tuple[LifecycleStep, ...]):
     assert [step.revertible for step in steps] == sorted((step.revertible for step in steps), reverse=True)
 
 
 @each_way
-def test_nothing_that_can_fail_is_irreversible(life: Lifecycle, steps: tuple[Step, ...]):
+def test_nothing_that_can_fail_is_irreversible(life: Lifecycle, steps: tuple[LifecycleStep, ...]):
     if life in LIFECYCLES.values():
         assert all(step.revertible for step in steps if step.op in FALLIBLE)
 
 
 @each_way
-def test_work_does_not_change_the_state(life: Lifecycle, steps: tuple[Step, ...]):
+def test_work_does_not_change_the_state(life: Lifecycle, steps: tuple[LifecycleStep, ...]):
     """A version is published by mutations only, so a status that others must know is reached by one."""
     origin = Status.ABSENT if steps is life.add else Status.PUBLIC
     for step in steps:
@@ -165,7 +165,7 @@ def hold_acyclic(graph: Graph) -> None:
         return node
 
     for dependency in graph.dependencies:
-        if dependency.rule.order is Order.WITH:
+        if dependency.rule.order is RuleOrder.WITH:
             group[find(dependency.first)] = find(dependency.then)
     later: dict[int, set[int]] = {find(n): set() for n in range(len(graph.nodes))}
     for path in graph.paths:
@@ -174,7 +174,7 @@ def hold_acyclic(graph: Graph) -> None:
             later[find(one)].add(find(other))
     for dependency in graph.dependencies:
         first, then = find(dependency.first), find(dependency.then)
-        if dependency.rule.order is Order.EARLIER:
+        if dependency.rule.order is RuleOrder.EARLIER:
             assert first != then, dependency.rule.name
         if first != then:
             later[first].add(then)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seachange.errors import Error, FeatureNotSupported
 from seachange.model.schema.descriptor import Table
-from seachange.planner.known_schema import Catalog, TableSize
+from seachange.planner.known_schema import KnownSchema, TableSize
 from tests.planner.random_changes import BASE, make_statement
 from tests.planner.world import World
 
@@ -29,7 +29,7 @@ def run_some(world: World, random: Random, number: int) -> list[str]:
     return done
 
 
-def shape(catalog: Catalog) -> dict[str, Any]:
+def shape(catalog: KnownSchema) -> dict[str, Any]:
     """By names: ids depend on the way."""
     tables = [table for table in catalog.descriptors.values() if isinstance(table, Table)]
     names = {table.id: f"{table.schema}.{table.name}" for table in tables}
@@ -59,7 +59,7 @@ def test_together_or_one_by_one(seed: int, empty: bool) -> None:
     apart.run_each(BASE)
     run_some(apart, random, random.randrange(8))
     sizes = {id_: TableSize() for id_, d in apart.catalog.descriptors.items() if isinstance(d, Table) and empty}
-    apart.catalog = Catalog(apart.catalog.descriptors, sizes, apart.catalog.dropped)
+    apart.catalog = KnownSchema(apart.catalog.descriptors, sizes, apart.catalog.dropped)
     together.catalog, together.ids = apart.catalog, count(10_000)
     statements = run_some(apart, random, random.randrange(2, 8))
     try:

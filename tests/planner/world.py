@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import count
 
 from seachange.model.ids import TableId
-from seachange.planner.known_schema import Catalog, TableSize, apply_ops
-from seachange.planner.plan import Change, Plan, plan_revert, plan_statements
+from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
+from seachange.planner.plan import Change, ChangePlan, plan_revert, plan_statements
 from seachange.planner.stages import Progress, Stage, progress_after
 from seachange.sql.parsing.parse import parse_script
 
@@ -15,13 +15,13 @@ FIRST_ID = 100
 
 class World:
     def __init__(self) -> None:
-        self.catalog = Catalog()
+        self.catalog = KnownSchema()
         self.ids = count(FIRST_ID)
 
-    def plan(self, sql: str) -> Plan:
+    def plan(self, sql: str) -> ChangePlan:
         return plan_statements(self.catalog, parse_script(sql), self.ids)  # type: ignore[arg-type]
 
-    def run(self, sql: str) -> Plan:
+    def run(self, sql: str) -> ChangePlan:
         """All statements of the script, as one transaction, to the end."""
         plan = self.plan(sql)
         self.catalog = apply_whole(self.catalog, plan)
@@ -36,7 +36,7 @@ class World:
     def resize(self, table: str, **sizes: int) -> None:
         id_ = next(d.id for d in self.catalog.descriptors.values() if d.name == table)
         known = {**self.catalog.sizes, TableId(id_): TableSize(**sizes)}
-        self.catalog = Catalog(self.catalog.descriptors, known, self.catalog.dropped)
+        self.catalog = KnownSchema(self.catalog.descriptors, known, self.catalog.dropped)
 
     def move(self, name: str, database: str) -> None:
         """A session makes objects in its own database only; this is what a session of another one has made."""
@@ -45,28 +45,28 @@ class World:
         self.catalog = replace(self.catalog, descriptors=moved)
 
 
-def apply_whole(catalog: Catalog, plan: Plan) -> Catalog:
+def apply_whole(catalog: KnownSchema, plan: ChangePlan) -> KnownSchema:
     """After all stages, also those of the change that follows."""
     after = apply_stages(catalog, plan, plan.stages)
     return after if plan.then is None else apply_whole(after, plan.then)
 
 
-def apply_stages(catalog: Catalog, plan: Plan, stages: tuple[Stage, ...]) -> Catalog:
+def apply_stages(catalog: KnownSchema, plan: ChangePlan, stages: tuple[Stage, ...]) -> KnownSchema:
     for stage in stages:
         catalog = apply_ops(catalog, plan.ops(stage))
     return catalog
 
 
-def is_reversible(plan: Plan, done: tuple[Stage, ...]) -> bool:
+def is_reversible(plan: ChangePlan, done: tuple[Stage, ...]) -> bool:
     """Whether nothing has been done yet that cannot be taken back."""
     return all(plan.graph.nodes[n].step.revertible for stage in done for t in stage.transitions for n in t.nodes)
 
 
-def progress_of(plan: Plan, done: tuple[Stage, ...]) -> Progress:
+def progress_of(plan: ChangePlan, done: tuple[Stage, ...]) -> Progress:
     return progress_after(plan.graph, done)
 
 
-def reverts(plan: Plan) -> Iterator[tuple[int, Plan]]:
+def reverts(plan: ChangePlan) -> Iterator[tuple[int, ChangePlan]]:
     """The ways back from after each stage from which there is one, by the number of stages done."""
     change: Change = plan.change
     for number in range(1, len(plan.stages)):

@@ -1,10 +1,10 @@
 """Counting what became of transactions."""
 
-from seachange.replay.tally import Tally
+from seachange.replay.tally import WriterTally
 
 
 def test_violations_are_counted_apart_and_never_as_success():
-    tally = Tally()
+    tally = WriterTally()
     tally.succeed(1_000, ["insert"])
     tally.fail("23505", "duplicate key", "insert")
     tally.fail("40001", "conflict", "COMMIT")
@@ -14,16 +14,16 @@ def test_violations_are_counted_apart_and_never_as_success():
 
 
 def test_tallies_of_processes_add_up():
-    one, total = Tally(), Tally()
+    one, total = WriterTally(), WriterTally()
     one.succeed(5_000, ["insert", "update"])
     one.fail("40001", "conflict", "COMMIT")
     for _ in range(2):
-        total.add(Tally.from_json(one.to_json()))
+        total.add(WriterTally.from_json(one.to_json()))
     assert (total.done, total.failed["40001"], total.actions["update"], len(total.examples)) == (2, 2, 2, 2)
 
 
 def test_percentiles():
-    tally = Tally()
+    tally = WriterTally()
     assert tally.percentile_ms(99) == 0
     for time_us in range(1, 101):
         tally.succeed(time_us * 1_000, [])

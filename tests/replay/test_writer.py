@@ -1,8 +1,8 @@
 """Writers write rows that are valid now, and after what is to come."""
 
 from seachange.engine.session.session import Session
-from seachange.replay.row_rules import Foresight, Shape, dropped, foresee
-from seachange.replay.writer import Writer, shape_of
+from seachange.replay.row_rules import Foresight, SchemaShape, dropped, foresee
+from seachange.replay.writer import ReplayWriter, shape_of
 from seachange.runtime.clock import SYSTEM_CLOCK
 
 EVERY_TYPE = """
@@ -17,12 +17,12 @@ EVERY_TYPE = """
 """
 
 
-def shape(session: Session) -> Shape:
+def shape(session: Session) -> SchemaShape:
     return session.in_transaction(shape_of)
 
 
-def write(session: Session, transactions: int, foresight: Foresight | None = None, seed: int = 1) -> Writer:
-    writer = Writer(session, foresight or {}, SYSTEM_CLOCK, seed)
+def write(session: Session, transactions: int, foresight: Foresight | None = None, seed: int = 1) -> ReplayWriter:
+    writer = ReplayWriter(session, foresight or {}, SYSTEM_CLOCK, seed)
     for _ in range(transactions):
         writer.run_transaction()
     return writer
@@ -130,7 +130,7 @@ def test_without_foresight_a_constraint_comes_too_late(session: Session):
 def test_tables_that_are_left_are_not_touched(session: Session):
     session.execute("create table kept (id serial primary key)")
     session.execute("create table going (id serial primary key, kept_id int not null references kept)")
-    writer = Writer(session, {}, SYSTEM_CLOCK, 1)
+    writer = ReplayWriter(session, {}, SYSTEM_CLOCK, 1)
     writer.left = {"public.going"}
     for _ in range(20):
         writer.run_transaction()

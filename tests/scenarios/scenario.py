@@ -8,7 +8,7 @@ import pytest
 
 from seachange import errors
 from seachange.changer.job import Job
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
@@ -72,7 +72,7 @@ class Scenario:
         def pause(seconds: float) -> None:
             never.wait(seconds)
 
-        conditions = Conditions(pause, Interrupts(), lambda job: None, drain_ms)
+        conditions = Conditions(pause, SessionInterrupts(), lambda job: None, drain_ms)
         with self.node.jobs.holding(job_id):
             return self.node.jobs.run(job_id, conditions)
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from seachange import errors
 from seachange.changer.job import Job
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
@@ -207,7 +207,7 @@ class Bench:
 
     def _go_on(self, job_id: JobId) -> Job:
         # Nobody is waited for: whoever is in flight is made to fit.
-        conditions = Conditions(_pause, Interrupts(), self._told, drain_timeout_ms=0)
+        conditions = Conditions(_pause, SessionInterrupts(), self._told, drain_timeout_ms=0)
         with self.runner.jobs.holding(job_id):
             return self.runner.jobs.run(job_id, conditions)
 

@@ -7,7 +7,7 @@ import pytest
 
 from seachange.changer import runner
 from seachange.changer.job import Job, as_of
-from seachange.engine.transaction.rebase import Refit
+from seachange.engine.transaction.rebase import Rebase
 from seachange.model.ids import IndexId, Seq
 from seachange.model.schema.descriptor import Table
 from seachange.model.states import State
@@ -30,7 +30,7 @@ def _skip_write_only(patch: pytest.MonkeyPatch) -> None:
 def _skip_refit(patch: pytest.MonkeyPatch) -> None:
     """A commit that is fenced says that it knows the newest version, and is sent again as it is."""
 
-    def run(refit: Refit) -> tuple[list[IndexId], list[IndexId]]:
+    def run(refit: Rebase) -> tuple[list[IndexId], list[IndexId]]:
         epoch, buffer = refit._txn.epoch, refit._txn.buffer
         at = epoch.catch_up()
         newest = epoch.schema(at).by_id
@@ -39,19 +39,19 @@ def _skip_refit(patch: pytest.MonkeyPatch) -> None:
             buffer.relabel(newest[id_], at)
         return [], []
 
-    patch.setattr(Refit, "run", run)
+    patch.setattr(Rebase, "run", run)
 
 
 def _early_backfill(patch: pytest.MonkeyPatch) -> None:
     """An index is built from the rows as of its publication, not as of the raise."""
     published: list[Seq] = []
-    advance = runner.Runner._raise
+    advance = runner.JobRunner._raise
 
-    def raise_(self: runner.Runner, job: Job, *rest: object) -> Job:
+    def raise_(self: runner.JobRunner, job: Job, *rest: object) -> Job:
         published.append(job.seen)
         return advance(self, job, *rest)  # type: ignore[arg-type]
 
-    patch.setattr(runner.Runner, "_raise", raise_)
+    patch.setattr(runner.JobRunner, "_raise", raise_)
     patch.setattr(runner, "as_of", lambda job: published[0] if published else as_of(job))
 
 

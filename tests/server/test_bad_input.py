@@ -40,7 +40,7 @@ def test_reading_ends_with_a_value_or_an_error(read, body):
 def test_frames_do_not_depend_on_how_bytes_come(pieces, started):
     def frames(parts):
         reader = m.FrameReader()
-        found: list[m.Frame | None] = []
+        found: list[m.MessageFrame | None] = []
         reader.is_started = started
         try:
             for part in parts:

@@ -8,7 +8,7 @@ import pytest
 
 from seachange.engine.session.session import Session
 from seachange.runtime.nonblocking import Holding, WouldWait, in_haste, may_wait
-from seachange.server.worker_threads import Crew
+from seachange.server.worker_threads import WorkerThreads
 from seachange.sql.run.execute import prepare
 from tests.support.patience import PATIENCE_S
 from tests.support.serving import serving
@@ -119,7 +119,7 @@ def test_in_haste_nothing_waits():
 
 
 def test_every_piece_of_work_has_a_thread_of_its_own():
-    crew = Crew("test")
+    crew = WorkerThreads("test")
     together = threading.Barrier(8)
     for _ in range(3):
         for _ in range(7):

@@ -9,7 +9,7 @@ import pytest
 from seachange import errors
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.auth import new_verifier
-from seachange.server.login import Doors, Login
+from seachange.server.login import AuthConfig, Login
 from seachange.server.messages import Startup
 from tests.support.serving import HOST, Served, serving
 
@@ -60,7 +60,7 @@ def test_an_old_login_is_refused_by_every_node_at_once(servers, change, reason):
 
 def test_a_password_that_changes_during_the_exchange_opens_nothing():
     verifiers = {"ann": new_verifier("old", SYSTEM_ENTROPY)}
-    login = Login(Doors({}, others=verifiers.get), SYSTEM_ENTROPY)
+    login = Login(AuthConfig({}, others=verifiers.get), SYSTEM_ENTROPY)
     login.start(Startup(3, 0, {"user": "ann"}))
     login.check_current()
     verifiers["ann"] = new_verifier("new", SYSTEM_ENTROPY)

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.model.ids import SegmentId
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.spark.host import AnyApplication
 from seachange.pipeline.spark.packed_task import Site
-from seachange.pipeline.spark.spark_executor import SparkCrew
+from seachange.pipeline.spark.spark_executor import SparkExecutor
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.spill import SortLimits
 from tests.spark.flaky import Troubled
@@ -23,12 +23,12 @@ class Bench:
         self.marks = folder / "marks"
         self.marks.mkdir()
         self.store = Store(folder / "segments")
-        self.interrupts = Interrupts()
+        self.interrupts = SessionInterrupts()
         self.told: list[str] = []
         self.given_up: list[SegmentId] = []
         self.left: list[SegmentId] = []
         self.reserved: list[SegmentId] = []
-        workshop = Workshop(
+        workshop = KernelContext(
             self.store.warehouse,
             folder / "spill",
             self.reserve,
@@ -38,7 +38,7 @@ class Bench:
             leave=self.left.extend,
         )
         site = Site(str(folder / "segments"), str(folder / "spill"), SortLimits(threads=1), translate_error)
-        self.crew = SparkCrew(application, site, workshop, lambda rows: None, self.told.append)
+        self.crew = SparkExecutor(application, site, workshop, lambda rows: None, self.told.append)
 
     def reserve(self, count: int) -> list[SegmentId]:
         ids = self.store.reserve(count)

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark import TaskContext
 
 from seachange import errors
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.runtime import faults
 from tests.support.patience import PATIENCE_S
 
@@ -29,7 +29,7 @@ class Troubled:
     write_bytes: int = 0
     steps: int = 1
 
-    def run(self, workshop: Workshop) -> list[int]:
+    def run(self, workshop: KernelContext) -> list[int]:
         before = len(list(self.folder.iterdir()))
         (self.folder / f"{before}-{os.getpid()}").touch()
         taken = workshop.take(1)
@@ -38,7 +38,7 @@ class Troubled:
             self.fail(workshop)
         return [int(id_) for id_ in taken]
 
-    def fail(self, workshop: Workshop) -> None:
+    def fail(self, workshop: KernelContext) -> None:
         match self.how:
             case "raise":
                 raise RuntimeError("an executor has a bad day")
@@ -79,7 +79,7 @@ class FailsOnce:
     def steps(self) -> int:
         return int(self.task.steps)
 
-    def run(self, workshop: Workshop) -> Any:
+    def run(self, workshop: KernelContext) -> Any:
         result = self.task.run(workshop)
         mark = self.folder / self.title.replace(" ", "_")
         if not mark.exists():
@@ -109,7 +109,7 @@ class Halfway:
     write_bytes: int = 0
     steps: int = 2
 
-    def run(self, workshop: Workshop) -> bool:
+    def run(self, workshop: KernelContext) -> bool:
         began = time.monotonic()
         with workshop.meter.watching(HalfDone()):
             while not self.gate.exists() and time.monotonic() < began + PATIENCE_S:

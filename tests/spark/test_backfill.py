@@ -9,16 +9,16 @@ from seachange.model.change.work import UnitDone
 from seachange.pipeline.kernels.backfill import backfill
 from seachange.pipeline.spark.host import Application
 from seachange.pipeline.spark.packed_task import Site
-from seachange.pipeline.spark.spark_executor import SparkCrew
+from seachange.pipeline.spark.spark_executor import SparkExecutor
 from seachange.sql.translate.duck_errors import translate_error
 from seachange.storage.spill import SortLimits
 from tests.pipeline.test_backfill_properties import SIZES, build_world, has_entry, worlds
 from tests.pipeline.worlds import World, assert_generation
 
 
-def crew(world: World, application: Application) -> SparkCrew:
+def crew(world: World, application: Application) -> SparkExecutor:
     site = Site(str(world.folder / "files"), str(world.folder / "spill"), SortLimits(threads=1), translate_error)
-    return SparkCrew(application, site, world.workshop, lambda rows: None, lambda _: None, fixed=SIZES)
+    return SparkExecutor(application, site, world.workshop, lambda rows: None, lambda _: None, fixed=SIZES)
 
 
 @given(worlds())

@@ -15,7 +15,7 @@ from seachange import errors
 from seachange.pipeline.spark.host import HOST, Application
 from seachange.pipeline.spark.packed_task import Outcome, Trace, run_assignment
 from seachange.pipeline.spark_options import SparkOptions
-from seachange.pipeline.throttling.throttle import Manners
+from seachange.pipeline.throttling.throttle import Throttling
 from seachange.runtime.filesystem import LocalFileSystem
 from tests.spark import flaky
 from tests.spark.bench import Bench
@@ -180,7 +180,7 @@ class Disk(LocalFileSystem):
 
 
 def test_what_is_under_way_is_kept_when_there_is_no_space_for_more(bench: Bench, tmp_path: Path) -> None:
-    manners = Manners(Disk(tmp_path / "segments", bench.marks))
+    manners = Throttling(Disk(tmp_path / "segments", bench.marks))
     bench.crew = replace(bench.crew, workshop=replace(bench.crew.workshop, manners=manners))
     tasks = [Troubled(bench.marks, "raise", failing=0, write_bytes=100) for _ in range(3)]
     results: dict[int, Any] = {}

@@ -10,7 +10,7 @@ from pyspark import cloudpickle
 
 from seachange.changer.job import Job
 from seachange.changer.ports import Stopped
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.database.opening import open_node
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.node.node import Node
@@ -20,7 +20,7 @@ from seachange.model.jobs import JobStatus
 from seachange.pipeline.compaction.generations import choose_fold, rewrite
 from seachange.pipeline.kernels.executor import Sizes, Task
 from seachange.pipeline.spark.host import Application
-from seachange.pipeline.spark.spark_executor import SparkCrew
+from seachange.pipeline.spark.spark_executor import SparkExecutor
 from seachange.verify.consistency import inspect
 from tests.changer.changing import ask, prepare
 from tests.changer.test_upkeep import begin, clutter
@@ -56,7 +56,7 @@ def test_a_job_is_resumed_and_names_the_application(node: Node, application: App
 
     def run(told: Any) -> Job:
         with node.jobs.holding(job_id):
-            return node.jobs.run(job_id, Conditions(lambda seconds: None, Interrupts(), told, 100))
+            return node.jobs.run(job_id, Conditions(lambda seconds: None, SessionInterrupts(), told, 100))
 
     def stop(job: Job) -> None:
         units.extend(unit.unit for _, unit in job.units[len(units) :])
@@ -86,7 +86,7 @@ def test_a_job_is_resumed_and_names_the_application(node: Node, application: App
 class Unlucky:
     """A crew whose tasks fail, each at its first attempt, after they have written their files."""
 
-    crew: SparkCrew
+    crew: SparkExecutor
     marks: Path
     hands: int = 2
 

@@ -25,7 +25,7 @@ from seachange.model.segments import (
 from seachange.runtime.filesystem import LocalFileSystem
 from seachange.storage.arrow import schema_of
 from seachange.storage.batches import BatchCodec, seal_batch
-from seachange.storage.image import IndexImage, Shape
+from seachange.storage.image import ImageShape, IndexImage
 from seachange.storage.keys import KeyCodec
 from seachange.storage.plan import Overlay, plan_scan
 from seachange.storage.segment_writer import SegmentShape, SegmentWriter
@@ -82,7 +82,7 @@ class Bench:
 
     def image(self, deltas: Sequence[IndexDelta] = (), generation: Generation | None = None) -> IndexImage:
         contents = IndexContents(INDEX.id, Seq(100), generation, tuple(deltas))
-        shape = Shape(INDEX.id, 1, 0, lambda _: COLUMNS, lambda: COLUMNS[:1], lambda: "t")
+        shape = ImageShape(INDEX.id, 1, 0, lambda _: COLUMNS, lambda: COLUMNS[:1], lambda: "t")
         return IndexImage(shape, KeyCodec([BIGINT]), self.warehouse, contents)
 
     def scan(self, image: IndexImage, snapshot: int) -> Rows:
@@ -265,7 +265,7 @@ def test_keys_wider_than_those_of_old_files(bench: Bench, keys: int):
     payload = BatchCodec(layouts[2]).encode([int(Op.PUT)] * len(changes), changes)
     delta = IndexDelta(Seq(11), (seal_batch(INDEX.id, LayoutId(2), len(changes), payload),), ())
     contents = IndexContents(INDEX.id, Seq(11), generation(10, GenerationMember(_at(written, 10))), (delta,))
-    image_shape = Shape(INDEX.id, 2, 0, lambda layout_id: layouts[layout_id], lambda: layouts[2], lambda: "t")
+    image_shape = ImageShape(INDEX.id, 2, 0, lambda layout_id: layouts[layout_id], lambda: layouts[2], lambda: "t")
     image = IndexImage(image_shape, KeyCodec([narrow, wide]), bench.warehouse, contents)
     (file,) = image.parts(Seq(11)).files
     assert sorted(file.superseded.tolist()) == list(range(keys))

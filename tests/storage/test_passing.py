@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from seachange import errors
 from seachange.model.ids import SegmentId
-from seachange.storage.shuffle_file import PassingFile, PassingWriter, passing_name, read_range
+from seachange.storage.shuffle_file import ShuffleFile, ShuffleWriter, passing_name, read_range
 from tests.storage.samples import Store
 
 SCHEMA = pa.schema([("c1", pa.int64()), ("c2", pa.string())])
@@ -26,8 +26,8 @@ def places(rows: pa.RecordBatch) -> NDArray[np.uint16]:
     return np.array([number % (RANGES + 1) for number in rows.column(0).to_pylist()], np.uint16)
 
 
-def write(store: Store) -> PassingFile:
-    with PassingWriter(store.files, SegmentId(7), SCHEMA, RANGES) as writer:
+def write(store: Store) -> ShuffleFile:
+    with ShuffleWriter(store.files, SegmentId(7), SCHEMA, RANGES) as writer:
         for rows in (chunk(0, 10), chunk(10, 1), chunk(11, 30)):
             writer.deal(rows, places(rows))
         return writer.finish()
@@ -65,7 +65,7 @@ def test_a_file_that_is_not_whole_is_noticed(store: Store):
 
 def test_what_is_not_finished_leaves_no_file(store: Store):
     def begin() -> None:
-        with PassingWriter(store.files, SegmentId(7), SCHEMA, RANGES) as writer:
+        with ShuffleWriter(store.files, SegmentId(7), SCHEMA, RANGES) as writer:
             writer.deal(chunk(0, 10), places(chunk(0, 10)))
             raise errors.QueryCanceled(reason="user request")
 

@@ -14,9 +14,9 @@ from seachange.engine.node.node import Node
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.auth import new_verifier
 from seachange.server.http import Monitor
-from seachange.server.login import Doors
+from seachange.server.login import AuthConfig
 from seachange.server.roles import find_verifier
-from seachange.server.server import Options, Server
+from seachange.server.server import Server, ServerOptions
 from tests.support.patience import PATIENCE_S
 
 HOST = "127.0.0.1"
@@ -49,17 +49,17 @@ def serving(
 ) -> Iterator[Served]:
     """Everybody is trusted unless there are passwords."""
     node = open_node(data)
-    doors = Doors({}, trust=True)
+    doors = AuthConfig({}, trust=True)
     if passwords is not None:
         verifiers = {user: new_verifier(password, SYSTEM_ENTROPY) for user, password in passwords.items()}
-        doors = Doors(verifiers, secret=b"secret", others=partial(find_verifier, node), follow=node.read_head)
+        doors = AuthConfig(verifiers, secret=b"secret", others=partial(find_verifier, node), follow=node.read_head)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="server-loop")
     thread.start()
     try:
 
         async def start() -> Served:
-            server = Server(node, Options(HOST, 0, doors, tls, connections, grace))
+            server = Server(node, ServerOptions(HOST, 0, doors, tls, connections, grace))
             monitor = Monitor(node, server)
             return Served(server, monitor, node, await server.start(), loop, await monitor.start(HOST, 0))
 

@@ -17,7 +17,7 @@ from seachange.model.segments import GenerationMember, Op, Segment
 from seachange.storage.arrow import schema_of
 from seachange.storage.batches import BatchCodec, seal_batch
 from seachange.storage.segment_writer import SegmentShape, SegmentWriter
-from seachange.verify.anomalies import Anomaly, Item, Kind
+from seachange.verify.anomalies import Anomaly, AnomalyKind, AnomalyRule
 from seachange.verify.consistency import check, inspect
 from tests.engine.changing import attach, new_index, with_index
 from tests.engine.database import add_column, bulk, create, insert, rows
@@ -73,7 +73,7 @@ def write_segment(node: Node, table: Table, stored: Sequence[tuple[Any, ...]]) -
     return written
 
 
-def kinds(anomalies: Sequence[Anomaly]) -> set[Kind]:
+def kinds(anomalies: Sequence[Anomaly]) -> set[AnomalyKind]:
     return {anomaly.kind for anomaly in anomalies}
 
 
@@ -123,15 +123,18 @@ def test_the_check_holds_no_snapshot(node: Node, table: Table):
 def test_a_missing_entry_is_found_by_both_methods(node: Node, table: Table):
     force_rows(node, table, table.secondary[0], (Op.TOMBSTONE, ("v20", 20)))
     found = check(node)
-    assert kinds(found) == {Kind.MISSING_ENTRY, Kind.LOOKUP_DIFFERS}
-    assert {a.detail for a in found if a.kind is Kind.MISSING_ENTRY} == {"compared as sets", "looked up key by key"}
-    assert {a.item for a in found} == {Item.COMPLETE_INDEX}
+    assert kinds(found) == {AnomalyKind.MISSING_ENTRY, AnomalyKind.LOOKUP_DIFFERS}
+    assert {a.detail for a in found if a.kind is AnomalyKind.MISSING_ENTRY} == {
+        "compared as sets",
+        "looked up key by key",
+    }
+    assert {a.item for a in found} == {AnomalyRule.COMPLETE_INDEX}
 
 
 def test_an_orphan_entry_is_found_by_both_methods(node: Node, table: Table):
     force_rows(node, table, table.secondary[1], (Op.INSERT, (2, 999)))
     found = check(node)
-    assert kinds(found) == {Kind.ORPHAN_ENTRY}
+    assert kinds(found) == {AnomalyKind.ORPHAN_ENTRY}
     assert [a.detail for a in found] == ["compared as sets", "looked up key by key"]
     assert str(found[0]) == (
         'Key (n, id) = (2, 999) of index "t_n_idx" of table "public.t" has an entry that no row of the table calls '
@@ -142,7 +145,7 @@ def test_an_orphan_entry_is_found_by_both_methods(node: Node, table: Table):
 def test_a_row_without_its_entries(node: Node, table: Table):
     force_rows(node, table, table.primary, (Op.INSERT, (500, "lost", 5)))
     found = check(node)
-    assert kinds(found) == {Kind.MISSING_ENTRY, Kind.LOOKUP_DIFFERS}
+    assert kinds(found) == {AnomalyKind.MISSING_ENTRY, AnomalyKind.LOOKUP_DIFFERS}
     assert {a.index for a in found} == {"t_v_key", "t_n_idx"}
 
 
@@ -155,7 +158,7 @@ def test_an_index_is_compared_once_it_has_a_generation(node: Node, table: Table)
     attach(node, table, index, Seq(node.epoch.applied))
     assert check(node) == []
     force_rows(node, table, index, (Op.INSERT, ("v20", 999)))
-    assert kinds(check(node)) == {Kind.ORPHAN_ENTRY}
+    assert kinds(check(node)) == {AnomalyKind.ORPHAN_ENTRY}
 
 
 def test_a_required_value_that_is_missing(node: Node):
@@ -166,7 +169,7 @@ def test_a_required_value_that_is_missing(node: Node):
     txn.publish(table, replace(table, version=2, columns=strict))
     txn.commit()
     found = check(node)
-    assert [(a.kind, a.item) for a in found] == [(Kind.NULL_VALUE, Item.REQUIRED_VALUE)] * 2
+    assert [(a.kind, a.item) for a in found] == [(AnomalyKind.NULL_VALUE, AnomalyRule.REQUIRED_VALUE)] * 2
     assert [a.key for a in found] == [(("id", "1"),), (("id", 1),)]
 
 
@@ -175,20 +178,20 @@ def test_a_unique_key_that_two_rows_have(node: Node, table: Table):
     for index, entry in zip(table.secondary, [("v20", 500), (9, 500)], strict=True):
         force_rows(node, table, index, (Op.INSERT, entry))
     found = check(node)
-    assert kinds(found) == {Kind.DUPLICATE_KEY, Kind.LOOKUP_DIFFERS}
-    assert next(a for a in found if a.kind is Kind.DUPLICATE_KEY).key == (("v", "v20"),)
+    assert kinds(found) == {AnomalyKind.DUPLICATE_KEY, AnomalyKind.LOOKUP_DIFFERS}
+    assert next(a for a in found if a.kind is AnomalyKind.DUPLICATE_KEY).key == (("v", "v20"),)
 
 
 def test_a_promise_that_was_not_kept(node: Node, table: Table):
     """A row that was written as new over one that is there: the read plan shows both."""
     force_rows(node, table, table.primary, (Op.INSERT, (20, "v20", 2)))
     found = check(node)
-    assert {Kind.BROKEN_PROMISE, Kind.SCAN_INVENTS, Kind.DUPLICATE_KEY} <= kinds(found)
+    assert {AnomalyKind.BROKEN_PROMISE, AnomalyKind.SCAN_INVENTS, AnomalyKind.DUPLICATE_KEY} <= kinds(found)
 
 
 def test_two_versions_in_one_commit(node: Node, table: Table):
     force_rows(node, table, table.primary, (Op.TOMBSTONE, (20, None, None)), (Op.PUT, (20, "v20", 2)))
-    assert Kind.TWO_VERSIONS in kinds(check(node))
+    assert AnomalyKind.TWO_VERSIONS in kinds(check(node))
 
 
 class Tampered:
@@ -212,8 +215,8 @@ def test_a_read_plan_that_forgets_what_is_superseded(node: Node, table: Table):
     change(node, table, [(30, "v30", 0)], [(30, "thirty", 0)])
     rows(node)
     found = check(Tampered(node, table.primary.id))
-    assert {Kind.SCAN_INVENTS, Kind.DUPLICATE_KEY} <= kinds(found)
-    assert {a.key for a in found if a.kind is Kind.SCAN_INVENTS} >= {(("id", "30"),)}
+    assert {AnomalyKind.SCAN_INVENTS, AnomalyKind.DUPLICATE_KEY} <= kinds(found)
+    assert {a.key for a in found if a.kind is AnomalyKind.SCAN_INVENTS} >= {(("id", "30"),)}
 
 
 # Files.
@@ -223,7 +226,7 @@ def test_a_missing_file(node: Node, table: Table):
     path = segment_files(node)[-1]
     path.unlink()
     found = check(node)
-    assert kinds(found) == {Kind.FILE_MISSING}
+    assert kinds(found) == {AnomalyKind.FILE_MISSING}
     assert path.name in str(found[0])
 
 
@@ -243,7 +246,7 @@ def test_a_damaged_file(node: Node, table: Table, damage: str):
             content = bytearray(other.read_bytes())
     path.write_bytes(content)
     found = check(node)
-    assert kinds(found) == {Kind.FILE_DAMAGED}
+    assert kinds(found) == {AnomalyKind.FILE_DAMAGED}
     assert path.name in str(found[0])
 
 
@@ -252,8 +255,8 @@ def test_a_file_out_of_order(node: Node):
     segment = write_segment(node, table, [(1, "a", 1), (3, "c", 3), (2, "b", 2)])
     force(node, touched=(table.primary.id,), bulk=(table.primary.id,), segments=(segment,))
     found = check(node)
-    assert Kind.UNSORTED in kinds(found)
-    assert next(a for a in found if a.kind is Kind.UNSORTED).key == (("id", 2),)
+    assert AnomalyKind.UNSORTED in kinds(found)
+    assert next(a for a in found if a.kind is AnomalyKind.UNSORTED).key == (("id", 2),)
 
 
 @pytest.mark.parametrize("lie", [{"rows": 9}, {"key_max": b"\x01z"}, {"key_min": b"\x01"}])
@@ -261,7 +264,7 @@ def test_a_file_that_is_not_what_the_catalog_says(node: Node, lie: dict[str, Any
     table = create(node)
     segment = replace(write_segment(node, table, [(1, "a", 1), (2, "b", 2)]), **lie)
     force(node, touched=(table.primary.id,), bulk=(table.primary.id,), segments=(segment,))
-    assert Kind.FILE_DIFFERS in kinds(check(node))
+    assert AnomalyKind.FILE_DIFFERS in kinds(check(node))
 
 
 def test_a_file_of_another_index(node: Node, table: Table):
@@ -269,7 +272,7 @@ def test_a_file_of_another_index(node: Node, table: Table):
     index = table.secondary[1]
     segment = replace(segment, index_id=index.id)
     force(node, touched=(index.id,), bulk=(index.id,), segments=(segment,))
-    assert {Kind.FILE_DIFFERS, Kind.FILE_COLUMNS} <= kinds(check(node))
+    assert {AnomalyKind.FILE_DIFFERS, AnomalyKind.FILE_COLUMNS} <= kinds(check(node))
 
 
 @pytest.mark.parametrize("positions", [[2], [1, 0], [0, 0]])
@@ -282,7 +285,7 @@ def test_hidden_positions_that_a_file_does_not_have(node: Node, positions: list[
     base = Seq(node.parts.catalog.head())
     swap = GenerationChange(table.primary.id, newest.id, base, (GenerationMember(segment, deleted),))
     force(node, generations=(swap,))
-    assert Kind.BAD_DELETED in kinds(check(node))
+    assert AnomalyKind.BAD_DELETED in kinds(check(node))
 
 
 # Large tables.

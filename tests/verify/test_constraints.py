@@ -8,7 +8,7 @@ from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.model.schema.descriptor import Table
 from seachange.model.segments import Op
-from seachange.verify.anomalies import Item, Kind
+from seachange.verify.anomalies import AnomalyKind, AnomalyRule
 from seachange.verify.consistency import check
 from tests.verify.test_consistency import force_rows
 
@@ -46,9 +46,12 @@ def plant(node: Node, table: Table, row: tuple[object, ...]) -> None:
         force_rows(node, table, index, (Op.INSERT, stored))
 
 
-def methods(anomalies, kind: Kind) -> int:
+def methods(anomalies, kind: AnomalyKind) -> int:
     """How many methods found anomalies of a kind."""
-    assert {anomaly.item for anomaly in anomalies if anomaly.kind is kind} <= {Item.CONSTRAINT, Item.REQUIRED_VALUE}
+    assert {anomaly.item for anomaly in anomalies if anomaly.kind is kind} <= {
+        AnomalyRule.CONSTRAINT,
+        AnomalyRule.REQUIRED_VALUE,
+    }
     return len({anomaly.detail for anomaly in anomalies if anomaly.kind is kind})
 
 
@@ -60,11 +63,11 @@ def test_sound_tables(node: Node, other: Node, tables):
 @pytest.mark.parametrize(
     ("row", "kind", "name"),
     [
-        ((-5, 1, None, None, None, None), Kind.CHECK_BROKEN, "c_n_check"),
-        ((-5, 2, "nobody", None, None, None), Kind.CHECK_BROKEN, "c_s_check"),
-        ((-5, 2, None, 1, 1, None), Kind.ORPHAN_ROW, "c_x_y_fkey"),
-        ((-5, 2, None, None, None, "nobody"), Kind.ORPHAN_ROW, "c_u_fkey"),
-        ((-5, None, None, None, None, None), Kind.NULL_VALUE, "n"),
+        ((-5, 1, None, None, None, None), AnomalyKind.CHECK_BROKEN, "c_n_check"),
+        ((-5, 2, "nobody", None, None, None), AnomalyKind.CHECK_BROKEN, "c_s_check"),
+        ((-5, 2, None, 1, 1, None), AnomalyKind.ORPHAN_ROW, "c_x_y_fkey"),
+        ((-5, 2, None, None, None, "nobody"), AnomalyKind.ORPHAN_ROW, "c_u_fkey"),
+        ((-5, None, None, None, None, None), AnomalyKind.NULL_VALUE, "n"),
     ],
 )
 def test_a_row_that_breaks_a_constraint(node: Node, tables, row, kind, name):
@@ -79,7 +82,7 @@ def test_a_row_that_breaks_a_constraint(node: Node, tables, row, kind, name):
 def test_a_unique_key_that_two_rows_have(node: Node, tables):
     plant(node, tables["c"], (-5, 2, "9!", None, None, None))
     kinds = {anomaly.kind for anomaly in check(node, ["c"])}
-    assert kinds == {Kind.DUPLICATE_KEY, Kind.LOOKUP_DIFFERS}
+    assert kinds == {AnomalyKind.DUPLICATE_KEY, AnomalyKind.LOOKUP_DIFFERS}
 
 
 def test_nulls_that_are_not_distinct(node: Node):
@@ -92,7 +95,7 @@ def test_nulls_that_are_not_distinct(node: Node):
     txn.rollback()
     plant(node, table, (4, 1, None))
     found = check(node, ["d"])
-    assert {anomaly.kind for anomaly in found} == {Kind.DUPLICATE_KEY, Kind.LOOKUP_DIFFERS}
+    assert {anomaly.kind for anomaly in found} == {AnomalyKind.DUPLICATE_KEY, AnomalyKind.LOOKUP_DIFFERS}
 
 
 def test_a_generated_value_that_is_not_what_it_is_made_from(node: Node):
@@ -105,8 +108,8 @@ def test_a_generated_value_that_is_not_what_it_is_made_from(node: Node):
     txn.rollback()
     plant(node, table, (3, 5, 7))
     found = check(node, ["g"])
-    assert {anomaly.kind for anomaly in found} == {Kind.GENERATED_WRONG}
-    assert methods(found, Kind.GENERATED_WRONG) == 2
+    assert {anomaly.kind for anomaly in found} == {AnomalyKind.GENERATED_WRONG}
+    assert methods(found, AnomalyKind.GENERATED_WRONG) == 2
 
 
 def test_a_parent_that_went(node: Node, tables):
@@ -114,6 +117,6 @@ def test_a_parent_that_went(node: Node, tables):
     force_rows(node, table, table.primary, (Op.TOMBSTONE, (9, 10, None)))
     force_rows(node, table, table.secondary[0], (Op.TOMBSTONE, ("u9", 9, 10)))
     found = check(node)
-    assert {anomaly.kind for anomaly in found} == {Kind.ORPHAN_ROW}
+    assert {anomaly.kind for anomaly in found} == {AnomalyKind.ORPHAN_ROW}
     # Two foreign keys, two methods.
-    assert methods(found, Kind.ORPHAN_ROW) == 4
+    assert methods(found, AnomalyKind.ORPHAN_ROW) == 4

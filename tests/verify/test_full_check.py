@@ -6,11 +6,11 @@ from seachange.engine.database.opening import open_node
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.model.segments import Op
-from seachange.verify.anomalies import Kind
+from seachange.verify.anomalies import AnomalyKind
 from seachange.verify.consistency import inspect
 from seachange.verify.reference import KeyRanges, ReferenceReader
 from seachange.verify.sampling import split_ranges
-from seachange.verify.subject import Subject
+from seachange.verify.subject import CheckedIndex
 from tests.engine.database import bulk, create
 from tests.support.forks import Fork
 from tests.verify.test_consistency import INDEXES, change, force_rows
@@ -32,7 +32,7 @@ def test_a_full_check_reads_all_rows_a_range_at_a_time(node: Node):
     for index in table.secondary:
         contents = catalog.index_contents(epoch, index.id, catalog.head())
         parts = split_ranges(contents, node.parts.files, 9_000)
-        subject = Subject(table, index)
+        subject = CheckedIndex(table, index)
         held = [len(ReferenceReader(subject, node.parts.files, part).read(contents).live) for part in parts]
         assert len(held) > 1
         assert max(held) <= 9_000 + len(range(0, ROWS, 500))
@@ -78,7 +78,7 @@ def test_files_that_nothing_refers_to_are_reported(node: Node, other: Node):
     for name in (f"{10**6:016x}.parquet", f".tmp-{10**6:016x}.arrow", "notes.txt"):
         (folder / name).write_bytes(b"stray")
     report = inspect(node)
-    assert {a.kind for a in report.anomalies} == {Kind.FILE_UNREFERENCED}
+    assert {a.kind for a in report.anomalies} == {AnomalyKind.FILE_UNREFERENCED}
     assert {a.detail for a in report.anomalies} == {f"{10**6:016x}.parquet", f".tmp-{10**6:016x}.arrow", "notes.txt"}
     assert str(report.anomalies[-1]) == "The file notes.txt is one that no commit, live writer or job refers to."
     assert [f"{dead:016x}.parquet" in remark for remark in report.remarks] == [True]

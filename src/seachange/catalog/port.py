@@ -16,7 +16,7 @@ from typing import Protocol
 
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
+from seachange.model.locking import CatalogTableLocks, LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.pace import Pace
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
@@ -141,7 +141,7 @@ class Catalog(Protocol):
         """Writes down locks that are held already, whatever else is there; with that the node has answered every
         request up to the number."""
 
-    def table_locks(self) -> TableLocks: ...
+    def table_locks(self) -> CatalogTableLocks: ...
 
     # State at a sequence.
 

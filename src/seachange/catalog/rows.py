@@ -24,7 +24,7 @@ from seachange.model.ids import (
 )
 from seachange.model.jobs import Event, JobId, JobRecord, JobRequest, JobStatus
 from seachange.model.locking import LockHeld, LockQueues, LockStrength, LockWait, TableLock, lock_mode
-from seachange.model.log import CommitRequest, DescriptorChange, Locked, LogEntry, NodeRecord
+from seachange.model.log import CommitBlocked, CommitRequest, DescriptorChange, LogEntry, NodeRecord
 from seachange.model.pace import Pace
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor, DroppedDescriptor, PublishedDescriptor
@@ -226,18 +226,18 @@ def event_from(row: Row) -> Event:
     return Event(row[0], JobId(row[1]), Seq(row[2]), row[3])
 
 
-def locked_from(key: int, guard: int | None) -> Locked:
+def locked_from(key: int, guard: int | None) -> CommitBlocked:
     """What a committer needs to wait for the lock that it met. One without a guard stands against changes of any row of
     a table: all who change some of them may wait for it side by side."""
     if guard is None:
-        return Locked(KeyHash(key), LockStrength.SHARE)
+        return CommitBlocked(KeyHash(key), LockStrength.SHARE)
     strength = LockStrength.NO_KEY_UPDATE if guard == key else LockStrength.UPDATE
-    return Locked(KeyHash(key), strength)
+    return CommitBlocked(KeyHash(key), strength)
 
 
-def table_locked_from(key: int) -> Locked:
+def table_locked_from(key: int) -> CommitBlocked:
     """Who writes to a table waits for the end of another's lock on it."""
-    return Locked(KeyHash(key), TableLock.ROW_EXCLUSIVE)
+    return CommitBlocked(KeyHash(key), TableLock.ROW_EXCLUSIVE)
 
 
 def held_from(row: Row) -> LockHeld:

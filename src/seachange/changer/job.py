@@ -12,13 +12,13 @@ from seachange import errors
 from seachange.model.change.elements import descriptor_of
 from seachange.model.change.ops import OpType
 from seachange.model.change.targets import GOAL_STATUS
-from seachange.model.change.vacuum import Upkeep
+from seachange.model.change.vacuum import VacuumWork
 from seachange.model.change.work import UnitDone
 from seachange.model.codecs.codec import Codec
 from seachange.model.ids import DescriptorId, SegmentId, Seq
 from seachange.model.jobs import FINISHED, JobChange, JobId, JobRecord, JobStatus
 from seachange.planner.change_codec import CHANGE_CLASSES
-from seachange.planner.plan import Change, Plan, Sequel, plan_remainder, plan_revert
+from seachange.planner.plan import Change, ChangePlan, Sequel, plan_remainder, plan_revert
 from seachange.planner.stages import Phase, Progress, unfenced_at_first
 
 # Stands in a record for the sequence of the very commit that writes it, which is not known before.
@@ -27,7 +27,7 @@ _US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class JobFailure:
     """Why a job went back: the error that its statement answers with."""
 
     sqlstate: str
@@ -77,7 +77,7 @@ class Job:
     rows_total: int = 0
     rows_before: int = 0
     rows_done: int = 0
-    failure: Failure | None = None
+    failure: JobFailure | None = None
     # What is waited for now, in words.
     waiting: str = ""
     stages: tuple[StageDone, ...] = ()
@@ -97,7 +97,7 @@ class Job:
     # What its session has set that its work heeds, whoever runs it.
     settings: tuple[tuple[str, str], ...] = ()
     # Of a job that changes nothing of the schema.
-    upkeep: Upkeep | None = None
+    upkeep: VacuumWork | None = None
     revision: int = 0
     seen: Seq = Seq(0)  # noqa: RUF009 - a number
 
@@ -183,7 +183,7 @@ class Job:
         there = tuple(GOAL_STATUS[target.goal] for target in self.undo.targets)
         return replace(self, change=self.undo, progress=Progress(there, self.progress.unfenced), undo=None)
 
-    def rest(self) -> Plan:
+    def rest(self) -> ChangePlan:
         """The stages that are left."""
         if self.is_reverting:
             return plan_revert(self.change, self.progress)
@@ -204,13 +204,13 @@ class Job:
         return str(stages[0].type)
 
 
-_CODEC = Codec(*CHANGE_CLASSES, Failure, Job, JobStatus, Queued, StageDone, UnitDone, Upkeep)
+_CODEC = Codec(*CHANGE_CLASSES, JobFailure, Job, JobStatus, Queued, StageDone, UnitDone, VacuumWork)
 
 
-def canceled(job: Job) -> Failure:
+def canceled(job: Job) -> JobFailure:
     """Why a job went back that somebody has cancelled."""
     problem = errors.QueryCanceled(reason=f"CANCEL JOB {job.id}")
-    return Failure(problem.sqlstate, str(problem), problem.hint)
+    return JobFailure(problem.sqlstate, str(problem), problem.hint)
 
 
 def queue_job(job_id: JobId, statement: str, queued: Queued, waiting: str) -> Job:
@@ -219,7 +219,7 @@ def queue_job(job_id: JobId, statement: str, queued: Queued, waiting: str) -> Jo
     )
 
 
-def upkeep_job(job_id: JobId, statement: str, upkeep: Upkeep, settings: tuple[tuple[str, str], ...]) -> Job:
+def upkeep_job(job_id: JobId, statement: str, upkeep: VacuumWork, settings: tuple[tuple[str, str], ...]) -> Job:
     """It holds no descriptor: changes of the table neither wait for it nor are waited for."""
     return replace(_no_change(job_id, statement, Phase.POST_COMMIT), upkeep=upkeep, settings=settings)
 

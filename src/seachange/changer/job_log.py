@@ -27,7 +27,7 @@ class Paused(Exception):
     """Somebody asked for a pause."""
 
 
-class Logbook:
+class JobLog:
     """`told` is called with what was written down of work under way; `pause` raises if the work is to end."""
 
     def __init__(

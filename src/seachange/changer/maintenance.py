@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from seachange.changer.job import THIS_COMMIT, Job, as_of, job_change, written
-from seachange.changer.job_log import Logbook
+from seachange.changer.job_log import JobLog
 from seachange.changer.ports import Changes, Overtaken, Pipeline
-from seachange.model.change.vacuum import RewriteIndex, Upkeep
+from seachange.model.change.vacuum import RewriteIndex, VacuumWork
 from seachange.model.change.work import UnitDone
 from seachange.planner.stages import Phase
 from seachange.runtime.clock import Clock
@@ -30,7 +30,7 @@ class Maintenance:
         changes: Changes,
         pipeline: Pipeline,
         clock: Clock,
-        log: Logbook,
+        log: JobLog,
         rest: Callable[[Job, float], Job],
     ) -> None:
         self._changes = changes
@@ -39,7 +39,7 @@ class Maintenance:
         self._log = log
         self._rest = rest
 
-    def step(self, job: Job, upkeep: Upkeep) -> Job:
+    def step(self, job: Job, upkeep: VacuumWork) -> Job:
         if not upkeep.left:
             return self._collect(job, upkeep)
         with self._changes.folding(upkeep.left[0]) as is_ours:
@@ -49,7 +49,7 @@ class Maintenance:
             job = self._log.record(replace(job, waiting=_FOLDED), f"waits for {_FOLDED}")
         return self._rest(job, FOLD_S)
 
-    def _rewrite(self, job: Job, upkeep: Upkeep) -> Job:
+    def _rewrite(self, job: Job, upkeep: VacuumWork) -> Job:
         if job.at is None:
             # Of the rows as of now, whoever goes on with it.
             job = self._log.record(replace(job, at=THIS_COMMIT, since_us=self._clock.wall_us(), waiting=""))
@@ -90,7 +90,7 @@ class Maintenance:
         reach("compaction.swapped")
         return written(after, seq)
 
-    def _collect(self, job: Job, upkeep: Upkeep) -> Job:
+    def _collect(self, job: Job, upkeep: VacuumWork) -> Job:
         began_us = self._clock.wall_us()
 
         def look(rows: int) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from seachange import errors
-from seachange.changer.job import Failure, Job, canceled, job_change, read_job
+from seachange.changer.job import Job, JobFailure, canceled, job_change, read_job
 from seachange.changer.ports import Changes, Lost, Stopped
 from seachange.changer.retry_policy import Reaction, reaction_to
 from seachange.model.jobs import JobId, JobRecord, JobRequest, JobStatus
@@ -53,14 +53,14 @@ def _begin(job: Job, changes: Changes, begin: Begin) -> bool:
     except errors.Error as problem:
         if reaction_to(problem, job.errors_met + 1) is not Reaction.REVERT:
             raise
-        _end(job, JobStatus.FAILED, Failure(problem.sqlstate, str(problem), problem.hint), changes)
+        _end(job, JobStatus.FAILED, JobFailure(problem.sqlstate, str(problem), problem.hint), changes)
         return False
     except (Lost, Stopped):
         raise
     except Exception as problem:  # noqa: BLE001 - the outer edge of a job
         # Our mistake: it would be made again. The history keeps what is needed to find it.
         bug = errors.Bug(detail=f"{type(problem).__name__}: {problem}")
-        _end(job, JobStatus.FAILED, Failure(bug.sqlstate, str(bug), bug.hint), changes, traceback.format_exc())
+        _end(job, JobStatus.FAILED, JobFailure(bug.sqlstate, str(bug), bug.hint), changes, traceback.format_exc())
         return False
     if not in_the_way:
         return True
@@ -72,7 +72,7 @@ def _begin(job: Job, changes: Changes, begin: Begin) -> bool:
     return False
 
 
-def _failure_before(job: Job, changes: Changes) -> Failure | None:
+def _failure_before(job: Job, changes: Changes) -> JobFailure | None:
     """What has become of those that the job is behind, if that is in its way."""
     assert job.queued is not None
     for job_id in job.queued.behind:
@@ -81,11 +81,11 @@ def _failure_before(job: Job, changes: Changes) -> Failure | None:
             other = read_job(record)
             reason = other.failure.message if other.failure is not None else ""
             problem = errors.QueuedBehindFailure(behind=job_id, status=record.status, reason=reason)
-            return Failure(problem.sqlstate, str(problem), problem.hint)
+            return JobFailure(problem.sqlstate, str(problem), problem.hint)
     return None
 
 
-def _end(job: Job, status: JobStatus, failure: Failure, changes: Changes, trace: str = "") -> None:
+def _end(job: Job, status: JobStatus, failure: JobFailure, changes: Changes, trace: str = "") -> None:
     ended = replace(job, status=status, failure=failure, waiting="")
     changes.record(job_change(ended, f"{status}: {failure.sqlstate}: {failure.message}\n{trace}".rstrip()))
 

@@ -18,8 +18,18 @@ from dataclasses import replace
 
 from seachange import errors
 from seachange.changer.drain import Drain, describe, describe_wait, show_moment
-from seachange.changer.job import THIS_COMMIT, Failure, Job, StageDone, as_of, canceled, job_change, read_job, written
-from seachange.changer.job_log import SPACE, Logbook, Paused
+from seachange.changer.job import (
+    THIS_COMMIT,
+    Job,
+    JobFailure,
+    StageDone,
+    as_of,
+    canceled,
+    job_change,
+    read_job,
+    written,
+)
+from seachange.changer.job_log import SPACE, JobLog, Paused
 from seachange.changer.maintenance import Maintenance
 from seachange.changer.ports import Changes, Holder, Lost, Pipeline, Stopped, Unconverted
 from seachange.changer.retry_policy import Reaction, backoff_s, reaction_to
@@ -29,7 +39,7 @@ from seachange.model.change.ops import BackfillIndexes, Op, OpType, SetState, Va
 from seachange.model.change.work import Built, UnitDone
 from seachange.model.ids import TableId
 from seachange.model.jobs import JobRequest, JobStatus
-from seachange.planner.plan import Plan
+from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase, Progress, Stage
 from seachange.runtime.clock import Clock
 from seachange.runtime.faults import reach
@@ -40,7 +50,7 @@ SPACE_S = 1.0
 LOOKS_MAX = 20
 
 
-class Runner:
+class JobRunner:
     """`told` is called with every new state of the job; `pause` waits, or raises if the work is to end. It is cut in
     the same way when something was asked of the job: `was_nudged` tells the two apart."""
 
@@ -61,7 +71,7 @@ class Runner:
         self._pause = pause
         self._told = told
         self._was_nudged = was_nudged
-        self._log = Logbook(changes, pipeline, clock, pause, told)
+        self._log = JobLog(changes, pipeline, clock, pause, told)
         self._maintenance = Maintenance(changes, pipeline, clock, self._log, self._rest_before)
         # So often, since the last step that was, something could not be written down.
         self._unwritten = 0
@@ -146,7 +156,7 @@ class Runner:
         attempts = job.errors_met + 1
         reaction = reaction_to(problem, attempts)
         if reaction is Reaction.REVERT and job.can_be_canceled:
-            return self.turn(job, Failure(problem.sqlstate, str(problem), problem.hint), trace)
+            return self.turn(job, JobFailure(problem.sqlstate, str(problem), problem.hint), trace)
         if reaction is Reaction.WAIT:
             return self._wait(job, problem)
         job = replace(job, errors_met=attempts)
@@ -185,7 +195,7 @@ class Runner:
             if not self._was_nudged():
                 raise
 
-    def turn(self, job: Job, failure: Failure, trace: str = "") -> Job:
+    def turn(self, job: Job, failure: JobFailure, trace: str = "") -> Job:
         """From here on the change is taken back."""
         # Nothing of it is read again.
         stopped = replace(job.begun_again(), rows_total=job.rows_total)
@@ -219,7 +229,7 @@ class Runner:
             case OpType.COLLECTION:
                 return self._log.record(self._after(job, plan, stage, began_us))
 
-    def _raise(self, job: Job, plan: Plan, stage: Stage) -> Job:
+    def _raise(self, job: Job, plan: ChangePlan, stage: Stage) -> Job:
         """Waits, for a time, until nobody can commit with an older version, then makes sure of it."""
         began_us = self._clock.wall_us()
         current = job
@@ -250,7 +260,7 @@ class Runner:
         reach("job.raised")
         return written(raised, seq)
 
-    def _mutate(self, job: Job, plan: Plan, stage: Stage, began_us: int) -> Job:
+    def _mutate(self, job: Job, plan: ChangePlan, stage: Stage, began_us: int) -> Job:
         mutations = [op for op in plan.ops(stage) if isinstance(op, SetState)]
         published = stage.is_publication and not job.is_reverting
         fenced = job.change.fenced if published else frozenset()
@@ -272,13 +282,13 @@ class Runner:
             raise errors.DataError(detail="rows without a value of the new type are written again and again")
         at = self._changes.head()
         changed = [m.element for m in mutations]
-        columns = [e for e in changed if isinstance(e, elements.Column | elements.ConvertedColumn)]
+        columns = [e for e in changed if isinstance(e, elements.ColumnElement | elements.ConvertedColumn)]
         for table_id in dict.fromkeys(column.table_id for column in columns):
             self._pipeline.check_converted(table_id, at)
         looked = replace(job, converted_at=at, errors_met=job.errors_met + 1)
         return self._log.record(looked, f"all rows have values of the new type as of {at}")
 
-    def _backfill(self, job: Job, plan: Plan, stage: Stage, began_us: int) -> Job:
+    def _backfill(self, job: Job, plan: ChangePlan, stage: Stage, began_us: int) -> Job:
         at = as_of(job)
         built: list[Built] = []
         current = job
@@ -305,7 +315,7 @@ class Runner:
         reach("job.attached")
         return written(after, seq)
 
-    def _validate(self, job: Job, plan: Plan, stage: Stage, began_us: int) -> Job:
+    def _validate(self, job: Job, plan: ChangePlan, stage: Stage, began_us: int) -> Job:
         # What somebody has read before is read again.
         current, unwritten = job.begun_again(), 0
 
@@ -339,7 +349,7 @@ class Runner:
         reach("job.finished")
         return job
 
-    def _after(self, job: Job, plan: Plan, stage: Stage, began_us: int, rows: int = 0) -> Job:
+    def _after(self, job: Job, plan: ChangePlan, stage: Stage, began_us: int, rows: int = 0) -> Job:
         """The job when the stage is done."""
         statuses = list(job.progress.statuses)
         for transition in stage.transitions:
@@ -349,7 +359,7 @@ class Runner:
         done = self._log.stage_done(job, stage.phase, str(stage.type), began_us, rows)
         return replace(done, progress=Progress(tuple(statuses), unfenced), phase=following)
 
-    def _measure(self, job: Job, plan: Plan) -> int:
+    def _measure(self, job: Job, plan: ChangePlan) -> int:
         """About how many rows the work that is left reads."""
         head = self._changes.head()
         plans = [plan, *([job.gone_over().rest()] if job.sequel is not None else [])]

@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from seachange.cli.database import report_error
 from seachange.errors import Error
 from seachange.replay.history import read_history
-from seachange.replay.perform import Outcome
+from seachange.replay.perform import PieceOutcome
 from seachange.replay.report import outcome_lines, summary_lines, to_json
-from seachange.replay.run import Options, Replay, replay
+from seachange.replay.run import Replay, ReplayOptions, replay
 
 EXAMPLES = """examples:
   seachange replay examples/shop --writers 4
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace, data: Path) -> int:
-    options = Options(
+    options = ReplayOptions(
         data=data,
         catalog=arguments.catalog,
         writers=arguments.writers,
@@ -76,12 +76,12 @@ def _run(arguments: argparse.Namespace, data: Path) -> int:
     return 0 if is_good else 1
 
 
-def _print(outcome: Outcome) -> None:
+def _print(outcome: PieceOutcome) -> None:
     for line in outcome_lines(outcome):
         print(line, flush=True)
 
 
-def _nothing(outcome: Outcome) -> None:
+def _nothing(outcome: PieceOutcome) -> None:
     """All comes at the end."""
 
 

@@ -25,9 +25,9 @@ from seachange.model.schema.objects import DEFAULT_DATABASE
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.server.auth import new_verifier
 from seachange.server.http import Monitor
-from seachange.server.login import Doors
+from seachange.server.login import AuthConfig
 from seachange.server.roles import find_verifier
-from seachange.server.server import GRACE_SECONDS, Options, Server, new_secret
+from seachange.server.server import GRACE_SECONDS, Server, ServerOptions, new_secret
 from seachange.server.tls import load_context
 
 _LISTEN = "127.0.0.1:5433"
@@ -86,8 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
         restrict_access(arguments.data, arguments.group_access)
         node = open_node(arguments.data, arguments.catalog, arguments.node)
         try:
-            doors = Doors({}, trust=True) if arguments.trust else _guarded(node, arguments.data, host, port)
-            options = Options(host, port, doors, tls, arguments.connections, arguments.grace, arguments.require_tls)
+            doors = AuthConfig({}, trust=True) if arguments.trust else _guarded(node, arguments.data, host, port)
+            options = ServerOptions(
+                host, port, doors, tls, arguments.connections, arguments.grace, arguments.require_tls
+            )
             ending = Ending(arguments.grace)
             asyncio.run(_serve(node, options, arguments.http, ending))
         except BaseException:
@@ -100,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-async def _serve(node: Node, options: Options, http: Address | None, ending: Ending) -> None:
+async def _serve(node: Node, options: ServerOptions, http: Address | None, ending: Ending) -> None:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -142,13 +144,13 @@ def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _guarded(node: Node, data: Path, host: str, port: int) -> Doors:
+def _guarded(node: Node, data: Path, host: str, port: int) -> AuthConfig:
     password = os.environ.get(_PASSWORD_VARIABLE)
     own = {DEFAULT_ROLE: new_verifier(password or _kept_password(data, host, port), SYSTEM_ENTROPY)}
     if password:
         node.parts.fixed_passwords = frozenset(own)
-        return Doors(own, secret=new_secret(), others=partial(find_verifier, node), follow=node.read_head)
-    return Doors({}, secret=new_secret(), others=partial(find_verifier, node, defaults=own), follow=node.read_head)
+        return AuthConfig(own, secret=new_secret(), others=partial(find_verifier, node), follow=node.read_head)
+    return AuthConfig({}, secret=new_secret(), others=partial(find_verifier, node, defaults=own), follow=node.read_head)
 
 
 def _kept_password(data: Path, host: str, port: int) -> str:

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
             session = Session(node, arguments.user, arguments.database)
             try:
                 session.check_login()
-                return Runner(session, arguments.format).run(arguments.inputs)
+                return TextRunner(session, arguments.format).run(arguments.inputs)
             finally:
                 session.close()
     except Error as error:
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
 
 
-class Runner:
+class TextRunner:
     """Runs texts on a session and prints what they give."""
 
     def __init__(self, session: Session, format_name: str) -> None:

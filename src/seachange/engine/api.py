@@ -15,10 +15,10 @@ from seachange.engine.database.opening import acquire_node, release_node
 from seachange.engine.dataframes.dataframe_read import DataFrame, SparkSession, spark_table
 from seachange.engine.dataframes.dataframe_write import insert_dataframe
 from seachange.engine.node.node import Node
-from seachange.engine.replica.registry import Holds
+from seachange.engine.replica.registry import SnapshotPins
 from seachange.engine.session.copy_file import CopyFile, reading, writing
 from seachange.engine.session.session import Session
-from seachange.engine.session.session_state import Status
+from seachange.engine.session.session_state import TransactionStatus
 from seachange.engine.transaction.transaction import Transaction
 from seachange.sql.copy.arrow_load import ArrowSource, load_arrow
 from seachange.sql.copy.copy import CopyIn
@@ -78,7 +78,7 @@ class Connection:
         self._autocommit = autocommit
         self._closed = False
         # What DataFrames read that were made outside of a transaction.
-        self._holds = Holds()
+        self._holds = SnapshotPins()
         _open_connections.add(self)
 
     @property
@@ -93,7 +93,7 @@ class Connection:
 
     @autocommit.setter
     def autocommit(self, value: bool) -> None:
-        if self.session.status is not Status.IDLE:
+        if self.session.status is not TransactionStatus.IDLE:
             raise errors.ActiveTransaction(detail="autocommit cannot be changed within a transaction")
         self._autocommit = value
 
@@ -158,7 +158,7 @@ class Connection:
         the connection is closed if there is none."""
         schema, _, name = table.rpartition(".")
         self.start()
-        own = self._holds if self.session.status is Status.IDLE else None
+        own = self._holds if self.session.status is TransactionStatus.IDLE else None
 
         def read(transaction: Transaction) -> DataFrame:
             found = transaction.table(schema or None, name)
@@ -230,7 +230,7 @@ class Connection:
 
     def start(self) -> None:
         """Begins the transaction that PEP 249 wants around every statement."""
-        if not self._autocommit and self.session.status is Status.IDLE:
+        if not self._autocommit and self.session.status is TransactionStatus.IDLE:
             self.session.begin()
 
 
@@ -268,7 +268,7 @@ class Cursor:
     def executemany(self, operation: str, parameters: Iterable[Parameters]) -> Self:
         """One transaction for all of them, also with autocommit."""
         session = self._open()
-        own = session.status is Status.IDLE and self.connection.autocommit
+        own = session.status is TransactionStatus.IDLE and self.connection.autocommit
         if own:
             session.begin()
         total = 0

@@ -52,7 +52,7 @@ class IsNull:
 
 
 @dataclass(frozen=True, slots=True)
-class Holds:
+class MeetsCondition:
     """The row meets a condition of any form: `text` is DuckDB text over columns named after their ids."""
 
     text: str
@@ -60,4 +60,4 @@ class Holds:
     column: ColumnId = ColumnId(0)  # noqa: RUF009 - a number
 
 
-Condition = Among | Above | Below | StartsWith | IsNull | Holds
+Condition = Among | Above | Below | StartsWith | IsNull | MeetsCondition

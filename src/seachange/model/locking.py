@@ -171,7 +171,7 @@ class LockQueues:
 
 
 @dataclass(frozen=True, slots=True)
-class TableLocks:
+class CatalogTableLocks:
     """The table locks of a catalog, held and waited for; `requests` is the number of the newest request for a strong
     one."""
 

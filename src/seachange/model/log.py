@@ -137,14 +137,14 @@ class Burned:
 
 
 @dataclass(frozen=True, slots=True)
-class Locked:
+class CommitBlocked:
     """Nothing stands against the commit but another's lock on `key`; whoever takes it with `strength` waits for it."""
 
     key: KeyHash
     strength: LockMode
 
 
-Refusal = Conflict | Revalidate | Fenced | StaleEpoch | BelowFloor | Superseded | Burned | Locked
+Refusal = Conflict | Revalidate | Fenced | StaleEpoch | BelowFloor | Superseded | Burned | CommitBlocked
 Outcome = Committed | Refusal
 
 

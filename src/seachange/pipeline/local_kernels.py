@@ -20,22 +20,22 @@ from seachange.model.change.work import Built, UnitDone, Violation
 from seachange.model.ids import Epoch, IndexId, SegmentId, Seq, TableId
 from seachange.model.schema.descriptor import Table
 from seachange.pipeline.compaction.gc import collect_garbage
-from seachange.pipeline.compaction.generations import Fold, choose_fold, rewrite
+from seachange.pipeline.compaction.generations import CompactUnit, choose_fold, rewrite
 from seachange.pipeline.kernels.backfill import Report, backfill
 from seachange.pipeline.kernels.converted import check_converted, check_keys
-from seachange.pipeline.kernels.executor import Crew, LocalCrew, Look, Sizes, nobody_looks
-from seachange.pipeline.kernels.kernel_context import Interrupts, Workshop
+from seachange.pipeline.kernels.executor import Executor, LocalExecutor, Look, Sizes, nobody_looks
+from seachange.pipeline.kernels.kernel_context import KernelContext, TaskInterrupts
 from seachange.pipeline.kernels.rebuild import Settle, Translate, as_it_is
-from seachange.pipeline.kernels.runs import Target
-from seachange.pipeline.kernels.source import Source, Sources, built_source, seen_through
+from seachange.pipeline.kernels.runs import BuiltIndex
+from seachange.pipeline.kernels.source import IndexSource, Sources, built_source, seen_through
 from seachange.pipeline.kernels.tasks import work_bytes
 from seachange.pipeline.kernels.validation import Progress, validate
-from seachange.pipeline.throttling.throttle import Manners
+from seachange.pipeline.throttling.throttle import Throttling
 from seachange.runtime.faults import reach
 from seachange.storage.spill import Connect, SortLimits, sorting_connection
 from seachange.storage.warehouse import Warehouse
 
-Hire = Callable[[Workshop, Look], Crew]
+Hire = Callable[[KernelContext, Look], Executor]
 # Keeps a sequence readable: nothing that a snapshot at it can reach is collected.
 Hold = Callable[[Seq], AbstractContextManager[None]]
 
@@ -47,12 +47,12 @@ class LocalPipeline:
     warehouse: Warehouse
     spill: Path
     hold: Hold
-    interrupts: Interrupts
+    interrupts: TaskInterrupts
     translate: Translate
     settle: Settle = as_it_is
     sizes: Sizes = Sizes()  # noqa: RUF009 - a value
     limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
-    manners: Manners = field(default_factory=Manners)
+    manners: Throttling = field(default_factory=Throttling)
     connect: Connect = sorting_connection
     # Makes a crew of others; None is this process. The second is called now and then while they are at work.
     hire: Hire | None = None
@@ -83,7 +83,7 @@ class LocalPipeline:
             crew = self._crew(workshop, count.look)
             return validate(op, self._sources(at), crew, self.warehouse, count.finish)
 
-    def choose_fold(self, op: RewriteIndex, at: Seq) -> Fold | None:
+    def choose_fold(self, op: RewriteIndex, at: Seq) -> CompactUnit | None:
         """What is to be done; None if that is nothing. Whoever asks holds the sequence until it is done."""
         sources = self._sources(at)
         table = sources.tables().get(op.table_id)
@@ -100,7 +100,7 @@ class LocalPipeline:
         return newest is not None and newest.base > at
 
     def rewrite(
-        self, fold: Fold, at: Seq, done: Sequence[UnitDone], report: Report, look: Look = nobody_looks
+        self, fold: CompactUnit, at: Seq, done: Sequence[UnitDone], report: Report, look: Look = nobody_looks
     ) -> Rewritten:
         with self.hold(at), self._workshop() as (workshop, reserved):
 
@@ -118,7 +118,7 @@ class LocalPipeline:
         """Deletes the files that nothing can reach any more, by whom `hires` says for so many files."""
         with self._workshop() as (workshop, _):
 
-            def staff(files: int) -> Crew:
+            def staff(files: int) -> Executor:
                 return replace(self, hire=hires(files))._crew(workshop, look)
 
             return collect_garbage(self.catalog, self.epoch, self.warehouse, retention_us, staff)
@@ -148,16 +148,16 @@ class LocalPipeline:
         deltas = sum(segment.rows for delta in contents.deltas for segment in delta.segments)
         return inline + deltas + sum(m.segment.rows - len(m.deleted) // 4 for m in members)
 
-    def _crew(self, workshop: Workshop, look: Look) -> Crew:
-        return LocalCrew(workshop, self.sizes, look=look) if self.hire is None else self.hire(workshop, look)
+    def _crew(self, workshop: KernelContext, look: Look) -> Executor:
+        return LocalExecutor(workshop, self.sizes, look=look) if self.hire is None else self.hire(workshop, look)
 
-    def _check_fit(self, source: Source, targets: Sequence[Target], at: Seq) -> None:
+    def _check_fit(self, source: IndexSource, targets: Sequence[BuiltIndex], at: Seq) -> None:
         names = ", ".join(target.index.name for target in targets)
         work = "-".join(map(str, (at, *(target.index.id for target in targets))))
         what = f"building {names} of table {source.table.name}"
         self.manners.begin(work, what, work_bytes(source, targets))
 
-    def _subject(self, op: BackfillIndexes, at: Seq) -> tuple[Source, list[Target]]:
+    def _subject(self, op: BackfillIndexes, at: Seq) -> tuple[IndexSource, list[BuiltIndex]]:
         sources = self._sources(at)
         table = self._table(sources, op.table_id)
         through = seen_through(table, op.source_id)
@@ -178,7 +178,7 @@ class LocalPipeline:
         return Sources(self.catalog, self.epoch, self.warehouse, at)
 
     @contextmanager
-    def _workshop(self) -> Iterator[tuple[Workshop, set[SegmentId]]]:
+    def _workshop(self) -> Iterator[tuple[KernelContext, set[SegmentId]]]:
         reserved: set[SegmentId] = set()
 
         def reserve(count: int) -> list[SegmentId]:
@@ -192,7 +192,7 @@ class LocalPipeline:
                 reserved.difference_update(ids)
                 self.catalog.abandon_segments(self.epoch, sorted(ids))
 
-        workshop = Workshop(
+        workshop = KernelContext(
             self.warehouse,
             self.spill,
             reserve,
@@ -231,8 +231,8 @@ class _Counted:
         self.report(more)
 
 
-def _target(table: Table, through: Table, index_id: IndexId) -> Target:
+def _target(table: Table, through: Table, index_id: IndexId) -> BuiltIndex:
     """A new primary index is seen as one; others end in the key of the index that they are made from."""
     if table.next_primary is not None and table.next_primary.id == index_id:
-        return Target(seen_through(table, table.next_primary.id), table.next_primary)
-    return Target(through, next(index for index in through.secondary if index.id == index_id))
+        return BuiltIndex(seen_through(table, table.next_primary.id), table.next_primary)
+    return BuiltIndex(through, next(index for index in through.secondary if index.id == index_id))

@@ -13,7 +13,7 @@ _REMEDY = "pip install 'seachange[spark]', or leave seachange.local_rows unset t
 
 
 @dataclass(frozen=True, slots=True)
-class SparkHalf:
+class SparkBackend:
     """Its modules: the application, the crew, what executors run, and DataFrames of tables."""
 
     host: Any
@@ -23,8 +23,8 @@ class SparkHalf:
     frame_writes: Any
 
 
-def load_spark() -> SparkHalf:
+def load_spark() -> SparkBackend:
     if find_spec("pyspark") is None:
         raise errors.SparkUnavailable(detail="PySpark is not installed", remedy=_REMEDY)
-    names = (field.name for field in fields(SparkHalf))
-    return SparkHalf(*(import_module(f"seachange.pipeline.spark.{name}") for name in names))
+    names = (field.name for field in fields(SparkBackend))
+    return SparkBackend(*(import_module(f"seachange.pipeline.spark.{name}") for name in names))

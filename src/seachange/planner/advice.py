@@ -11,15 +11,15 @@ from seachange.model.change import elements
 from seachange.model.ids import TableId
 from seachange.model.schema.descriptor import Table
 from seachange.planner.explain.words import bytes_in_words, count_of
-from seachange.planner.known_schema import Catalog
-from seachange.planner.plan import Plan
+from seachange.planner.known_schema import KnownSchema
+from seachange.planner.plan import ChangePlan
 from seachange.planner.strategy import Strategy, measure_whole, strategy_of
 
 # Of fewer rows everything is done in no time.
 ROWS_MIN = 100_000
 
 
-class Form(StrEnum):
+class AdviceForm(StrEnum):
     CONVERSION = "another type"
     KEYLESS = "a table without a primary key"
     DRAWN = "a value of its own for each row"
@@ -31,15 +31,15 @@ class Form(StrEnum):
 
 
 # The dearest first: of one change the first that applies is told.
-CHEAPER: dict[Form, str] = {
-    Form.KEY: "a UNIQUE constraint builds one index instead of the table and all of its indexes",
-    Form.KEYLESS: "ADD PRIMARY KEY in the same statement writes the rows once, instead of numbering them first",
-    Form.CONVERSION: "a type that holds every old value (bigint for integer, text for varchar) moves nothing",
-    Form.DRAWN: "ADD COLUMN without a default moves nothing; SET DEFAULT then is for rows to come, UPDATE for others",
-    Form.GENERATED: "a view, or an index on the expression, leaves the rows as they are",
-    Form.FOREIGN_KEY: "NOT VALID checks new rows at once; VALIDATE CONSTRAINT reads the others when it suits",
-    Form.CHECK: "NOT VALID checks new rows at once; VALIDATE CONSTRAINT reads the others when it suits",
-    Form.NOT_NULL: "a valid CHECK (column IS NOT NULL), which can be added as NOT VALID, makes it one commit",
+CHEAPER: dict[AdviceForm, str] = {
+    AdviceForm.KEY: "a UNIQUE constraint builds one index instead of the table and all of its indexes",
+    AdviceForm.KEYLESS: "ADD PRIMARY KEY in the same statement writes the rows once, instead of numbering them first",
+    AdviceForm.CONVERSION: "a type that holds every old value (bigint for integer, text for varchar) moves nothing",
+    AdviceForm.DRAWN: "ADD COLUMN without a default moves nothing; SET DEFAULT then serves new rows, UPDATE the others",
+    AdviceForm.GENERATED: "a view, or an index on the expression, leaves the rows as they are",
+    AdviceForm.FOREIGN_KEY: "NOT VALID checks new rows at once; VALIDATE CONSTRAINT reads the others when it suits",
+    AdviceForm.CHECK: "NOT VALID checks new rows at once; VALIDATE CONSTRAINT reads the others when it suits",
+    AdviceForm.NOT_NULL: "a valid CHECK (column IS NOT NULL), which can be added as NOT VALID, makes it one commit",
 }
 _COSTS: dict[Strategy, str] = {
     Strategy.VALIDATE_ONLY: "reads {rows}",
@@ -48,9 +48,9 @@ _COSTS: dict[Strategy, str] = {
 }
 
 
-def advise(plan: Plan, catalog: Catalog) -> list[str]:
+def advise(plan: ChangePlan, catalog: KnownSchema) -> list[str]:
     """A line for each large table whose rows are read or written. Sizes of the catalog are those that are known."""
-    told: dict[TableId, Form] = {}
+    told: dict[TableId, AdviceForm] = {}
     for part in filter(None, (plan, plan.then)):
         for form in CHEAPER:
             for table_id in _tables_of(form, part):
@@ -58,7 +58,7 @@ def advise(plan: Plan, catalog: Catalog) -> list[str]:
     return [line for table_id, form in told.items() if (line := _line(plan, catalog, table_id, form))]
 
 
-def _tables_of(form: Form, plan: Plan) -> list[TableId]:
+def _tables_of(form: AdviceForm, plan: ChangePlan) -> list[TableId]:
     found = []
     for number, target in enumerate(plan.graph.targets):
         is_work = strategy_of(number, plan.graph) is not Strategy.METADATA_ONLY
@@ -67,30 +67,30 @@ def _tables_of(form: Form, plan: Plan) -> list[TableId]:
     return found
 
 
-def _form(element: elements.Element, plan: Plan) -> Form | None:
+def _form(element: elements.Element, plan: ChangePlan) -> AdviceForm | None:
     match element:
         case elements.ConvertedColumn():
-            return Form.CONVERSION
-        case elements.Column(hidden=True):
-            return Form.KEYLESS
-        case elements.Column():
+            return AdviceForm.CONVERSION
+        case elements.ColumnElement(hidden=True):
+            return AdviceForm.KEYLESS
+        case elements.ColumnElement():
             generated = elements.ColumnGenerated
             place = (element.table_id, element.column_id)
             others = [t.element for t in plan.graph.targets if isinstance(t.element, generated)]
-            return Form.GENERATED if place in [(o.table_id, o.column_id) for o in others] else Form.DRAWN
+            return AdviceForm.GENERATED if place in [(o.table_id, o.column_id) for o in others] else AdviceForm.DRAWN
         case elements.PrimaryIndex(rebuilt_ids=()):
-            return Form.KEY
-        case elements.ForeignKey():
-            return Form.FOREIGN_KEY
+            return AdviceForm.KEY
+        case elements.ForeignKeyElement():
+            return AdviceForm.FOREIGN_KEY
         case elements.CheckConstraint():
-            return Form.CHECK
+            return AdviceForm.CHECK
         case elements.ColumnNotNull():
-            return Form.NOT_NULL
+            return AdviceForm.NOT_NULL
         case _:
             return None
 
 
-def _line(plan: Plan, catalog: Catalog, table_id: TableId, form: Form) -> str | None:
+def _line(plan: ChangePlan, catalog: KnownSchema, table_id: TableId, form: AdviceForm) -> str | None:
     size, table = catalog.sizes.get(table_id), catalog.descriptors.get(table_id)
     if size is None or size.rows < ROWS_MIN or not isinstance(table, Table):
         return None

@@ -34,7 +34,7 @@ class CancelJob:
     """What CANCEL JOB is to the change that it names: not a change itself."""
 
 
-class Answer(StrEnum):
+class ExclusionDecision(StrEnum):
     PROCEED = "proceeds"
     WAIT = "waits"
     # Only by way of CANCEL: the one that is under way is taken back, and the new one proceeds.
@@ -43,15 +43,19 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    answer: Answer
+    answer: ExclusionDecision
     reason: str
 
 
-_LABELS = Exclusion(Answer.PROCEED, "nothing is planned from a label, and a version is made of what it finds")
-_AFTER_COMMIT = Exclusion(Answer.WAIT, "the other transaction may still be rolled back; its COMMIT waits for nobody")
-_IN_TURN = Exclusion(Answer.WAIT, "what it would be planned from may be changed, or taken back, by the job")
-_NEEDED = Exclusion(Answer.WAIT, "whoever asked for the job still wants what it makes, rows or no rows")
-_IN_VAIN = Exclusion(Answer.CANCEL, "whatever the job makes would go with the object")
+_LABELS = Exclusion(
+    ExclusionDecision.PROCEED, "nothing is planned from a label, and a version is made of what it finds"
+)
+_AFTER_COMMIT = Exclusion(
+    ExclusionDecision.WAIT, "the other transaction may still be rolled back; its COMMIT waits for nobody"
+)
+_IN_TURN = Exclusion(ExclusionDecision.WAIT, "what it would be planned from may be changed, or taken back, by the job")
+_NEEDED = Exclusion(ExclusionDecision.WAIT, "whoever asked for the job still wants what it makes, rows or no rows")
+_IN_VAIN = Exclusion(ExclusionDecision.CANCEL, "whatever the job makes would go with the object")
 
 # By what is under way (an open transaction or a job that was not published yet), then by what is new.
 EXCLUSIONS: dict[ChangeKind, dict[ChangeKind, Exclusion]] = {
@@ -67,14 +71,14 @@ EXCLUSIONS: dict[ChangeKind, dict[ChangeKind, Exclusion]] = {
     ChangeKind.TRUNCATE: {**dict.fromkeys(ChangeKind, _AFTER_COMMIT), ChangeKind.LABEL: _LABELS},
     ChangeKind.DROP: {**dict.fromkeys(ChangeKind, _AFTER_COMMIT), ChangeKind.LABEL: _LABELS},
 }
-_ASKED_FOR = Exclusion(Answer.CANCEL, "that is what it asks for")
-_TOO_LATE = Exclusion(Answer.WAIT, "the other is past its point of no return, and as good as done")
+_ASKED_FOR = Exclusion(ExclusionDecision.CANCEL, "that is what it asks for")
+_TOO_LATE = Exclusion(ExclusionDecision.WAIT, "the other is past its point of no return, and as good as done")
 
 
 def decide(running: ChangeKind, new: ChangeKind | CancelJob, cancellable: bool = True) -> Exclusion:
     """What becomes of the new change. `cancellable`: what is under way has not passed its point of no return."""
     found = _ASKED_FOR if isinstance(new, CancelJob) else EXCLUSIONS[running][new]
-    return _TOO_LATE if found.answer is Answer.CANCEL and not cancellable else found
+    return _TOO_LATE if found.answer is ExclusionDecision.CANCEL and not cancellable else found
 
 
 _LABEL_KINDS: Kinds = (elements.Owner, elements.Privileges, elements.Comment)

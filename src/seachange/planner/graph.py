@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
 from seachange.model.change.targets import GOAL_STATUS, Goal, Status, Target
-from seachange.planner.lifecycles.lifecycle import Step
+from seachange.planner.lifecycles.lifecycle import LifecycleStep
 from seachange.planner.rules.release import Release, lifecycle_of
 from seachange.planner.rules.rule import (
     COLUMN_PARTS,
@@ -24,8 +24,8 @@ from seachange.planner.rules.rule import (
     At,
     Dropping,
     Moment,
-    Order,
     Rule,
+    RuleOrder,
 )
 
 # Fields that hold several values; a join on one of them agrees if one value does.
@@ -41,12 +41,12 @@ class Skip:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class GraphNode:
     """A step of target number `target` from status `origin`, past statuses that are left out for `skipped` reasons."""
 
     target: int
     origin: Status
-    step: Step
+    step: LifecycleStep
     passes: tuple[Status, ...] = ()
     skipped: str = ""
 
@@ -67,7 +67,7 @@ class Graph:
     """`paths` are the numbers of each target's nodes in order; `required` and `companions` the dependencies by node."""
 
     targets: tuple[Target, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[GraphNode, ...]
     paths: tuple[tuple[int, ...], ...]
     dependencies: tuple[Dependency, ...]
     # Dependencies of which the node is `then`; and those that tie it to another in one stage, from either side.
@@ -75,11 +75,11 @@ class Graph:
     companions: tuple[tuple[int, ...], ...]
 
 
-def path_of(target: Target, release: Release) -> list[tuple[Status, Step]]:
+def path_of(target: Target, release: Release) -> list[tuple[Status, LifecycleStep]]:
     """The steps that are left, each with the status that it starts from."""
     lifecycle = lifecycle_of(type(target.element), release)
     statuses = lifecycle.statuses
-    steps: tuple[Step, ...] = ()
+    steps: tuple[LifecycleStep, ...] = ()
     match target.goal:
         case Goal.PUBLIC | Goal.ENFORCED:
             steps = lifecycle.add[statuses.index(target.start) : statuses.index(GOAL_STATUS[target.goal])]
@@ -95,7 +95,7 @@ def path_of(target: Target, release: Release) -> list[tuple[Status, Step]]:
 
 def build_graph(targets: Sequence[Target], release: Release, skips: Mapping[int, Skip] | None = None) -> Graph:
     """`skips` are those of the targets with these numbers."""
-    nodes: list[Node] = []
+    nodes: list[GraphNode] = []
     paths: list[tuple[int, ...]] = []
     hosted = _hosted(targets)
     for number, target in enumerate(targets):
@@ -110,7 +110,7 @@ def build_graph(targets: Sequence[Target], release: Release, skips: Mapping[int,
     companions: list[list[int]] = [[] for _ in nodes]
     for dependency in dependencies:
         required[dependency.then].append(dependency)
-        if dependency.rule.order is Order.WITH:
+        if dependency.rule.order is RuleOrder.WITH:
             companions[dependency.first].append(dependency.then)
             companions[dependency.then].append(dependency.first)
     return Graph(
@@ -127,7 +127,7 @@ _NO_SKIP = Skip("", frozenset())
 _WORK = frozenset({Status.BACKFILLED, Status.VALIDATED})
 
 
-def _nodes(number: int, path: Sequence[tuple[Status, Step]], skip: Skip) -> Iterable[Node]:
+def _nodes(number: int, path: Sequence[tuple[Status, LifecycleStep]], skip: Skip) -> Iterable[GraphNode]:
     """A step to a status that is left out becomes a part of the one after it."""
     passed: list[Status] = []
     start: Status | None = None
@@ -139,7 +139,7 @@ def _nodes(number: int, path: Sequence[tuple[Status, Step]], skip: Skip) -> Iter
             continue
         # What it would have waited for lies in what is left out.
         kept = replace(step, fenced=False) if passed and step.fenced else step
-        yield Node(number, start, kept, tuple(passed), skip.reason if passed else "")
+        yield GraphNode(number, start, kept, tuple(passed), skip.reason if passed else "")
         passed, start = [], None
 
 
@@ -163,7 +163,7 @@ def _hosted(targets: Sequence[Target]) -> set[int]:
     """The targets of which nobody sees anything as long as their host is hidden: parts of what is being added, and the
     new sequence or type of a column that is."""
     # What is a part of a new table waits for the table, and so for the publication.
-    new = {t.element.table_id for t in targets if t.adds and isinstance(t.element, elements.Table)}
+    new = {t.element.table_id for t in targets if t.adds and isinstance(t.element, elements.TableElement)}
     hosts: set[tuple[object, ...]] = set()
     created: set[int] = set()
     for target in targets:
@@ -172,7 +172,7 @@ def _hosted(targets: Sequence[Target]) -> set[int]:
         for kinds, fields in _HOSTS:
             if target.adds and isinstance(target.element, kinds):
                 hosts.add(_place(target.element, fields))
-        if target.adds and isinstance(target.element, elements.Sequence | elements.EnumType):
+        if target.adds and isinstance(target.element, elements.SequenceElement | elements.EnumTypeElement):
             created.add(descriptor_of(target.element))
     hosted: set[int] = set()
     belonging: set[int | None] = set()
@@ -182,7 +182,7 @@ def _hosted(targets: Sequence[Target]) -> set[int]:
             continue
         if isinstance(element, _PARTS) and any(_place(element, names) in hosts for _, names in _HOSTS):
             hosted.add(number)
-        if isinstance(element, elements.SequenceOwner) and _place(element, _COLUMN) in hosts:
+        if isinstance(element, elements.SequenceOwnerElement) and _place(element, _COLUMN) in hosts:
             belonging.add(element.sequence_id)
         elif isinstance(element, elements.ColumnType) and _place(element, _COLUMN) in hosts:
             belonging.add(element.type_id)
@@ -198,7 +198,7 @@ def _place(element: Element, fields: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def _dependencies(
-    targets: Sequence[Target], nodes: Sequence[Node], paths: Sequence[tuple[int, ...]], rules: Iterable[Rule]
+    targets: Sequence[Target], nodes: Sequence[GraphNode], paths: Sequence[tuple[int, ...]], rules: Iterable[Rule]
 ) -> Iterable[Dependency]:
     by_kind: dict[type[Element], list[int]] = defaultdict(list)
     for number, target in enumerate(targets):
@@ -228,7 +228,7 @@ def _moments(
     at: At,
     by_kind: dict[type[Element], list[int]],
     targets: Sequence[Target],
-    nodes: Sequence[Node],
+    nodes: Sequence[GraphNode],
     paths: Sequence[tuple[int, ...]],
 ) -> Iterable[int]:
     for kind in at.kinds:
@@ -238,7 +238,7 @@ def _moments(
                 yield node
 
 
-def _moment(at: At, target: Target, nodes: Sequence[Node], path: tuple[int, ...]) -> int | None:
+def _moment(at: At, target: Target, nodes: Sequence[GraphNode], path: tuple[int, ...]) -> int | None:
     """The node of the target that the rule speaks of; none, if it has been passed or is never reached."""
     match at:
         case Dropping():
@@ -252,7 +252,7 @@ def _moment(at: At, target: Target, nodes: Sequence[Node], path: tuple[int, ...]
     return found[0] if found else None
 
 
-def _is_needless(first: At, node: Node) -> bool:
+def _is_needless(first: At, node: GraphNode) -> bool:
     """Whether work is left out that others would wait for: what it would show or make is so already."""
     return isinstance(first, Adding) and first.status in _WORK and first.status in node.passes
 

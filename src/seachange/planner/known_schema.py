@@ -29,7 +29,7 @@ class TableSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalog:
+class KnownSchema:
     """`sizes` lacks tables of which nothing is known; `dropped` are tables whose data is still kept; `search_path` are
     the schemas in which names without one are looked for, of which some may not exist, `database` is that of the
     session."""
@@ -45,7 +45,7 @@ class Catalog:
         return size is not None and size.rows == 0
 
 
-def apply_ops(catalog: Catalog, ops: Iterable[Op]) -> Catalog:
+def apply_ops(catalog: KnownSchema, ops: Iterable[Op]) -> KnownSchema:
     """The catalog after a stage: every descriptor that the ops touch has its next version."""
     changes: dict[DescriptorId, list[SetState]] = {}
     for op in ops:
@@ -90,6 +90,6 @@ def change_descriptor(
 def _drop_lone_types(parts: dict[Element, State]) -> None:
     """The key of an index that is an expression is planned as a text, and DuckDB has told its type since: when it goes,
     its type is another element than the one that is taken out."""
-    columns = {e.column_id for e in parts if isinstance(e, elements.Column | elements.ConvertedColumn)}
+    columns = {e.column_id for e in parts if isinstance(e, elements.ColumnElement | elements.ConvertedColumn)}
     for part in [e for e in parts if isinstance(e, elements.ColumnType) and e.column_id not in columns]:
         del parts[part]

@@ -28,18 +28,20 @@ _KINDS: dict[type[Descriptor], ObjectKind] = {
 }
 
 
-def namespace_of(descriptor: Descriptor) -> elements.Namespace:
+def namespace_of(descriptor: Descriptor) -> elements.NamespaceElement:
     """The entry under which an object is found."""
     match descriptor:
         case objects.Database():
-            return elements.Namespace(descriptor.id, ObjectKind.DATABASE, "", "", descriptor.name)
+            return elements.NamespaceElement(descriptor.id, ObjectKind.DATABASE, "", "", descriptor.name)
         case objects.Schema():
-            return elements.Namespace(descriptor.id, ObjectKind.SCHEMA, descriptor.database, "", descriptor.name)
+            return elements.NamespaceElement(descriptor.id, ObjectKind.SCHEMA, descriptor.database, "", descriptor.name)
         case objects.Role():
             raise errors.Bug(detail=f"role {descriptor.name} has no place among what is planned")
         case _:
             kind = _KINDS[type(descriptor)]
-            return elements.Namespace(descriptor.id, kind, descriptor.database, descriptor.schema, descriptor.name)
+            return elements.NamespaceElement(
+                descriptor.id, kind, descriptor.database, descriptor.schema, descriptor.name
+            )
 
 
 def decompose(descriptor: Descriptor) -> Parts:
@@ -51,13 +53,13 @@ def decompose(descriptor: Descriptor) -> Parts:
             # Raises.
             namespace_of(descriptor)
         case objects.Database(id=id_):
-            own = [elements.Database(id_)]
+            own = [elements.DatabaseElement(id_)]
         case objects.Schema(id=id_):
-            own = [elements.Schema(id_)]
+            own = [elements.SchemaElement(id_)]
         case objects.Sequence(id=id_):
-            own = [elements.Sequence(id_), *_sequence(descriptor)]
+            own = [elements.SequenceElement(id_), *_sequence(descriptor)]
         case objects.EnumType(id=id_):
-            own = [elements.EnumType(id_)]
+            own = [elements.EnumTypeElement(id_)]
             for value in descriptor.values:
                 own.append(elements.EnumValue(id_, value.id, value.rank, value.held))
                 own.append(elements.EnumLabel(id_, value.id, value.label))
@@ -72,7 +74,7 @@ def decompose(descriptor: Descriptor) -> Parts:
                 descriptor.column_names,
                 descriptor.types,
             )
-            own = [elements.View(id_), query]
+            own = [elements.ViewElement(id_), query]
     own.insert(1, namespace_of(descriptor))
     return dict.fromkeys(own, State.PUBLIC) | decompose_access(descriptor.id, descriptor.access)
 
@@ -91,7 +93,7 @@ def _sequence(sequence: objects.Sequence) -> list[Element]:
         )
     ]
     if sequence.owner is not None:
-        found.append(elements.SequenceOwner(sequence.id, *sequence.owner))
+        found.append(elements.SequenceOwnerElement(sequence.id, *sequence.owner))
     if sequence.restart is not None:
         found.append(elements.SequenceStart(sequence.id, sequence.restart, sequence.run))
     return found
@@ -103,7 +105,7 @@ def _sequence(sequence: objects.Sequence) -> list[Element]:
 def compose(before: Descriptor | None, parts: Mapping[Element, State]) -> Descriptor | None:
     """The next version of an object; None if it is gone."""
     for element in parts:
-        if isinstance(element, elements.Table):
+        if isinstance(element, elements.TableElement):
             assert before is None or isinstance(before, Table)
             return compose_table(before, parts)
         build = _BUILD.get(type(element))
@@ -127,20 +129,20 @@ def _first(kind: type[E], parts: Mapping[Element, State]) -> E | None:
     return next((element for element in parts if isinstance(element, kind)), None)
 
 
-def _database(element: elements.Database, version: int, parts: Mapping[Element, State]) -> Descriptor:
-    name = _only(elements.Namespace, parts).name
+def _database(element: elements.DatabaseElement, version: int, parts: Mapping[Element, State]) -> Descriptor:
+    name = _only(elements.NamespaceElement, parts).name
     return objects.Database(element.descriptor_id, version, name, compose_access(parts))
 
 
-def _schema(element: elements.Schema, version: int, parts: Mapping[Element, State]) -> Descriptor:
-    entry = _only(elements.Namespace, parts)
+def _schema(element: elements.SchemaElement, version: int, parts: Mapping[Element, State]) -> Descriptor:
+    entry = _only(elements.NamespaceElement, parts)
     return objects.Schema(element.descriptor_id, version, entry.name, entry.database, compose_access(parts))
 
 
-def _compose_sequence(element: elements.Sequence, version: int, parts: Mapping[Element, State]) -> Descriptor:
-    entry = _only(elements.Namespace, parts)
+def _compose_sequence(element: elements.SequenceElement, version: int, parts: Mapping[Element, State]) -> Descriptor:
+    entry = _only(elements.NamespaceElement, parts)
     settings = _only(elements.SequenceSettings, parts)
-    owner = _first(elements.SequenceOwner, parts)
+    owner = _first(elements.SequenceOwnerElement, parts)
     start = _first(elements.SequenceStart, parts)
     return objects.Sequence(
         element.sequence_id,
@@ -162,8 +164,8 @@ def _compose_sequence(element: elements.Sequence, version: int, parts: Mapping[E
     )
 
 
-def _enum(element: elements.EnumType, version: int, parts: Mapping[Element, State]) -> Descriptor:
-    entry = _only(elements.Namespace, parts)
+def _enum(element: elements.EnumTypeElement, version: int, parts: Mapping[Element, State]) -> Descriptor:
+    entry = _only(elements.NamespaceElement, parts)
     labels = {e.value_id: e.label for e in parts if isinstance(e, elements.EnumLabel)}
     values = [_value(e, labels[e.value_id]) for e in parts if isinstance(e, elements.EnumValue)]
     values.sort(key=lambda value: value.rank)
@@ -185,8 +187,8 @@ def _value(element: elements.EnumValue, label: str) -> objects.Value:
     return objects.Value(element.value_id, element.rank, label, stored)
 
 
-def _view(element: elements.View, version: int, parts: Mapping[Element, State]) -> Descriptor:
-    entry = _only(elements.Namespace, parts)
+def _view(element: elements.ViewElement, version: int, parts: Mapping[Element, State]) -> Descriptor:
+    entry = _only(elements.NamespaceElement, parts)
     query = _only(elements.ViewQuery, parts)
     return objects.View(
         element.view_id,
@@ -206,9 +208,9 @@ def _view(element: elements.View, version: int, parts: Mapping[Element, State]) 
 
 
 _BUILD: dict[type[Element], Callable[[Any, int, Mapping[Element, State]], Descriptor]] = {
-    elements.Database: _database,
-    elements.Schema: _schema,
-    elements.Sequence: _compose_sequence,
-    elements.EnumType: _enum,
-    elements.View: _view,
+    elements.DatabaseElement: _database,
+    elements.SchemaElement: _schema,
+    elements.SequenceElement: _compose_sequence,
+    elements.EnumTypeElement: _enum,
+    elements.ViewElement: _view,
 }

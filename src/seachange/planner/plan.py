@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seachange import errors
-from seachange.model.change.elements import ColumnName, Namespace, descriptor_of
+from seachange.model.change.elements import ColumnName, NamespaceElement, descriptor_of
 from seachange.model.change.ops import FALLIBLE, Op
 from seachange.model.change.targets import GOAL_STATUS, Goal, Status, Target
 from seachange.model.ids import IndexId, TableId
@@ -21,7 +21,7 @@ from seachange.planner.builders.draft import Draft, at_rest
 from seachange.planner.builders.primary_key import loses_key
 from seachange.planner.builders.statement import build_statement
 from seachange.planner.graph import Graph, Skip, build_graph
-from seachange.planner.known_schema import Catalog, apply_ops
+from seachange.planner.known_schema import KnownSchema, apply_ops
 from seachange.planner.rules.release import CURRENT, Release, release_of
 from seachange.planner.skips import find_skips
 from seachange.planner.split import adds_known_column, number_first, split_statement, without_columns
@@ -53,7 +53,7 @@ class Sequel:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ChangePlan:
     """`then` is the plan of the sequel, over `between`, the catalog that the first change leaves. `follows`: it is the
     plan of a sequel itself."""
 
@@ -61,8 +61,8 @@ class Plan:
     graph: Graph
     stages: tuple[Stage, ...]
     notices: tuple[str, ...] = ()
-    then: Plan | None = None
-    between: Catalog | None = None
+    then: ChangePlan | None = None
+    between: KnownSchema | None = None
     sequel: Sequel | None = None
     follows: bool = False
 
@@ -71,12 +71,12 @@ class Plan:
 
 
 def plan_statements(
-    catalog: Catalog,
+    catalog: KnownSchema,
     statements: Sequence[DdlStatement],
     ids: Iterator[int],
     evaluated: Mapping[str, str | None] | None = None,
     release: Release = CURRENT,
-) -> Plan:
+) -> ChangePlan:
     """`ids` are fresh descriptor and index ids; `evaluated` the values of stable defaults by their text."""
     parts = _parts(catalog, statements[0]) if len(statements) == 1 else None
     if parts is not None:
@@ -84,7 +84,7 @@ def plan_statements(
     return _plan_as_one(catalog, statements, ids, evaluated, release)
 
 
-def _parts(catalog: Catalog, statement: DdlStatement) -> tuple[AlterTable, AlterTable] | None:
+def _parts(catalog: KnownSchema, statement: DdlStatement) -> tuple[AlterTable, AlterTable] | None:
     """The two changes that a statement takes. Of a table without rows nothing has to be there before anything else."""
     if not isinstance(statement, AlterTable):
         return None
@@ -100,13 +100,13 @@ def _parts(catalog: Catalog, statement: DdlStatement) -> tuple[AlterTable, Alter
 
 
 def _plan_both(
-    catalog: Catalog,
+    catalog: KnownSchema,
     first: AlterTable,
     then: AlterTable,
     ids: Iterator[int],
     evaluated: Mapping[str, str | None] | None,
     release: Release,
-) -> Plan:
+) -> ChangePlan:
     plan = _plan_as_one(catalog, [first], ids, evaluated, release)
     between = _without_others(catalog, plan.change)
     for stage in plan.stages:
@@ -119,7 +119,7 @@ def _plan_both(
     return replace(plan, notices=notices, then=following, between=between, sequel=sequel)
 
 
-def _without_others(catalog: Catalog, change: Change) -> Catalog:
+def _without_others(catalog: KnownSchema, change: Change) -> KnownSchema:
     """Another change may be under way, which is waited for when this one is planned: it is planned without it."""
     touched = {descriptor_of(target.element) for target in change.targets} & set(catalog.descriptors)
     rested = {id_: at_rest(catalog.descriptors[id_]) for id_ in touched}
@@ -127,12 +127,12 @@ def _without_others(catalog: Catalog, change: Change) -> Catalog:
 
 
 def _plan_as_one(
-    catalog: Catalog,
+    catalog: KnownSchema,
     statements: Sequence[DdlStatement],
     ids: Iterator[int],
     evaluated: Mapping[str, str | None] | None,
     release: Release,
-) -> Plan:
+) -> ChangePlan:
     change, notices = _build_change(Draft(catalog, ids, evaluated=evaluated), statements, release)
     graph = build_graph(change.targets, release, change.skips)
     if change.empty and any(node.step.op in FALLIBLE for node in graph.nodes):
@@ -144,7 +144,7 @@ def _plan_as_one(
             raise _refuse_together(catalog, change) from error
         graph = build_graph(change.targets, release, change.skips)
     _refuse_early_names(graph)
-    return Plan(change, graph, build_stages(graph, Phase.PRE_COMMIT, unfenced_at_first(change.targets)), notices)
+    return ChangePlan(change, graph, build_stages(graph, Phase.PRE_COMMIT, unfenced_at_first(change.targets)), notices)
 
 
 def _refuse_early_names(graph: Graph) -> None:
@@ -155,7 +155,11 @@ def _refuse_early_names(graph: Graph) -> None:
     for number, node in enumerate(graph.nodes):
         element = graph.targets[node.target].element
         needed = [graph.nodes[dependency.first] for dependency in graph.required[number]]
-        if isinstance(element, Namespace) and node.step.revertible and any(not n.step.revertible for n in needed):
+        if (
+            isinstance(element, NamespaceElement)
+            and node.step.revertible
+            and any(not n.step.revertible for n in needed)
+        ):
             raise errors.FeatureNotSupported(
                 feature=f"a new column that needs {element.kind} {element.schema}.{element.name}, whose schema or name "
                 "is to be had only when the same transaction is done,",
@@ -163,7 +167,7 @@ def _refuse_early_names(graph: Graph) -> None:
             )
 
 
-def _refuse_together(catalog: Catalog, change: Change) -> errors.Error:
+def _refuse_together(catalog: KnownSchema, change: Change) -> errors.Error:
     names = ", ".join(sorted(catalog.descriptors[id_].name for id_ in change.empty))
     return errors.FeatureNotSupported(
         feature=f"a change that needs {names} to be empty, together with one that takes longer than its COMMIT,",
@@ -183,7 +187,7 @@ def _build_change(draft: Draft, statements: Sequence[DdlStatement], release: Rel
     return change, tuple(draft.notices)
 
 
-def plan_remainder(change: Change, progress: Progress, phase: Phase) -> Plan:
+def plan_remainder(change: Change, progress: Progress, phase: Phase) -> ChangePlan:
     """What is left of a change that has come to `progress`."""
     targets = [replace(t, start=s) for t, s in zip(change.targets, progress.statuses, strict=True)]
     if phase is Phase.NON_REVERTIBLE:
@@ -192,7 +196,7 @@ def plan_remainder(change: Change, progress: Progress, phase: Phase) -> Plan:
     return _plan(change, targets, phase, progress)
 
 
-def plan_revert(change: Change, progress: Progress, release: Release | None = None) -> Plan:
+def plan_revert(change: Change, progress: Progress, release: Release | None = None) -> ChangePlan:
     """The way back from `progress`: what was added goes, what was to go stays. By the rules that the change was
     planned with, if no others are given."""
     targets = [_turned(t, s) for t, s in zip(change.targets, progress.statuses, strict=True)]
@@ -211,12 +215,12 @@ def _turned(target: Target, status: Status) -> Target:
 
 def _plan(
     change: Change, targets: Sequence[Target], phase: Phase, progress: Progress, release: Release | None = None
-) -> Plan:
+) -> ChangePlan:
     graph = build_graph(targets, release or release_of(change.release), change.skips)
-    return Plan(change, graph, build_stages(graph, phase, progress.unfenced))
+    return ChangePlan(change, graph, build_stages(graph, phase, progress.unfenced))
 
 
-def _sources(catalog: Catalog, targets: Sequence[Target]) -> dict[TableId, IndexId]:
+def _sources(catalog: KnownSchema, targets: Sequence[Target]) -> dict[TableId, IndexId]:
     touched = dict.fromkeys(descriptor_of(target.element) for target in targets)
     tables = [catalog.descriptors.get(id_) for id_ in touched]
     return {table.id: table.primary.id for table in tables if isinstance(table, Table)}

@@ -53,6 +53,8 @@ def _find(element: Element, lifecycle: Lifecycle, draft: Draft) -> Skip | None:
 def _implied(element: Element, draft: Draft) -> str | None:
     if isinstance(element, elements.ForeignKeyParent):
         # It goes with the other end.
-        for key in draft.select(elements.ForeignKey, table_id=element.table_id, constraint_id=element.constraint_id):
+        for key in draft.select(
+            elements.ForeignKeyElement, table_id=element.table_id, constraint_id=element.constraint_id
+        ):
             return draft.implied.get(key)
     return draft.implied.get(element)

@@ -20,7 +20,7 @@ from seachange.model.change.ops import FALLIBLE, OpType
 from seachange.model.change.targets import STATE_OF, Status, Target
 from seachange.model.ids import DescriptorId
 from seachange.planner.graph import Graph
-from seachange.planner.rules.rule import Order
+from seachange.planner.rules.rule import RuleOrder
 
 
 class Phase(StrEnum):
@@ -165,9 +165,9 @@ class _Builder:
             group[node] = None
             left += reversed(self._graph.companions[node])
             for dependency in reversed(self._graph.required[node]):
-                if dependency.rule.order is Order.BEFORE:
+                if dependency.rule.order is RuleOrder.BEFORE:
                     left.append(dependency.first)
-                elif dependency.rule.order is Order.EARLIER and dependency.first not in self._done:
+                elif dependency.rule.order is RuleOrder.EARLIER and dependency.first not in self._done:
                     return {}
         return group
 

@@ -17,8 +17,8 @@ from seachange.model.ids import DescriptorId, IndexId, TableId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Descriptor
 from seachange.planner.graph import Graph
-from seachange.planner.known_schema import Catalog, TableSize
-from seachange.planner.plan import Plan
+from seachange.planner.known_schema import KnownSchema, TableSize
+from seachange.planner.plan import ChangePlan
 
 
 class Strategy(StrEnum):
@@ -34,7 +34,7 @@ _RANK = {strategy: rank for rank, strategy in enumerate(Strategy)}
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class OpWork:
     """What one op does with data. `read` are the rows, bytes and files that it scans, None if nothing is known of the
     table; `written` the bytes that it adds, and `deleted` those that go once nobody needs them."""
 
@@ -54,7 +54,7 @@ class Cost:
     versions: int
     drains: int
     late_drains: int
-    work: tuple[Work, ...]
+    work: tuple[OpWork, ...]
 
     @property
     def bytes_moved(self) -> int | None:
@@ -64,7 +64,7 @@ class Cost:
         return sum(work.written for work in self.work)
 
 
-def measure(plan: Plan, catalog: Catalog) -> Cost:
+def measure(plan: ChangePlan, catalog: KnownSchema) -> Cost:
     counted = [stage for stage in plan.stages if stage.type is not OpType.COLLECTION]
     work = [_work(op, plan.graph, catalog) for stage in plan.stages for op in plan.ops(stage)]
     return Cost(
@@ -76,7 +76,7 @@ def measure(plan: Plan, catalog: Catalog) -> Cost:
     )
 
 
-def measure_whole(plan: Plan, catalog: Catalog) -> Cost:
+def measure_whole(plan: ChangePlan, catalog: KnownSchema) -> Cost:
     """With the change that follows, if there is one."""
     cost = measure(plan, catalog)
     if plan.then is None or plan.between is None:
@@ -105,12 +105,12 @@ def strategy_of(number: int, graph: Graph) -> Strategy:
         return Strategy.REBUILD_PRIMARY if isinstance(element, elements.PrimaryIndex) else Strategy.BUILD_INDEX
     if OpType.VALIDATION in ops:
         return Strategy.VALIDATE_ONLY
-    if isinstance(element, elements.Column | elements.ConvertedColumn) and _is_rebuilt(element, graph):
+    if isinstance(element, elements.ColumnElement | elements.ConvertedColumn) and _is_rebuilt(element, graph):
         return Strategy.REBUILD_PRIMARY
     return Strategy.METADATA_ONLY
 
 
-def _is_rebuilt(column: elements.Column | elements.ConvertedColumn, graph: Graph) -> bool:
+def _is_rebuilt(column: elements.ColumnElement | elements.ConvertedColumn, graph: Graph) -> bool:
     return any(
         isinstance(t.element, elements.PrimaryIndex)
         and t.element.table_id == column.table_id
@@ -119,24 +119,24 @@ def _is_rebuilt(column: elements.Column | elements.ConvertedColumn, graph: Graph
     )
 
 
-def _work(op: Op, graph: Graph, catalog: Catalog) -> Work | None:
+def _work(op: Op, graph: Graph, catalog: KnownSchema) -> OpWork | None:
     match op:
         case SetState():
             return None
         case BackfillIndexes():
             size = catalog.sizes.get(op.table_id)
             written = sum(_index_bytes(op.table_id, id_, graph, catalog) for id_ in op.index_ids)
-            return Work(op, op.table_id, size, written)
+            return OpWork(op, op.table_id, size, written)
         case Validate():
             table_id = TableId(descriptor_of(op.element))
-            return Work(op, table_id, _validated(op.element, graph, catalog))
+            return OpWork(op, table_id, _validated(op.element, graph, catalog))
         case CollectIndexes():
             deleted = sum(_index_bytes(op.table_id, id_, graph, catalog) for id_ in op.index_ids)
             known = TableSize() if op.table_id in catalog.sizes else None
-            return Work(op, op.table_id, known, deleted=deleted)
+            return OpWork(op, op.table_id, known, deleted=deleted)
 
 
-def _validated(element: Element, graph: Graph, catalog: Catalog) -> TableSize | None:
+def _validated(element: Element, graph: Graph, catalog: KnownSchema) -> TableSize | None:
     """What a validation reads: of a unique index its entries, else the rows, and for a foreign key the parent's too."""
     table_id = TableId(descriptor_of(element))
     size = catalog.sizes.get(table_id)
@@ -145,7 +145,7 @@ def _validated(element: Element, graph: Graph, catalog: Catalog) -> TableSize | 
     match element:
         case elements.UniqueIndex():
             return TableSize(size.rows, _index_bytes(table_id, element.index_id, graph, catalog), size.files)
-        case elements.ForeignKey():
+        case elements.ForeignKeyElement():
             parent = catalog.sizes.get(element.parent_id)
             if parent is None:
                 return None
@@ -155,7 +155,7 @@ def _validated(element: Element, graph: Graph, catalog: Catalog) -> TableSize | 
             return size
 
 
-def _index_bytes(table_id: TableId, index_id: IndexId, graph: Graph, catalog: Catalog) -> int:
+def _index_bytes(table_id: TableId, index_id: IndexId, graph: Graph, catalog: KnownSchema) -> int:
     size = catalog.sizes.get(table_id)
     if size is None:
         return 0

@@ -26,8 +26,8 @@ _NO_TYPE = SqlType(Kind.TEXT)
 
 def decompose_table(table: Table) -> Parts:
     parts: Parts = {
-        elements.Table(table.id): State.PUBLIC,
-        elements.Namespace(table.id, ObjectKind.TABLE, table.database, table.schema, table.name): State.PUBLIC,
+        elements.TableElement(table.id): State.PUBLIC,
+        elements.NamespaceElement(table.id, ObjectKind.TABLE, table.database, table.schema, table.name): State.PUBLIC,
     }
     parts |= decompose_access(table.id, table.access)
     for column in table.columns:
@@ -51,7 +51,7 @@ def _decompose_column(table_id: TableId, column: Column) -> Parts:
     id_ = column.id
     parts: Parts = {}
     if column.conversion is None:
-        parts[elements.Column(table_id, id_, column.hidden, column.frozen, origin=column.origin)] = column.state
+        parts[elements.ColumnElement(table_id, id_, column.hidden, column.frozen, origin=column.origin)] = column.state
     else:
         parts[elements.ConvertedColumn(table_id, id_, column.conversion)] = column.state
     parts[elements.ColumnName(table_id, id_, column.name)] = State.PUBLIC
@@ -104,8 +104,8 @@ def _decompose_index(table: Table, index: Index) -> Parts:
     return parts
 
 
-def foreign_key_element(table_id: TableId, key: ForeignKey) -> elements.ForeignKey:
-    return elements.ForeignKey(
+def foreign_key_element(table_id: TableId, key: ForeignKey) -> elements.ForeignKeyElement:
+    return elements.ForeignKeyElement(
         table_id,
         key.id,
         key.columns,
@@ -128,13 +128,13 @@ def compose_table(before: Table | None, parts: Mapping[Element, State]) -> Table
     by_kind: dict[type[Element], list[Element]] = {}
     for element in parts:
         by_kind.setdefault(type(element), []).append(element)
-    tables = by_kind.get(elements.Table)
+    tables = by_kind.get(elements.TableElement)
     if not tables:
         return None
     (table,) = tables
-    (namespace,) = by_kind[elements.Namespace]
-    assert isinstance(table, elements.Table)
-    assert isinstance(namespace, elements.Namespace)
+    (namespace,) = by_kind[elements.NamespaceElement]
+    assert isinstance(table, elements.TableElement)
+    assert isinstance(namespace, elements.NamespaceElement)
     columns = _order(before, parts, _compose_columns(parts))
     primary, next_primary, secondary = _compose_indexes(before, parts)
     checks, foreign_keys = _compose_constraints(before, parts)
@@ -174,7 +174,7 @@ def _compose_columns(parts: Mapping[Element, State]) -> dict[ColumnId, Column]:
     columns: dict[ColumnId, Column] = {}
     for element, state in parts.items():
         match element:
-            case elements.Column():
+            case elements.ColumnElement():
                 columns[element.column_id] = Column(
                     element.column_id,
                     "",
@@ -214,7 +214,7 @@ def _order(before: Table | None, parts: Mapping[Element, State], columns: dict[C
     """Columns keep their places; a new one stands last, or where the one stood whose place it takes."""
     after: dict[ColumnId, ColumnId] = {}
     for element in parts:
-        if isinstance(element, elements.Column | elements.ConvertedColumn) and element.in_place_of is not None:
+        if isinstance(element, elements.ColumnElement | elements.ConvertedColumn) and element.in_place_of is not None:
             after[element.in_place_of] = element.column_id
     known = [c.id for c in before.columns] if before is not None else []
     order: list[ColumnId] = []
@@ -288,7 +288,7 @@ def _compose_constraints(
         match element:
             case elements.CheckConstraint(constraint_id=id_):
                 checks.append(Check(id_, names[id_], element.expression, element.column_ids, state, element.not_valid))
-            case elements.ForeignKey(constraint_id=id_):
+            case elements.ForeignKeyElement(constraint_id=id_):
                 keys.append(
                     ForeignKey(
                         id_,

@@ -14,7 +14,7 @@ READY = "ready"
 LEFT = "left"
 
 
-class Order(StrEnum):
+class WriterOrder(StrEnum):
     """LEAVE names the tables that are about to be dropped, all at once: whoever was left before may be used again."""
 
     LEAVE = "leave"
@@ -22,7 +22,7 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class WriterAssignment:
     """`pace_ms`: how long a transaction takes at least, with what is waited for after it."""
 
     data: Path
@@ -36,7 +36,7 @@ class Assignment:
         return base64.b64encode(pickle.dumps(self)).decode()
 
     @classmethod
-    def from_line(cls, line: str) -> Assignment:
+    def from_line(cls, line: str) -> WriterAssignment:
         # From the process that has started this one, and nobody else.
         found = pickle.loads(base64.b64decode(line))
         assert isinstance(found, cls)

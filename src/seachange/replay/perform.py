@@ -13,7 +13,7 @@ from seachange.engine.node.node import Node
 from seachange.engine.session.enum_labels import labelled
 from seachange.engine.session.job_session import JobStatement, answer
 from seachange.engine.session.session import Session
-from seachange.engine.session.session_state import Status
+from seachange.engine.session.session_state import TransactionStatus
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.jobs import JobId
 from seachange.model.statements.session_statements import CopyStream
@@ -37,7 +37,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PieceOutcome:
     """`strategy` is how the planner brings a change of the schema about; empty for other statements."""
 
     migration: str
@@ -53,7 +53,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PieceStep:
     """A piece and the session that it is to be performed in. `number` counts the pieces of the whole history."""
 
     number: int
@@ -63,9 +63,9 @@ class Step:
 
     @property
     def in_block(self) -> bool:
-        return self.session.status is not Status.IDLE
+        return self.session.status is not TransactionStatus.IDLE
 
-    def perform(self) -> Outcome:
+    def perform(self) -> PieceOutcome:
         piece, session = self.piece, self.session
         if piece.kind in _SKIPPED:
             return self._outcome(Verdict.SKIPPED, message=_SKIPPED[piece.kind])
@@ -94,12 +94,12 @@ class Step:
         sqlstate: str = "",
         message: str = "",
         hint: str = "",
-    ) -> Outcome:
+    ) -> PieceOutcome:
         place = (self.migration.name, self.piece.line, self.piece.text)
-        return Outcome(*place, verdict, time_us, strategy, sqlstate, message, hint, tuple(self.session.notices))
+        return PieceOutcome(*place, verdict, time_us, strategy, sqlstate, message, hint, tuple(self.session.notices))
 
 
-def steps(history: History, node: Node, told: Callable[[Outcome], None]) -> Iterator[Step]:
+def steps(history: History, node: Node, told: Callable[[PieceOutcome], None]) -> Iterator[PieceStep]:
     """Every piece of the history; each migration has a session of its own. A transaction that a migration leaves open
     is rolled back, which is told."""
     number = 0
@@ -107,13 +107,13 @@ def steps(history: History, node: Node, told: Callable[[Outcome], None]) -> Iter
         pieces = cut(migration.text)
         with closing(Session(node)) as session:
             for piece in pieces:
-                step = Step(number, migration, piece, session)
+                step = PieceStep(number, migration, piece, session)
                 number += 1
                 yield step
-            if session.status is not Status.IDLE and pieces:
+            if session.status is not TransactionStatus.IDLE and pieces:
                 problem = errors.ActiveTransaction(detail="the migration ends within a transaction: it is rolled back")
                 place = (migration.name, pieces[-1].line, "(end of the migration)")
-                told(Outcome(*place, Verdict.REFUSED, sqlstate=problem.sqlstate, message=str(problem)))
+                told(PieceOutcome(*place, Verdict.REFUSED, sqlstate=problem.sqlstate, message=str(problem)))
 
 
 def _strategy(session: Session, piece: Piece) -> str:

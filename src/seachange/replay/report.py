@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from seachange.replay.perform import Outcome, Verdict
+from seachange.replay.perform import PieceOutcome, Verdict
 from seachange.replay.run import Replay
 
 _TEXT_MAX = 96
@@ -16,7 +16,7 @@ _REFUSALS_MAX = 3
 _EXAMPLE_MAX = 240
 
 
-def outcome_lines(outcome: Outcome) -> Iterator[str]:
+def outcome_lines(outcome: PieceOutcome) -> Iterator[str]:
     """One line for a statement, and one more if it was refused."""
     place = f"{outcome.migration}:{outcome.line}"
     how = outcome.strategy if outcome.verdict is Verdict.ACCEPTED else outcome.verdict.upper()
@@ -34,7 +34,7 @@ def one_line(text: str, length_max: int | None = _TEXT_MAX) -> str:
     return flat if length_max is None or len(flat) <= length_max else flat[: length_max - 3] + "..."
 
 
-def migration_times(outcomes: Iterable[Outcome]) -> dict[str, tuple[int, int]]:
+def migration_times(outcomes: Iterable[PieceOutcome]) -> dict[str, tuple[int, int]]:
     """How many microseconds each migration has taken, in how many statements.
 
     >>> begin, alter = (Outcome("01.sql", 1, text, Verdict.ACCEPTED, 40) for text in ("begin", "alter"))
@@ -116,7 +116,7 @@ def to_json(replay: Replay, is_good: bool) -> dict[str, Any]:
     }
 
 
-def _statement(outcome: Outcome) -> dict[str, Any]:
+def _statement(outcome: PieceOutcome) -> dict[str, Any]:
     return {
         "migration": outcome.migration,
         "line": outcome.line,

@@ -21,7 +21,7 @@ Labels = Mapping[int, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CheckRule:
     """A CHECK: DuckDB text over columns named after ids, and the columns' names by those (`c7`)."""
 
     expression: str
@@ -38,7 +38,7 @@ class Parent:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ColumnForm:
     """The type that a column has, with the labels of an enum."""
 
     column: str
@@ -47,18 +47,18 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class RowRules:
     """`distinct` are the columns of unique keys, `keys` those keys."""
 
     required: frozenset[str] = frozenset()
     distinct: frozenset[str] = frozenset()
     keys: frozenset[frozenset[str]] = frozenset()
-    rules: frozenset[Rule] = frozenset()
+    rules: frozenset[CheckRule] = frozenset()
     parents: frozenset[Parent] = frozenset()
-    forms: frozenset[Form] = frozenset()
+    forms: frozenset[ColumnForm] = frozenset()
 
-    def and_also(self, other: Demand) -> Demand:
-        return Demand(
+    def and_also(self, other: RowRules) -> RowRules:
+        return RowRules(
             self.required | other.required,
             self.distinct | other.distinct,
             self.keys | other.keys,
@@ -69,7 +69,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class SchemaShape:
     """The tables of a database at one moment."""
 
     tables: tuple[Table, ...]
@@ -80,62 +80,62 @@ class Shape:
         return {table.id: table for table in self.tables}
 
 
-Foresight = Mapping[str, Demand]
+Foresight = Mapping[str, RowRules]
 
 
 def label(table: Table) -> str:
     return f"{table.schema}.{table.name}"
 
 
-def demand_of(table: Table, shape: Shape) -> Demand:
+def demand_of(table: Table, shape: SchemaShape) -> RowRules:
     """What a version of a table demands."""
     return _demand(table, shape, table, shape)
 
 
-def foresee(shapes: Sequence[Shape]) -> Foresight:
+def foresee(shapes: Sequence[SchemaShape]) -> Foresight:
     """What later shapes demand of the rows of each table, under every name that it had until then."""
-    versions: dict[TableId, list[tuple[Table, Shape]]] = {}
+    versions: dict[TableId, list[tuple[Table, SchemaShape]]] = {}
     for shape in shapes:
         for table in shape.tables:
             known = versions.setdefault(table.id, [])
             if not known or known[-1][0] != table:
                 known.append((table, shape))
-    foreseen: dict[str, Demand] = {}
+    foreseen: dict[str, RowRules] = {}
     for known in versions.values():
         for number, (now, around) in enumerate(known):
             name = label(now)
             for later, later_shape in known[number:]:
                 found = _demand(later, later_shape, now, around)
-                foreseen[name] = foreseen.get(name, Demand()).and_also(found)
+                foreseen[name] = foreseen.get(name, RowRules()).and_also(found)
     return foreseen
 
 
-def dropped(before: Shape, after: Shape) -> tuple[str, ...]:
+def dropped(before: SchemaShape, after: SchemaShape) -> tuple[str, ...]:
     """The tables that are gone."""
     left = after.by_id
     return tuple(label(table) for table in before.tables if table.id not in left)
 
 
-def _demand(table: Table, shape: Shape, now: Table, around: Shape) -> Demand:
+def _demand(table: Table, shape: SchemaShape, now: Table, around: SchemaShape) -> RowRules:
     """What `table` demands, in the names of `now`, an earlier version of it; of other tables those that they have
     `around` it. What has no name there is left out."""
     names = {column.id: column.name for column in now.visible_columns}
     labels = dict(shape.labels)
     unique = [index for index in table.indexes if index.unique or index.id == table.primary.id]
-    return Demand(
+    return RowRules(
         required=_named(names, (c.id for c in table.visible_columns if not c.nullable)),
         distinct=_named(names, (source for index in unique for c in index.key for source in _sources(table, c))),
         keys=frozenset(
             frozenset(names[c] for c in index.key) for index in unique if all(c in names for c in index.key)
         ),
         rules=frozenset(
-            Rule(check.expression, tuple((column_reference(c).strip('"'), names[c]) for c in check.columns))
+            CheckRule(check.expression, tuple((column_reference(c).strip('"'), names[c]) for c in check.columns))
             for check in table.checks
             if all(c in names for c in check.columns)
         ),
         parents=frozenset(_parents(table, names, around)),
         forms=frozenset(
-            Form(names[c.id], c.type, labels.get(c.type.enum, ())) for c in table.visible_columns if c.id in names
+            ColumnForm(names[c.id], c.type, labels.get(c.type.enum, ())) for c in table.visible_columns if c.id in names
         ),
     )
 
@@ -150,7 +150,7 @@ def _named(names: Mapping[ColumnId, str], columns: Iterable[ColumnId]) -> frozen
     return frozenset(names[c] for c in columns if c in names)
 
 
-def _parents(table: Table, names: Mapping[ColumnId, str], around: Shape) -> Iterable[Parent]:
+def _parents(table: Table, names: Mapping[ColumnId, str], around: SchemaShape) -> Iterable[Parent]:
     known = around.by_id
     for key in table.foreign_keys:
         parent = known.get(key.parent)

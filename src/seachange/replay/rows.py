@@ -12,8 +12,8 @@ from decimal import Decimal
 from functools import lru_cache
 
 from seachange.model.schema.descriptor import Column, Table
-from seachange.replay.row_rules import Demand, Form, Parent, Rule
-from seachange.replay.seeded_random import Dice
+from seachange.replay.row_rules import CheckRule, ColumnForm, Parent, RowRules
+from seachange.replay.seeded_random import SeededRandom
 from seachange.replay.values import NULL, Made, make, number, quoted, word
 from seachange.sql.duck.check_closure import Evaluate, Undecided, compile_check_expression
 from seachange.values.types import Kind, SqlType
@@ -51,9 +51,9 @@ class Maker:
     """Makes up rows of one version of a table. `now` is what it demands, `later` what its next versions will."""
 
     table: Table
-    now: Demand
-    later: Demand
-    dice: Dice
+    now: RowRules
+    later: RowRules
+    dice: SeededRandom
     find_parent: FindParent
     claim: Claim
 
@@ -114,7 +114,7 @@ class Maker:
         becomes = form.type != column.type and not isinstance(made.value, str) and made is not NULL
         return quoted(made.literal.strip("'")) if becomes and column.type.kind in _STRINGS else made
 
-    def _form(self, column: Column) -> Form:
+    def _form(self, column: Column) -> ColumnForm:
         """The type whose values fit the column now and later: texts may become anything, of numbers small ones fit
         everywhere."""
         now = next(form for form in self.now.forms if form.column == column.name)
@@ -125,7 +125,7 @@ class Maker:
         if others:
             return others[0]
         lengths = [form.type.length for form in (now, *later) if form.type.length]
-        return Form(column.name, SqlType(Kind.VARCHAR, length=min(lengths)), ()) if lengths else now
+        return ColumnForm(column.name, SqlType(Kind.VARCHAR, length=min(lengths)), ()) if lengths else now
 
     def _refer(self, row: dict[str, Made]) -> None:
         """Columns of foreign keys take the values of rows that there are."""
@@ -154,7 +154,7 @@ class Maker:
                 candidates = _candidates(broken[0].expression, columns[name], self.dice)
                 row[name] = self.dice.pick(candidates) if candidates else self._value(columns[name])
 
-    def _is_broken(self, rule: Rule, row: Mapping[str, Made]) -> bool:
+    def _is_broken(self, rule: CheckRule, row: Mapping[str, Made]) -> bool:
         if not all(name in row for _, name in rule.names):
             return False
         types = tuple((short, self.table.column_by_name[name].type) for short, name in rule.names)
@@ -178,7 +178,7 @@ def _compiled(expression: str, types: tuple[tuple[str, SqlType], ...]) -> Evalua
     )
 
 
-def _candidates(expression: str, column: Column, dice: Dice) -> list[Made]:
+def _candidates(expression: str, column: Column, dice: SeededRandom) -> list[Made]:
     """Values that a CHECK is likely to take: its own constants, and what is near them."""
     found: list[Made] = []
     for text, digits in _LITERALS.findall(expression):

@@ -18,23 +18,23 @@ from seachange import errors
 from seachange.engine.database.opening import acquire_node, release_node
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
-from seachange.engine.session.session_state import Status
+from seachange.engine.session.session_state import TransactionStatus
 from seachange.model.isolation import Isolation
-from seachange.replay.assignment import Assignment
+from seachange.replay.assignment import WriterAssignment
 from seachange.replay.history import History, Naming, read_history
-from seachange.replay.perform import Outcome, Verdict, steps
-from seachange.replay.row_rules import Foresight, Shape, dropped, foresee
+from seachange.replay.perform import PieceOutcome, Verdict, steps
+from seachange.replay.row_rules import Foresight, SchemaShape, dropped, foresee
 from seachange.replay.schema_text import Lines, describe_schema, differences
-from seachange.replay.tally import Tally
+from seachange.replay.tally import WriterTally
 from seachange.replay.writer import shape_of
-from seachange.replay.writer_pool import Crew
+from seachange.replay.writer_pool import WriterPool
 from seachange.verify.consistency import check
 
-Told = Callable[[Outcome], None]
+Told = Callable[[PieceOutcome], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ReplayOptions:
     """`pace_ms`: how long a transaction of a writer takes at least; `pause_ms`: how long each statement waits before it
     begins, so that writers use what the one before has left."""
 
@@ -53,8 +53,8 @@ class Replay:
 
     naming: Naming
     left_out: tuple[str, ...]
-    outcomes: list[Outcome] = field(default_factory=list)
-    tally: Tally = field(default_factory=Tally)
+    outcomes: list[PieceOutcome] = field(default_factory=list)
+    tally: WriterTally = field(default_factory=WriterTally)
     anomalies: list[str] = field(default_factory=list)
     differences: list[str] | None = None
 
@@ -81,21 +81,21 @@ class Rehearsal:
 _NONE = Rehearsal({}, ())
 
 
-def replay(history: History, options: Options, told: Told) -> Replay:
+def replay(history: History, options: ReplayOptions, told: Told) -> Replay:
     result = Replay(history.naming, history.left_out)
 
-    def note(outcome: Outcome) -> None:
+    def note(outcome: PieceOutcome) -> None:
         result.outcomes.append(outcome)
         told(outcome)
 
     rehearsal = rehearse(history) if options.writers else _NONE
     assignments = [
-        Assignment(options.data, options.catalog, n, options.seed, options.pace_ms, rehearsal.foresight)
+        WriterAssignment(options.data, options.catalog, n, options.seed, options.pace_ms, rehearsal.foresight)
         for n in range(options.writers)
     ]
     with _opened(options.data, options.catalog) as node:
         _check_empty(node, options.data)
-        with Crew(assignments) as crew:
+        with WriterPool(assignments) as crew:
             _perform(history, node, crew, rehearsal, note, options.pause_ms)
             result.tally = crew.stop()
         result.anomalies = [str(anomaly) for anomaly in check(node)]
@@ -116,7 +116,7 @@ def _check_empty(node: Node, data: Path) -> None:
 
 def rehearse(history: History) -> Rehearsal:
     """Performs the history on a database without rows but those that it brings, which is thrown away."""
-    shapes: list[Shape] = [Shape(())]
+    shapes: list[SchemaShape] = [SchemaShape(())]
     with _scratch() as node:
         for step in steps(history, node, _ignore):
             step.perform()
@@ -125,7 +125,7 @@ def rehearse(history: History) -> Rehearsal:
     return Rehearsal(foresee(shapes), drops)
 
 
-def _perform(history: History, node: Node, crew: Crew, rehearsal: Rehearsal, told: Told, pause_ms: int) -> None:
+def _perform(history: History, node: Node, crew: WriterPool, rehearsal: Rehearsal, told: Told, pause_ms: int) -> None:
     left: set[str] = set()
     for step in steps(history, node, told):
         # Within a block, a table is gone for others only at its end.
@@ -150,12 +150,12 @@ def _schema(node: Node) -> Lines:
         transaction.rollback()
 
 
-def _shape(session: Session) -> Shape | None:
+def _shape(session: Session) -> SchemaShape | None:
     """As the session sees it; None in a transaction that has failed."""
-    return session.in_transaction(shape_of) if session.status is not Status.FAILED else None
+    return session.in_transaction(shape_of) if session.status is not TransactionStatus.FAILED else None
 
 
-def _ignore(outcome: Outcome) -> None:
+def _ignore(outcome: PieceOutcome) -> None:
     """Nobody wants to know."""
 
 

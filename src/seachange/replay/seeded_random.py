@@ -11,7 +11,7 @@ T = TypeVar("T")
 _BYTES = 8
 
 
-class Dice:
+class SeededRandom:
     """
     >>> one, other = Dice("a", 1), Dice("a", 1)
     >>> [one.below(100) for _ in range(5)] == [other.below(100) for _ in range(5)]

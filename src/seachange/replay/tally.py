@@ -13,7 +13,7 @@ _EXAMPLES_MAX = 5
 
 
 @dataclass(slots=True)
-class Tally:
+class WriterTally:
     """`refused` are transactions that violated a constraint, `failed` all others that failed, by their SQLSTATE;
     `examples` say what the first ones met. Times are those of transactions that were committed."""
 
@@ -35,7 +35,7 @@ class Tally:
         if kind[sqlstate] <= _EXAMPLES_MAX:
             self.examples.append(f"{sqlstate}: {message} -- {statement}")
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: WriterTally) -> None:
         self.done += other.done
         self.refused += other.refused
         self.failed += other.failed
@@ -56,6 +56,6 @@ class Tally:
         return json.dumps([self.done, self.refused, self.failed, self.actions, self.examples, self.times_us])
 
     @classmethod
-    def from_json(cls, text: str) -> Tally:
+    def from_json(cls, text: str) -> WriterTally:
         done, refused, failed, actions, examples, times_us = json.loads(text)
         return cls(done, Counter(refused), Counter(failed), Counter(actions), examples, times_us)

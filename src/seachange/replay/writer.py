@@ -28,10 +28,10 @@ from seachange.model.schema.objects import EnumType, View
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.states import REFUSING
 from seachange.replay import statements
-from seachange.replay.row_rules import Demand, Foresight, Parent, Shape, demand_of, label
+from seachange.replay.row_rules import Foresight, Parent, RowRules, SchemaShape, demand_of, label
 from seachange.replay.rows import Maker, NoParent, Taken
-from seachange.replay.seeded_random import Dice
-from seachange.replay.tally import Tally
+from seachange.replay.seeded_random import SeededRandom
+from seachange.replay.tally import WriterTally
 from seachange.replay.values import Made
 from seachange.runtime.clock import Clock
 from seachange.values.types import Kind
@@ -68,18 +68,18 @@ class OwnRows:
 Claimed = tuple[TableId, frozenset[tuple[ColumnId, str]]]
 
 
-class Writer:
+class ReplayWriter:
     def __init__(self, session: Session, foresight: Foresight, clock: Clock, *seed: object) -> None:
         self._session = session
         self._foresight = foresight
         self._clock = clock
-        self._dice = Dice(*seed)
+        self._dice = SeededRandom(*seed)
         self._own: dict[TableId, OwnRows] = {}
         # Since it refers to rows of its own only, nobody else has the same.
         self._claimed: set[Claimed] = set()
         # Tables that are about to be dropped, which an application has to leave before.
         self.left: Collection[str] = ()
-        self.tally = Tally()
+        self.tally = WriterTally()
 
     def run_transaction(self) -> None:
         started = self._clock.steady_us()
@@ -107,11 +107,11 @@ class Writer:
         return self._session.in_transaction(shape_of) != attempt.shape
 
 
-def shape_of(transaction: Transaction) -> Shape:
+def shape_of(transaction: Transaction) -> SchemaShape:
     """The tables that everybody sees, and the labels of enum types."""
     enums = [d for d in transaction.objects() if isinstance(d, EnumType)]
     labels = tuple((enum.id, tuple(v.label for v in sorted(enum.values, key=lambda v: v.rank))) for enum in enums)
-    return Shape(tuple(table for table in transaction.tables() if not is_temporary(table.schema)), labels)
+    return SchemaShape(tuple(table for table in transaction.tables() if not is_temporary(table.schema)), labels)
 
 
 class _Attempt:
@@ -121,7 +121,7 @@ class _Attempt:
         self,
         session: Session,
         foresight: Foresight,
-        dice: Dice,
+        dice: SeededRandom,
         own: dict[TableId, OwnRows],
         claimed: set[Claimed],
         left: Collection[str],
@@ -136,7 +136,7 @@ class _Attempt:
         self._deleted: list[tuple[Table, Key]] = []
         self._referred: list[tuple[Table, Key]] = []
         self._shared: list[tuple[Table, Key]] = []
-        self.shape = Shape(())
+        self.shape = SchemaShape(())
         self.actions: list[str] = []
         self.statement = "BEGIN"
 
@@ -252,7 +252,7 @@ class _Attempt:
 
     def _counters(self, table: Table) -> list[str]:
         """Columns that stay numbers, and that no key, CHECK or expression is about, now or later."""
-        demand = demand_of(table, self.shape).and_also(self._foresight.get(label(table), Demand()))
+        demand = demand_of(table, self.shape).and_also(self._foresight.get(label(table), RowRules()))
         if not _key_columns(table) or any(column.generated is not None for column in table.columns):
             return []
         bound = {*demand.distinct, *self._referred_columns(table)}
@@ -269,7 +269,7 @@ class _Attempt:
     # Rows of its own.
 
     def _maker(self, table: Table) -> Maker:
-        later = self._foresight.get(label(table), Demand())
+        later = self._foresight.get(label(table), RowRules())
         claim = partial(self._claim, table)
         return Maker(table, demand_of(table, self.shape), later, self._dice, self._find_parent, claim)
 
@@ -338,7 +338,7 @@ class _Attempt:
             enforced = tuple(key for key in child.foreign_keys if key.state in REFUSING)
             found = demand_of(replace(child, foreign_keys=enforced), self.shape).parents
             now |= {p for p in found if p.table == label(table)}
-            foreseen = self._foresight.get(label(child), Demand()).parents
+            foreseen = self._foresight.get(label(child), RowRules()).parents
             coming = foreseen | demand_of(child, self.shape).parents
             later |= {p for p in coming if p.table == label(table) and child.column_by_name.keys() >= set(p.columns)}
         return now, later - now

@@ -13,17 +13,17 @@ from types import TracebackType
 from typing import Self
 
 from seachange import errors
-from seachange.replay.assignment import LEFT, READY, Assignment, Order
-from seachange.replay.tally import Tally
+from seachange.replay.assignment import LEFT, READY, WriterAssignment, WriterOrder
+from seachange.replay.tally import WriterTally
 
 _COMMAND = (sys.executable, "-m", "seachange.replay.writer_process")
 _END_SECONDS_MAX = 60
 
 
-class Crew:
+class WriterPool:
     """As a context: whatever happens, no writer is left behind."""
 
-    def __init__(self, assignments: Sequence[Assignment]) -> None:
+    def __init__(self, assignments: Sequence[WriterAssignment]) -> None:
         self._processes = [_start(assignment) for assignment in assignments]
         self._left: frozenset[str] = frozenset()
         for process in self._processes:
@@ -36,19 +36,19 @@ class Crew:
         self._left = frozenset(tables)
         for process in self._processes:
             with suppress(errors.WriterLost):
-                _tell(process, "\t".join([Order.LEAVE, *sorted(tables)]))
+                _tell(process, "\t".join([WriterOrder.LEAVE, *sorted(tables)]))
         for process in self._processes:
             with suppress(errors.WriterLost):
                 _hear(process, LEFT)
 
-    def stop(self) -> Tally:
-        total = Tally()
+    def stop(self) -> WriterTally:
+        total = WriterTally()
         for process in self._processes:
             with suppress(errors.WriterLost):
-                _tell(process, Order.STOP)
+                _tell(process, WriterOrder.STOP)
         for process in self._processes:
             try:
-                total.add(Tally.from_json(_hear(process)))
+                total.add(WriterTally.from_json(_hear(process)))
                 process.wait(_END_SECONDS_MAX)
             except errors.WriterLost as lost:
                 total.fail(lost.sqlstate, str(lost), "its own message is on standard error")
@@ -65,7 +65,7 @@ class Crew:
             process.communicate()
 
 
-def _start(assignment: Assignment) -> subprocess.Popen[str]:
+def _start(assignment: WriterAssignment) -> subprocess.Popen[str]:
     process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     _tell(process, assignment.to_line())
     return process

@@ -13,19 +13,19 @@ from contextlib import closing
 
 from seachange.engine.database.opening import acquire_node, release_node
 from seachange.engine.session.session import Session
-from seachange.replay.assignment import LEFT, READY, Assignment, Order
-from seachange.replay.writer import Writer
+from seachange.replay.assignment import LEFT, READY, WriterAssignment, WriterOrder
+from seachange.replay.writer import ReplayWriter
 from seachange.runtime.clock import SYSTEM_CLOCK
 
 
 def main() -> int:
-    assignment = Assignment.from_line(sys.stdin.readline())
+    assignment = WriterAssignment.from_line(sys.stdin.readline())
     orders: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()
     node = acquire_node(assignment.data, assignment.catalog)
     try:
         with closing(Session(node)) as session:
-            writer = Writer(session, assignment.foresight, SYSTEM_CLOCK, assignment.seed, assignment.number)
+            writer = ReplayWriter(session, assignment.foresight, SYSTEM_CLOCK, assignment.seed, assignment.number)
             _say(READY)
             _work(writer, orders, assignment.pace_ms)
             _say(writer.tally.to_json())
@@ -38,10 +38,10 @@ def _listen(orders: queue.SimpleQueue[str]) -> None:
     for line in sys.stdin:
         orders.put(line.rstrip("\n"))
     # Whoever gave orders is gone.
-    orders.put(Order.STOP)
+    orders.put(WriterOrder.STOP)
 
 
-def _work(writer: Writer, orders: queue.SimpleQueue[str], pace_ms: int) -> None:
+def _work(writer: ReplayWriter, orders: queue.SimpleQueue[str], pace_ms: int) -> None:
     while True:
         started = SYSTEM_CLOCK.steady_us()
         writer.run_transaction()
@@ -50,7 +50,7 @@ def _work(writer: Writer, orders: queue.SimpleQueue[str], pace_ms: int) -> None:
             order, *names = orders.get(timeout=max(rest_us, 0) / 1_000_000).split("\t")
         except queue.Empty:
             continue
-        if order == Order.STOP:
+        if order == WriterOrder.STOP:
             return
         writer.left = frozenset(names)
         _say(LEFT)

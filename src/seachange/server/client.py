@@ -17,14 +17,14 @@ from typing import Protocol, cast
 from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
-from seachange.engine.session.session_state import Status
+from seachange.engine.session.session_state import TransactionStatus
 from seachange.runtime.entropy import SYSTEM_ENTROPY
 from seachange.runtime.nonblocking import WouldWait, in_haste
 from seachange.server import messages as m
-from seachange.server.connection import Connection
+from seachange.server.connection import ClientConnection
 from seachange.server.inbox import Inbox
 from seachange.server.limits import Limits, find_patience_ms, silence_error
-from seachange.server.login import Doors, Login
+from seachange.server.login import AuthConfig, Login
 from seachange.server.outbox import Outbox
 from seachange.server.reports import error_report
 from seachange.server.throttle import Throttle
@@ -43,42 +43,42 @@ _KEEP_ALIVE = (
 )
 
 
-class House(Protocol):
+class ServerContext(Protocol):
     """What a client needs of its server."""
 
     node: Node
-    doors: Doors
+    doors: AuthConfig
     tls: ssl.SSLContext | None
     requires_tls: bool
     limits: Limits
     throttle: Throttle
     is_stopping: bool
 
-    def arrive(self, client: Client) -> bool:
+    def arrive(self, client: ClientSocket) -> bool:
         """A socket was opened; False if there are too many."""
 
-    def welcome(self, client: Client) -> int:
+    def welcome(self, client: ClientSocket) -> int:
         """The number of the connection; TooManyConnections."""
 
-    def leave(self, client: Client) -> None: ...
+    def leave(self, client: ClientSocket) -> None: ...
 
     def run(self, work: Callable[[], None]) -> None:
         """On a thread, without waiting."""
 
     def cancel(self, request: m.Cancel) -> None: ...
 
-    def cut(self, client: Client) -> None:
+    def cut(self, client: ClientSocket) -> None:
         """Ends what runs for a client, without waiting."""
 
 
-class Client(asyncio.Protocol):
-    def __init__(self, house: House, loop: asyncio.AbstractEventLoop) -> None:
+class ClientSocket(asyncio.Protocol):
+    def __init__(self, house: ServerContext, loop: asyncio.AbstractEventLoop) -> None:
         self._house = house
         self._loop = loop
         self._frames = m.FrameReader()
         self._login = Login(house.doors, SYSTEM_ENTROPY)
         self._inbox = Inbox(self._resume)
-        self._connection: Connection | None = None
+        self._connection: ClientConnection | None = None
         self._is_secure = False
         self._is_upgrading = False
         self._is_held = False
@@ -125,7 +125,7 @@ class Client(asyncio.Protocol):
             self._refuse(error)
 
     def _receive(self) -> None:
-        taken: list[m.Frame] = []
+        taken: list[m.MessageFrame] = []
         while not self._is_deaf and (frame := self._frames.next()) is not None:
             if self._is_handed_over:
                 taken.append(frame)
@@ -146,7 +146,7 @@ class Client(asyncio.Protocol):
         if self._inbox.is_full:
             self._transport.pause_reading()
 
-    def _find_known(self, frames: list[m.Frame]) -> bytes | None:
+    def _find_known(self, frames: list[m.MessageFrame]) -> bytes | None:
         """The answer to all that there is, if nobody is at work, nor is to hear that the client was not silent."""
         connection = self._connection
         if connection is None or self._inbox.is_busy or self._inbox.count or self._is_awaited:
@@ -169,7 +169,7 @@ class Client(asyncio.Protocol):
         """What comes during an upgrade was not encrypted; what comes before a log-in has begun, too early."""
         return self._is_upgrading or self._is_held or self._is_refused
 
-    def _start(self, frame: m.Frame) -> None:
+    def _start(self, frame: m.MessageFrame) -> None:
         startup = m.read_startup(frame.body)
         match (startup.major, startup.minor):
             case m.SSL_REQUEST:
@@ -385,7 +385,7 @@ class Client(asyncio.Protocol):
         except errors.Error as error:
             self._part(error)
             return
-        self._connection = Connection(session, self._inbox, self._outbox, self._house.limits.statements_max)
+        self._connection = ClientConnection(session, self._inbox, self._outbox, self._house.limits.statements_max)
         try:
             session.check_login()
             self._login.check_current()
@@ -400,7 +400,7 @@ class Client(asyncio.Protocol):
         assert connection is not None
         try:
             while connection.work():
-                if not self._house.is_stopping or connection.session.status is not Status.IDLE:
+                if not self._house.is_stopping or connection.session.status is not TransactionStatus.IDLE:
                     self._rest(connection.session)
                     return
                 # Nothing is under way, and nothing new is begun: the client hears of it as if it had asked.

@@ -20,7 +20,7 @@ from seachange.engine.session.cursors import OpenCursor
 from seachange.engine.session.implicit_transaction import ImplicitBlock, Way, find_way, settings_kept
 from seachange.engine.session.session import Session
 from seachange.engine.session.session_control import is_way_out
-from seachange.engine.session.session_state import Status
+from seachange.engine.session.session_state import TransactionStatus
 from seachange.model.statements.session_statements import CopyStream, FetchCursor
 from seachange.runtime.nonblocking import WouldWait
 from seachange.server import messages as m
@@ -43,7 +43,7 @@ from seachange.values.types import TEXT, SqlType
 _LOG = logging.getLogger(__name__)
 # So many statements are not tried at once after one that could not be.
 _PATIENT_COUNT = 32
-_STATUS = {Status.IDLE: b"I", Status.OPEN: b"T", Status.FAILED: b"E"}
+_STATUS = {TransactionStatus.IDLE: b"I", TransactionStatus.OPEN: b"T", TransactionStatus.FAILED: b"E"}
 # Simple queries, the end of a round of the extended protocol, and calls of functions.
 _ANSWERED_BY_READY = frozenset({b"Q", b"S", b"F"})
 # What clients are told of when it changes, under the names that they know it by.
@@ -61,7 +61,7 @@ REPORTED = {
 }
 
 
-class Connection:
+class ClientConnection:
     def __init__(self, session: Session, inbox: Inbox, outbox: Outbox, statements_max: int) -> None:
         self.session = session
         self._inbox = inbox
@@ -107,18 +107,23 @@ class Connection:
         if self._is_running:
             self.session.interrupt()
 
-    def find_known(self, frames: Sequence[m.Frame]) -> bytes | None:
+    def find_known(self, frames: Sequence[m.MessageFrame]) -> bytes | None:
         """The answer to these, if it is known and nothing else is to be told; asked while nobody is at work."""
-        if len(frames) > FRAMES_MAX or self.session.status is not Status.IDLE or self._skips or self.session.notices:
+        if (
+            len(frames) > FRAMES_MAX
+            or self.session.status is not TransactionStatus.IDLE
+            or self._skips
+            or self.session.notices
+        ):
             return None
         return self._known.find(tuple(frames))
 
-    def answers_at_once(self, frames: Sequence[m.Frame]) -> bool:
+    def answers_at_once(self, frames: Sequence[m.MessageFrame]) -> bool:
         """Whether these, all that there are, ask for nothing but one result that is likely to be at hand: to fetch it
         takes no longer than to hand the messages to a thread."""
         if len(frames) > FRAMES_MAX or kinds_of(frames) not in ONE_EXECUTION:
             return False
-        if self.session.status is not Status.IDLE or self._skips or self._inbox.count != len(frames):
+        if self.session.status is not TransactionStatus.IDLE or self._skips or self._inbox.count != len(frames):
             return False
         if not self._statements.is_brief(m.peek_bound(frames[0].body)):
             return False
@@ -141,7 +146,7 @@ class Connection:
                 raise
         return True
 
-    def _handle(self, frame: m.Frame) -> None:
+    def _handle(self, frame: m.MessageFrame) -> None:
         if self._skips and frame.kind != b"S":
             return
         try:
@@ -164,7 +169,7 @@ class Connection:
         """For how long the running statement has been asked to end, and has not; 0 if it was not asked."""
         return self.session.stopping_us
 
-    def _fail(self, frame: m.Frame, error: errors.Error) -> None:
+    def _fail(self, frame: m.MessageFrame, error: errors.Error) -> None:
         if self._out.is_gone:
             return
         self._block.end(commit=False)
@@ -248,13 +253,13 @@ class Connection:
         self._inbox.mend()
         self._out.mend()
         was_running, self._is_running = self._is_running, True
-        was_in_transaction = self.session.status is not Status.IDLE
+        was_in_transaction = self.session.status is not TransactionStatus.IDLE
         try:
             self.session.heed()
             return work()
         finally:
             self._is_running = was_running
-            if was_in_transaction and self.session.status is Status.IDLE:
+            if was_in_transaction and self.session.status is TransactionStatus.IDLE:
                 # They end with their transaction, whatever the client begins before its next Sync.
                 self._portals.clear()
 
@@ -358,7 +363,7 @@ class Connection:
 
     def _check_heard(self, prepared: Prepared | None) -> None:
         """A failed transaction listens to what ends it, and to nothing at all."""
-        if self.session.status is Status.FAILED and prepared is not None and not is_way_out(prepared.parsed):
+        if self.session.status is TransactionStatus.FAILED and prepared is not None and not is_way_out(prepared.parsed):
             raise errors.InFailedTransaction()
 
     def _find_portal(self, name: str) -> Portal | None:
@@ -394,7 +399,7 @@ class Connection:
             work = partial(self._block.run, prepared.parsed, work)
         portal.cursor = OpenCursor(self._run(work))
         portal.statement.check_columns(portal.cursor.result.columns)
-        if name and self.session.status is not Status.IDLE and portal.cursor.result.columns is not None:
+        if name and self.session.status is not TransactionStatus.IDLE and portal.cursor.result.columns is not None:
             self.session.cursors.open(name, portal.cursor)
             portal.is_shared = True
 
@@ -455,7 +460,7 @@ class Connection:
 
     def _ready(self) -> None:
         self._is_running = self.session.is_interrupted = False
-        if self.session.status is Status.IDLE:
+        if self.session.status is TransactionStatus.IDLE:
             self._portals.clear()
         self._send_notices()
         self._tell_settings()

@@ -22,7 +22,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class MetricFamily:
     name: str
     kind: Literal["counter", "gauge", "histogram"]
     help: str
@@ -40,7 +40,7 @@ def histogram_samples(
     return (*samples, Sample(total, labels, "_sum"), Sample(sum_of_counts, labels, "_count"))
 
 
-def write_families(families: Iterable[Family]) -> str:
+def write_families(families: Iterable[MetricFamily]) -> str:
     """
     >>> print(write_families([Family("up", "gauge", "Alive.", (Sample(1, {"node": 'a"b'}),))]), end="")
     # HELP up Alive.

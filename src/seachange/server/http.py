@@ -26,7 +26,7 @@ _JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     status: HTTPStatus
     text: str
     kind: str = "text/plain; charset=utf-8"
@@ -50,7 +50,7 @@ class Monitor:
         self._listener: asyncio.Server | None = None
         self._open = 0
         # Those that need the catalog are answered by a thread.
-        self._pages: dict[str, Callable[[], Answer]] = {"/readyz": self._readiness, "/metrics": self._metrics}
+        self._pages: dict[str, Callable[[], HttpResponse]] = {"/readyz": self._readiness, "/metrics": self._metrics}
 
     async def start(self, host: str, port: int) -> int:
         """Gives the port."""
@@ -86,21 +86,21 @@ class Monitor:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
-            return Answer(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too long\n").encode(with_body=True)
+            return HttpResponse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too long\n").encode(with_body=True)
         words = head.partition(b"\r\n")[0].decode("latin-1").split(" ")
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
-            return Answer(HTTPStatus.BAD_REQUEST, "not HTTP/1\n").encode(with_body=True)
+            return HttpResponse(HTTPStatus.BAD_REQUEST, "not HTTP/1\n").encode(with_body=True)
         method, path, _ = words
         if method not in ("GET", "HEAD"):
-            return Answer(HTTPStatus.METHOD_NOT_ALLOWED, "GET and HEAD only\n").encode(with_body=True)
+            return HttpResponse(HTTPStatus.METHOD_NOT_ALLOWED, "GET and HEAD only\n").encode(with_body=True)
         return (await self._page(path.partition("?")[0])).encode(with_body=method == "GET")
 
-    async def _page(self, path: str) -> Answer:
+    async def _page(self, path: str) -> HttpResponse:
         if path == "/healthz":
-            return Answer(HTTPStatus.OK, "ok\n")
+            return HttpResponse(HTTPStatus.OK, "ok\n")
         page = self._pages.get(path)
         if page is None:
-            return Answer(HTTPStatus.NOT_FOUND, "there are /healthz, /readyz and /metrics\n")
+            return HttpResponse(HTTPStatus.NOT_FOUND, "there are /healthz, /readyz and /metrics\n")
         try:
             return await asyncio.get_running_loop().run_in_executor(self._asking, page)
         except errors.Error as problem:
@@ -108,18 +108,18 @@ class Monitor:
 
     # On the thread.
 
-    def _readiness(self) -> Answer:
+    def _readiness(self) -> HttpResponse:
         if self._server.is_stopping:
             return _unavailable("the server is stopping")
         if self._node.epoch.ended:
             return _unavailable("the node's epoch has ended; a new one begins with the next heartbeat")
         facts = {"node": self._node.name, "epoch": self._node.epoch.epoch, "head": self._node.parts.catalog.head()}
-        return Answer(HTTPStatus.OK, json.dumps({"ready": True, **facts}) + "\n", _JSON)
+        return HttpResponse(HTTPStatus.OK, json.dumps({"ready": True, **facts}) + "\n", _JSON)
 
-    def _metrics(self) -> Answer:
+    def _metrics(self) -> HttpResponse:
         families = collect_metrics(self._node, self._server.client_count, self._server.stranger_count)
-        return Answer(HTTPStatus.OK, write_families(families), CONTENT_TYPE)
+        return HttpResponse(HTTPStatus.OK, write_families(families), CONTENT_TYPE)
 
 
-def _unavailable(reason: str) -> Answer:
-    return Answer(HTTPStatus.SERVICE_UNAVAILABLE, json.dumps({"ready": False, "reason": reason}) + "\n", _JSON)
+def _unavailable(reason: str) -> HttpResponse:
+    return HttpResponse(HTTPStatus.SERVICE_UNAVAILABLE, json.dumps({"ready": False, "reason": reason}) + "\n", _JSON)

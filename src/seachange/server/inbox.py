@@ -12,10 +12,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from seachange import errors
-from seachange.server.messages import Frame
+from seachange.server.messages import MessageFrame
 
 BYTES_MAX = 1 << 20
-TERMINATE = Frame(b"X", b"")
+TERMINATE = MessageFrame(b"X", b"")
 _EXECUTE = b"E"
 
 
@@ -23,7 +23,7 @@ class Inbox:
     def __init__(self, resume: Callable[[], None]) -> None:
         """`resume` is called, by any thread, when reading can go on."""
         self._resume = resume
-        self._frames: deque[Frame] = deque()
+        self._frames: deque[MessageFrame] = deque()
         self._bytes = 0
         self._lock = threading.Lock()
         # For who waits within a COPY.
@@ -35,7 +35,7 @@ class Inbox:
         # How often all was done that there was to do.
         self.rounds = 0
 
-    def put(self, frames: Iterable[Frame]) -> bool:
+    def put(self, frames: Iterable[MessageFrame]) -> bool:
         """Whether somebody has to be set to work."""
         with self._lock:
             for frame in frames:
@@ -86,7 +86,7 @@ class Inbox:
     def is_full(self) -> bool:
         return self._bytes > BYTES_MAX
 
-    def take(self) -> Frame | None:
+    def take(self) -> MessageFrame | None:
         """None: there is nothing to do, and the caller is no longer at work."""
         with self._lock:
             if not self._is_ready():
@@ -95,7 +95,7 @@ class Inbox:
                 return None
             return self._pop()
 
-    def wait(self) -> Frame:
+    def wait(self) -> MessageFrame:
         """The next message, whenever it comes."""
         with self._lock:
             self._is_awaited = True
@@ -108,7 +108,7 @@ class Inbox:
                 raise errors.CopyFailed(detail="the client has gone")
             return self._pop()
 
-    def _pop(self) -> Frame:
+    def _pop(self) -> MessageFrame:
         was_full = self.is_full
         frame = self._frames.popleft()
         self._bytes -= len(frame.body)
@@ -116,13 +116,13 @@ class Inbox:
             self._resume()
         return frame
 
-    def give_back(self, frame: Frame) -> None:
+    def give_back(self, frame: MessageFrame) -> None:
         """The last one that was taken, by who is at work and stays so: another takes its place."""
         with self._lock:
             self._frames.appendleft(frame)
             self._bytes += len(frame.body)
 
-    def ahead(self, count: int) -> tuple[Frame, ...]:
+    def ahead(self, count: int) -> tuple[MessageFrame, ...]:
         """The next ones, as far as they are there."""
         with self._lock:
             return tuple(self._frames[i] for i in range(min(count, len(self._frames))))

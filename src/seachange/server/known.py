@@ -22,7 +22,7 @@ _KEPT_MAX = 64
 _PORTAL = m.Named("P", "")
 
 
-def kinds_of(frames: Sequence[m.Frame]) -> bytes:
+def kinds_of(frames: Sequence[m.MessageFrame]) -> bytes:
     return b"".join([frame.kind for frame in frames])
 
 
@@ -31,16 +31,16 @@ class KnownAnswers:
 
     def __init__(self, statements: Statements) -> None:
         self._statements = statements
-        self._kept: dict[tuple[m.Frame, ...], tuple[str, Statement, bytes]] = {}
+        self._kept: dict[tuple[m.MessageFrame, ...], tuple[str, Statement, bytes]] = {}
 
-    def find(self, frames: tuple[m.Frame, ...]) -> bytes | None:
+    def find(self, frames: tuple[m.MessageFrame, ...]) -> bytes | None:
         kept = self._kept.get(frames)
         if kept is None:
             return None
         name, statement, answer = kept
         return answer if self._statements.peek(name) is statement else None
 
-    def learn(self, frames: tuple[m.Frame, ...]) -> None:
+    def learn(self, frames: tuple[m.MessageFrame, ...]) -> None:
         """If they ask for one whole result that is known."""
         statement = self._statements.peek(m.peek_bound(frames[0].body))
         constant = statement.prepared.constant if statement is not None and statement.prepared is not None else None

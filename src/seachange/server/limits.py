@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seachange import errors
-from seachange.engine.session.session_state import Status
+from seachange.engine.session.session_state import TransactionStatus
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
 
@@ -34,12 +34,12 @@ def read_limits(defaults: Mapping[str, str], connections_max: int | None = None)
     )
 
 
-def find_patience_ms(settings: SessionSettings, status: Status) -> int:
+def find_patience_ms(settings: SessionSettings, status: TransactionStatus) -> int:
     """For how long a client may say nothing; 0 for ever."""
-    name = "idle_session_timeout" if status is Status.IDLE else "idle_in_transaction_session_timeout"
+    name = "idle_session_timeout" if status is TransactionStatus.IDLE else "idle_in_transaction_session_timeout"
     return parse_duration_ms(settings.get(name))
 
 
-def silence_error(status: Status, patience_ms: int) -> errors.Error:
-    kind = errors.IdleSession if status is Status.IDLE else errors.IdleInTransaction
+def silence_error(status: TransactionStatus, patience_ms: int) -> errors.Error:
+    kind = errors.IdleSession if status is TransactionStatus.IDLE else errors.IdleInTransaction
     return kind(ms=patience_ms)

@@ -18,7 +18,7 @@ _ABOUT = frozenset({"user", "database", "options", "replication"})
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class AuthConfig:
     """Who may come in: users with their passwords, the roles of the catalog (`others`), or everybody where `trust`
     says so. `follow` reads the catalog up to its head, which may take a while."""
 
@@ -36,7 +36,7 @@ class Doors:
 
 @dataclass(slots=True)
 class Login:
-    doors: Doors
+    doors: AuthConfig
     entropy: Entropy
     user: str = ""
     database: str = ""
@@ -70,7 +70,7 @@ class Login:
         self._scram = Scram(self.user, verifier, is_real, self.entropy)
         return answer + m.sasl_start([MECHANISM])
 
-    def answer(self, frame: m.Frame) -> bytes:
+    def answer(self, frame: m.MessageFrame) -> bytes:
         if frame.kind != b"p" or self._scram is None:
             raise errors.ProtocolViolation(detail=f"a message of kind {frame.kind!r} before the log-in")
         if not self._is_begun:

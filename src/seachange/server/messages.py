@@ -33,7 +33,7 @@ _LENGTHS_KEPT = 256
 _LENGTHS = tuple(map(_INT32.pack, range(_LENGTHS_KEPT)))
 
 
-class Frame(NamedTuple):
+class MessageFrame(NamedTuple):
     """A message as it came: `kind` is its letter, empty for the packets before the log-in."""
 
     kind: bytes
@@ -57,7 +57,7 @@ class FrameReader:
     def feed(self, data: bytes) -> None:
         self._data += data
 
-    def next(self) -> Frame | None:
+    def next(self) -> MessageFrame | None:
         data, at = self._data, self._at
         body = at + (HEAD_BYTES if self.is_started else HEAD_BYTES - 1)
         if len(data) < body:
@@ -72,7 +72,7 @@ class FrameReader:
             self._drop()
             return None
         self._at = end
-        return Frame(bytes(data[at : body - 4]), bytes(data[body:end]))
+        return MessageFrame(bytes(data[at : body - 4]), bytes(data[body:end]))
 
     def _drop(self) -> None:
         del self._data[: self._at]

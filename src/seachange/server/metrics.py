@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from seachange import errors
 from seachange.changer.job import read_job
-from seachange.engine.context.meters import BOUNDS_US, Histogram, Tally
+from seachange.engine.context.meters import BOUNDS_US, CounterByName, Histogram
 from seachange.engine.node.node import Node
 from seachange.model.jobs import FINISHED, JobRecord, JobStatus
-from seachange.server.exposition import Family, Sample, histogram_samples
+from seachange.server.exposition import MetricFamily, Sample, histogram_samples
 
 _US = 1_000_000
 _BOUNDS_S = tuple(bound / _US for bound in BOUNDS_US)
@@ -48,39 +48,39 @@ def cause_of(sqlstate: str) -> str:
     return next((_CAUSES[sqlstate[:length]] for length in lengths if sqlstate[:length] in _CAUSES), _OTHER)
 
 
-def collect_metrics(node: Node, clients: int, strangers: int) -> Iterator[Family]:
+def collect_metrics(node: Node, clients: int, strangers: int) -> Iterator[MetricFamily]:
     """`clients` are logged in, `strangers` are about to. Asks the catalog: not for the loop."""
     yield from _counted(node)
     yield from _held(node, clients, strangers)
     yield from _jobs(node.parts.catalog.jobs())
 
 
-def _counted(node: Node) -> Iterator[Family]:
+def _counted(node: Node) -> Iterator[MetricFamily]:
     meters = node.parts.meters
     statements = {command or _OTHER: histogram for command, histogram in sorted(meters.statements.items())}
     failures = sorted(meters.failures.read().items())
     refusals = meters.refusals.read()
     commits = meters.commits.read().count - sum(refusals.values())
     conflicts = sum(count for sqlstate, count in refusals.items() if sqlstate.startswith("40"))
-    yield Family(
+    yield MetricFamily(
         "seachange_statement_seconds",
         "histogram",
         "How long statements took, with all that belongs to them, by their commands.",
         tuple(sample for command, each in statements.items() for sample in _timed(each, command=command)),
     )
-    yield Family(
+    yield MetricFamily(
         "seachange_statements_total",
         "counter",
         "Statements that ended, well or not.",
         tuple(Sample(each.read().count, {"command": command}) for command, each in statements.items()),
     )
-    yield Family(
+    yield MetricFamily(
         "seachange_aborts_total",
         "counter",
         "Statements that failed, and with them what was not committed, by cause and SQLSTATE.",
         tuple(Sample(count, {"cause": cause_of(state), "sqlstate": state}) for state, count in failures),
     )
-    yield Family("seachange_commit_seconds", "histogram", "How long commits took.", _timed(meters.commits))
+    yield MetricFamily("seachange_commit_seconds", "histogram", "How long commits took.", _timed(meters.commits))
     yield _counter("seachange_commits_total", "Commits that wrote.", commits)
     yield _counter("seachange_conflicts_total", "Commits refused for a conflict, tried again or not.", conflicts)
     drains = meters.drains.read()
@@ -89,7 +89,7 @@ def _counted(node: Node) -> Iterator[Family]:
     yield _rows(meters.pipeline_rows)
 
 
-def _held(node: Node, clients: int, strangers: int) -> Iterator[Family]:
+def _held(node: Node, clients: int, strangers: int) -> Iterator[MetricFamily]:
     facts = node.statistics()
     holdings = node.parts.catalog.holdings()
     live = sum(record.live for record in node.parts.catalog.nodes())
@@ -105,9 +105,9 @@ def _held(node: Node, clients: int, strangers: int) -> Iterator[Family]:
     yield _gauge("seachange_gc_backlog_files", "Files that are to be deleted.", holdings.garbage)
 
 
-def _jobs(records: tuple[JobRecord, ...]) -> Iterator[Family]:
+def _jobs(records: tuple[JobRecord, ...]) -> Iterator[MetricFamily]:
     counts = Counter(record.status for record in records)
-    yield Family(
+    yield MetricFamily(
         "seachange_jobs",
         "gauge",
         "Jobs by their status; of those that are over, the ones that are still kept.",
@@ -125,11 +125,11 @@ def _jobs(records: tuple[JobRecord, ...]) -> Iterator[Family]:
         labels = {"job": str(record.id), "status": record.status.value}
         progress.append(Sample(job.fraction_done or 0, labels))
         done.append(Sample(job.rows_read, labels))
-    yield Family("seachange_job_progress", "gauge", "How much of a job is done, up to 1.", tuple(progress))
-    yield Family("seachange_job_rows", "gauge", "How many rows a job has read.", tuple(done))
+    yield MetricFamily("seachange_job_progress", "gauge", "How much of a job is done, up to 1.", tuple(progress))
+    yield MetricFamily("seachange_job_rows", "gauge", "How many rows a job has read.", tuple(done))
 
 
-def _rows(rows: Tally) -> Family:
+def _rows(rows: CounterByName) -> MetricFamily:
     return _counter("seachange_pipeline_rows_total", "Rows that jobs of this node have read.", rows.total)
 
 
@@ -138,9 +138,9 @@ def _timed(histogram: Histogram, **labels: str) -> tuple[Sample, ...]:
     return histogram_samples(_BOUNDS_S, reading.counts, reading.sum_us / _US, labels)
 
 
-def _counter(name: str, what: str, value: float) -> Family:
-    return Family(name, "counter", what, (Sample(value),))
+def _counter(name: str, what: str, value: float) -> MetricFamily:
+    return MetricFamily(name, "counter", what, (Sample(value),))
 
 
-def _gauge(name: str, what: str, value: float) -> Family:
-    return Family(name, "gauge", what, (Sample(value),))
+def _gauge(name: str, what: str, value: float) -> MetricFamily:
+    return MetricFamily(name, "gauge", what, (Sample(value),))

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from seachange import errors
 from seachange.engine.node.node import Node
 from seachange.runtime.entropy import SYSTEM_ENTROPY
-from seachange.server.client import Client
+from seachange.server.client import ClientSocket
 from seachange.server.limits import read_limits
-from seachange.server.login import Doors
+from seachange.server.login import AuthConfig
 from seachange.server.messages import Cancel
 from seachange.server.throttle import Throttle
-from seachange.server.worker_threads import Crew
+from seachange.server.worker_threads import WorkerThreads
 
 _BACKLOG = 512
 # How long the server may take to end, and the parts of it after which statements are cancelled, connections are cut,
@@ -29,10 +29,10 @@ _STRANGERS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ServerOptions:
     host: str
     port: int
-    doors: Doors
+    doors: AuthConfig
     tls: ssl.SSLContext | None = None
     # None: as the settings of the database say.
     connections_max: int | None = None
@@ -43,7 +43,7 @@ class Options:
 
 
 class Server:
-    def __init__(self, node: Node, options: Options) -> None:
+    def __init__(self, node: Node, options: ServerOptions) -> None:
         self.node = node
         self.doors = options.doors
         self.tls = options.tls
@@ -53,11 +53,11 @@ class Server:
         self.throttle = Throttle()
         self._options = options
         # Everybody with a socket, and those of them that may come in, by their numbers.
-        self._arrived: set[Client] = set()
-        self._clients: dict[int, Client] = {}
-        self._numbers: dict[Client, int] = {}
+        self._arrived: set[ClientSocket] = set()
+        self._clients: dict[int, ClientSocket] = {}
+        self._numbers: dict[ClientSocket, int] = {}
         self._next_number = 1
-        self._crew = Crew("seachange-client")
+        self._crew = WorkerThreads("seachange-client")
         self._listener: asyncio.Server | None = None
         self._overdue_timer: asyncio.TimerHandle | None = None
         self._is_empty = asyncio.Event()
@@ -68,7 +68,7 @@ class Server:
         loop = asyncio.get_running_loop()
         try:
             self._listener = await loop.create_server(
-                lambda: Client(self, loop), self._options.host, self._options.port, backlog=_BACKLOG
+                lambda: ClientSocket(self, loop), self._options.host, self._options.port, backlog=_BACKLOG
             )
         except OSError as problem:
             address = f"{self._options.host}:{self._options.port}"
@@ -116,12 +116,12 @@ class Server:
 
     # For clients.
 
-    def arrive(self, client: Client) -> bool:
+    def arrive(self, client: ClientSocket) -> bool:
         self._arrived.add(client)
         self._is_empty.clear()
         return len(self._arrived) <= 2 * self.limits.connections_max + _STRANGERS_MAX and not self.is_stopping
 
-    def welcome(self, client: Client) -> int:
+    def welcome(self, client: ClientSocket) -> int:
         if len(self._clients) >= self.limits.connections_max:
             raise errors.TooManyConnections(count=len(self._clients))
         number, self._next_number = self._next_number, self._next_number % 0x7FFF_FFFF + 1
@@ -129,7 +129,7 @@ class Server:
         self._numbers[client] = number
         return number
 
-    def leave(self, client: Client) -> None:
+    def leave(self, client: ClientSocket) -> None:
         self._clients.pop(self._numbers.pop(client, 0), None)
         self._arrived.discard(client)
         if not self._arrived:
@@ -143,7 +143,7 @@ class Server:
         if client is not None and client.matches(request.secret):
             self.cut(client)
 
-    def cut(self, client: Client) -> None:
+    def cut(self, client: ClientSocket) -> None:
         self._crew.run(client.cancel)
 
 

@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 Work = Callable[[], object]
 
 
-class Crew:
+class WorkerThreads:
     """A pool of threads gives a future for each piece of work, which costs as much as a short statement."""
 
     def __init__(self, name: str) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from seachange.model.ids import GenerationId, IndexId, LayoutId, Seq
 from seachange.model.segments import Generation, IndexContents, IndexDelta, InlineBatch, Op, Segment, SegmentKind
 from seachange.storage.batches import BatchCodec, read_batch
-from seachange.storage.int_buffer import GrowingInts
+from seachange.storage.int_buffer import IntBuffer
 from seachange.storage.keys import Key, KeyCodec
 from seachange.storage.ordered import OrderedKeys
 from seachange.storage.projection import StoredColumns
@@ -38,7 +38,7 @@ _CHUNKS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ImageShape:
     """What an image must know of its index: how many stored columns are the entry key, how many of those are the
     index's own key (0 where that is the entry key), each layout's columns, and the key's columns with the types
     that they have today: keys are asked for in those, also of files whose own types are narrower."""
@@ -58,8 +58,8 @@ class FileState:
 
     segment: Segment
     visible_from: Seq
-    positions: GrowingInts = field(default_factory=GrowingInts)
-    since: GrowingInts = field(default_factory=GrowingInts)
+    positions: IntBuffer = field(default_factory=IntBuffer)
+    since: IntBuffer = field(default_factory=IntBuffer)
     gone: dict[int, int] = field(default_factory=dict)
 
     def supersede(self, position: int, seq: int) -> None:
@@ -83,8 +83,8 @@ class LayoutRun:
         self.columns = columns
         self.codec = BatchCodec(columns)
         self.rows: list[Row] = []
-        self.seqs = GrowingInts()
-        self.ends = GrowingInts()
+        self.seqs = IntBuffer()
+        self.ends = IntBuffer()
         self._chunks: list[pa.RecordBatch] = []
         self._chunked = 0
         # Which rows were last asked for, and these.
@@ -130,7 +130,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredRow:
     """A row as stored, with the layout that it was written in."""
 
     row: Row
@@ -154,7 +154,7 @@ class SnapshotParts:
 
 
 class IndexImage:
-    def __init__(self, shape: Shape, codec: KeyCodec, warehouse: Warehouse, contents: IndexContents) -> None:
+    def __init__(self, shape: ImageShape, codec: KeyCodec, warehouse: Warehouse, contents: IndexContents) -> None:
         self.shape = shape
         self.applied = contents.upto
         self.base = contents.generation.base if contents.generation else Seq(0)
@@ -255,7 +255,7 @@ class IndexImage:
 
     # Point reads.
 
-    def get(self, key: Key, snapshot: Seq) -> Found | None:
+    def get(self, key: Key, snapshot: Seq) -> StoredRow | None:
         encoded = self._codec.encode(key)
         version = self._newest.get(encoded)
         while version is not None and version.seq > snapshot:
@@ -268,7 +268,7 @@ class IndexImage:
             return self._found(version)
         return self._find_in_base(key, encoded)
 
-    def find_unique(self, prefix: Key, snapshot: Seq) -> list[Found]:
+    def find_unique(self, prefix: Key, snapshot: Seq) -> list[StoredRow]:
         """The visible entries of a secondary index under its own key."""
         candidates = dict.fromkeys(self._by_prefix.get(prefix, ()))
         low = self._codec.encode_prefix(prefix)
@@ -278,7 +278,7 @@ class IndexImage:
                 candidates.update((row[: self.shape.key_width], None) for _, row in reader.find_prefix(prefix))
         return [found for key in candidates if (found := self.get(key, snapshot)) is not None]
 
-    def find_between(self, low: bytes, high: bytes, snapshot: Seq, count_max: int) -> list[Found] | None:
+    def find_between(self, low: bytes, high: bytes, snapshot: Seq, count_max: int) -> list[StoredRow] | None:
         """The visible entries with low <= encoded key < high; None if more than `count_max` have to be looked at."""
         with self._lock:
             inline = self._ordered.between(low, high, count_max)
@@ -287,7 +287,7 @@ class IndexImage:
             return None
         # Entries that are only removed inline are found in the files that have them.
         keys: dict[bytes, Key] = {e: key for e in inline if (key := self._inline_key(e)) is not None}
-        found: list[Found] = []
+        found: list[StoredRow] = []
         for state in files:
             reader = self._warehouse.reader(state.segment, self.shape.key())
             left = count_max - len(keys) - len(found)
@@ -301,7 +301,7 @@ class IndexImage:
                 if self._segment_seq or encoded in self._newest:
                     keys[encoded] = key
                 elif state.gone.get(position, FOREVER) > self.base:
-                    found.append(Found(row, state.segment.layout_id))
+                    found.append(StoredRow(row, state.segment.layout_id))
         return found + [hit for key in keys.values() if (hit := self.get(key, snapshot)) is not None]
 
     def _inline_key(self, encoded: bytes) -> Key | None:
@@ -312,12 +312,12 @@ class IndexImage:
             return None
         return version.run.rows[version.position][: self.shape.key_width]
 
-    def _found(self, version: Version) -> Found | None:
+    def _found(self, version: Version) -> StoredRow | None:
         if version.run is None:
             return None
-        return Found(version.run.rows[version.position], version.run.layout_id)
+        return StoredRow(version.run.rows[version.position], version.run.layout_id)
 
-    def _newest_in_deltas(self, key: Key, encoded: bytes, above: Seq, snapshot: Seq) -> tuple[Found | None] | None:
+    def _newest_in_deltas(self, key: Key, encoded: bytes, above: Seq, snapshot: Seq) -> tuple[StoredRow | None] | None:
         """The newest version that a delta segment has in (above, snapshot]: (None,) for a tombstone."""
         if self._segment_seq <= above:
             return None
@@ -326,16 +326,16 @@ class IndexImage:
             if above < segment.seq <= snapshot and segment.key_min <= encoded <= segment.key_max:
                 hit = self._reader_find(segment, key)
                 if hit is not None:
-                    return (Found(hit[1], segment.layout_id) if segment.kind is SegmentKind.DATA else None,)
+                    return (StoredRow(hit[1], segment.layout_id) if segment.kind is SegmentKind.DATA else None,)
         return None
 
-    def _find_in_base(self, key: Key, encoded: bytes) -> Found | None:
+    def _find_in_base(self, key: Key, encoded: bytes) -> StoredRow | None:
         for state in self._files:
             segment = state.segment
             if state.visible_from <= self.base and segment.key_min <= encoded <= segment.key_max:
                 hit = self._reader_find(segment, key)
                 if hit is not None and state.gone.get(hit[0], FOREVER) > self.base:
-                    return Found(hit[1], segment.layout_id)
+                    return StoredRow(hit[1], segment.layout_id)
         return None
 
     def _reader_find(self, segment: Segment, key: Key) -> tuple[int, Row] | None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class GrowingInts:
+class IntBuffer:
     """Appends amortised in constant time. A view taken before an append stays valid: growing copies to a new buffer."""
 
     __slots__ = ("_buffer", "_length")

@@ -28,7 +28,7 @@ def passing_name(id_: SegmentId) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class PassingFile:
+class ShuffleFile:
     """`counts` are the rows of each range. Its id is that of a segment that will never be."""
 
     id: SegmentId
@@ -37,7 +37,7 @@ class PassingFile:
     counts: tuple[int, ...]
 
 
-class PassingWriter:
+class ShuffleWriter:
     """Used as a context: what is left without being finished leaves no file."""
 
     def __init__(self, files: FileSystem, id_: SegmentId, schema: pa.Schema, ranges: int) -> None:
@@ -47,7 +47,7 @@ class PassingWriter:
         self._counts = np.zeros(ranges, dtype=np.int64)
         self._path = files.temporary_path(passing_name(id_))
 
-    def __enter__(self) -> PassingWriter:
+    def __enter__(self) -> ShuffleWriter:
         with writing(passing_name(self._id)):
             self._sink = pa.OSFile(self._path, "wb")
             self._writer = pa.ipc.new_file(self._sink, self._schema)
@@ -73,7 +73,7 @@ class PassingWriter:
                 start += count
         self._counts += counts
 
-    def finish(self) -> PassingFile:
+    def finish(self) -> ShuffleFile:
         name = passing_name(self._id)
         with writing(name):
             self._writer.close()
@@ -81,10 +81,10 @@ class PassingWriter:
             with pa.OSFile(self._path) as written:
                 size_bytes, checksum = written.size(), checksum_of(written)
         self._files.publish(name, durable=False)
-        return PassingFile(self._id, size_bytes, checksum, tuple(self._counts.tolist()))
+        return ShuffleFile(self._id, size_bytes, checksum, tuple(self._counts.tolist()))
 
 
-def read_range(files: FileSystem, file: PassingFile, number: int) -> Iterator[pa.RecordBatch]:
+def read_range(files: FileSystem, file: ShuffleFile, number: int) -> Iterator[pa.RecordBatch]:
     name = passing_name(file.id)
     with files.open_input(name) as source, reading(name):
         reader = pa.ipc.open_file(source)

@@ -21,7 +21,7 @@ from seachange.storage.patched import PatchedColumns
 from seachange.storage.row_groups import RowGroupCache
 from seachange.storage.segment_footer import checksum_of, decode_footer, segment_name
 from seachange.storage.segment_reader import SegmentReader, reading
-from seachange.storage.shuffle_file import PassingFile, passing_name
+from seachange.storage.shuffle_file import ShuffleFile, passing_name
 from seachange.values.types import SqlType
 
 # Each open reader holds a file descriptor.
@@ -58,7 +58,7 @@ class Warehouse:
     def paths(self, segments: Iterable[Segment]) -> list[str]:
         return [self.path(segment) for segment in segments]
 
-    def check_passing(self, files: Iterable[PassingFile]) -> None:
+    def check_passing(self, files: Iterable[ShuffleFile]) -> None:
         """Raises if one is not whole."""
         for file in files:
             self._whole(passing_name(file.id), file)
@@ -81,7 +81,7 @@ class Warehouse:
                 self._readers.popitem(last=False)
         return kept
 
-    def remember(self, files: Iterable[Segment | PassingFile]) -> None:
+    def remember(self, files: Iterable[Segment | ShuffleFile]) -> None:
         """These were written and read back by this very process: they need no verification at first use."""
         self._verified.update((file.id, file.checksum) for file in files)
 
@@ -105,7 +105,7 @@ class Warehouse:
         with self._lock:
             self._readers.clear()
 
-    def _whole(self, name: str, file: Segment | PassingFile) -> str:
+    def _whole(self, name: str, file: Segment | ShuffleFile) -> str:
         size = self.files.size(name)
         if size is None:
             raise errors.SegmentDamaged(file=name, detail="it is missing")
@@ -117,7 +117,7 @@ class Warehouse:
             self._verified[file.id] = file.checksum
         return self.files.path(name)
 
-    def _verify_checksum(self, file: Segment | PassingFile, name: str) -> None:
+    def _verify_checksum(self, file: Segment | ShuffleFile, name: str) -> None:
         with self.files.open_input(name) as source, reading(name):
             found = checksum_of(source)
         if found == file.checksum:

@@ -18,26 +18,26 @@ from typing import Any, Final
 from seachange import errors
 from seachange.values.json_path_syntax import (
     Arithmetic,
-    Comparison,
-    Constant,
     Descent,
     EveryElement,
     EveryKey,
-    Exists,
     Expression,
     Filter,
-    IsUnknown,
     JsonPath,
-    Junction,
     Key,
-    LikeRegex,
     Method,
-    Negation,
     Node,
     Path,
+    PathComparison,
+    PathConstant,
+    PathExists,
+    PathIsUnknown,
+    PathJunction,
+    PathLikeRegex,
+    PathNegation,
+    PathStartsWith,
     Predicate,
     Sign,
-    StartsWith,
     Step,
     Subscripts,
     Symbol,
@@ -50,7 +50,15 @@ from seachange.values.json_text import parse_json, show_json
 Like = Callable[[str, str], bool]
 # As many digits as a product of two numbers of a document may have.
 _DIGITS: Final = 200
-_PREDICATES: Final = (Comparison, Junction, Negation, IsUnknown, Exists, StartsWith, LikeRegex)
+_PREDICATES: Final = (
+    PathComparison,
+    PathJunction,
+    PathNegation,
+    PathIsUnknown,
+    PathExists,
+    PathStartsWith,
+    PathLikeRegex,
+)
 _FLAGS: Final = frozenset("ism")
 _TYPES: Final[tuple[tuple[type, str], ...]] = (
     (bool, "boolean"),
@@ -115,7 +123,7 @@ class _Evaluation:
 
     def items(self, node: Expression) -> list[Any]:
         match node:
-            case Constant():
+            case PathConstant():
                 return [node.value]
             case Symbol("$"):
                 return [self.root]
@@ -237,30 +245,30 @@ class _Evaluation:
 
     def truth(self, node: Predicate) -> bool | None:
         match node:
-            case Junction():
+            case PathJunction():
                 return self._joined(node)
-            case Negation():
+            case PathNegation():
                 inner = self.truth(node.operand)
                 return None if inner is None else not inner
-            case IsUnknown():
+            case PathIsUnknown():
                 return self.truth(node.operand) is None
-            case Exists():
+            case PathExists():
                 found = self._sequence(node.operand, unwrap=False)
                 return None if found is None else bool(found)
-            case Comparison():
+            case PathComparison():
                 return self._each(node.left, node.right, lambda left, right: _compare(node.operator, left, right))
-            case StartsWith():
+            case PathStartsWith():
                 return self._each(node.operand, node.beginning, _starts_with)
-            case LikeRegex():
+            case PathLikeRegex():
                 pattern = _marked(node)
-                nothing = Constant(None)
+                nothing = PathConstant(None)
                 return self._each(
                     node.operand,
                     nothing,
                     lambda text, _: self.like(text, pattern) if isinstance(text, str) else None,
                 )
 
-    def _joined(self, node: Junction) -> bool | None:
+    def _joined(self, node: PathJunction) -> bool | None:
         """AND of truths, or OR: what decides is enough, else what is unknown."""
         decides = node.operator == "||"
         left = self.truth(node.left)
@@ -376,7 +384,7 @@ def _starts_with(text: Any, beginning: Any) -> bool | None:
     return text.startswith(beginning) if isinstance(text, str) and isinstance(beginning, str) else None
 
 
-def _marked(node: LikeRegex) -> str:
+def _marked(node: PathLikeRegex) -> str:
     if "q" in node.flags:
         return f"(?i)\\Q{node.pattern}\\E" if "i" in node.flags else f"\\Q{node.pattern}\\E"
     if not set(node.flags) <= _FLAGS:

@@ -21,7 +21,7 @@ from seachange import errors
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class PathConstant:
     value: bool | str | Decimal | None
 
 
@@ -100,14 +100,14 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PathComparison:
     operator: str
     left: Expression
     right: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Junction:
+class PathJunction:
     """`&&` or `||`."""
 
     operator: str
@@ -116,37 +116,45 @@ class Junction:
 
 
 @dataclass(frozen=True, slots=True)
-class Negation:
+class PathNegation:
     operand: Predicate
 
 
 @dataclass(frozen=True, slots=True)
-class IsUnknown:
+class PathIsUnknown:
     operand: Predicate
 
 
 @dataclass(frozen=True, slots=True)
-class Exists:
+class PathExists:
     operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class StartsWith:
+class PathStartsWith:
     operand: Expression
     beginning: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class LikeRegex:
+class PathLikeRegex:
     operand: Expression
     pattern: str
     flags: str
 
 
-Expression = Constant | Symbol | Variable | Path | Sign | Arithmetic
-Predicate = Comparison | Junction | Negation | IsUnknown | Exists | StartsWith | LikeRegex
+Expression = PathConstant | Symbol | Variable | Path | Sign | Arithmetic
+Predicate = PathComparison | PathJunction | PathNegation | PathIsUnknown | PathExists | PathStartsWith | PathLikeRegex
 Node = Expression | Predicate
-_PREDICATES: Final = (Comparison, Junction, Negation, IsUnknown, Exists, StartsWith, LikeRegex)
+_PREDICATES: Final = (
+    PathComparison,
+    PathJunction,
+    PathNegation,
+    PathIsUnknown,
+    PathExists,
+    PathStartsWith,
+    PathLikeRegex,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +250,7 @@ class _Reader:
         while self.word == "||" and self.kind == "symbol":
             left = self._wanted(node)
             self._advance()
-            node = Junction("||", left, self._wanted(self._conjunction()))
+            node = PathJunction("||", left, self._wanted(self._conjunction()))
         return node
 
     def _conjunction(self) -> Node:
@@ -250,21 +258,21 @@ class _Reader:
         while self.word == "&&" and self.kind == "symbol":
             left = self._wanted(node)
             self._advance()
-            node = Junction("&&", left, self._wanted(self._comparison()))
+            node = PathJunction("&&", left, self._wanted(self._comparison()))
         return node
 
     def _comparison(self) -> Node:
         if self.take("!"):
-            return Negation(self._delimited())
+            return PathNegation(self._delimited())
         node = self._sum()
         if (operator := self._taken(_COMPARISONS)) is not None:
-            return Comparison("!=" if operator == "<>" else operator, self._item(node), self._item(self._sum()))
+            return PathComparison("!=" if operator == "<>" else operator, self._item(node), self._item(self._sum()))
         if self.take("starts"):
             self.expect("with")
-            return StartsWith(self._item(node), self._item(self._primary()))
+            return PathStartsWith(self._item(node), self._item(self._primary()))
         if self.take("like_regex"):
             pattern = self._string()
-            return LikeRegex(self._item(node), pattern, self._string() if self.take("flag") else "")
+            return PathLikeRegex(self._item(node), pattern, self._string() if self.take("flag") else "")
         return node
 
     def _delimited(self) -> Predicate:
@@ -300,8 +308,8 @@ class _Reader:
         if kind in ("number", "string", "variable"):
             self._advance()
             if kind == "number":
-                return Constant(Decimal(int(word, 16)) if word[:2] in ("0x", "0X") else Decimal(word))
-            return Constant(self._unquoted(word)) if kind == "string" else Variable(self._unquoted(word[1:]))
+                return PathConstant(Decimal(int(word, 16)) if word[:2] in ("0x", "0X") else Decimal(word))
+            return PathConstant(self._unquoted(word)) if kind == "string" else Variable(self._unquoted(word[1:]))
         if kind == "symbol" and word in ("$", "@"):
             self._advance()
             if word == "@" and not self._filters:
@@ -309,12 +317,12 @@ class _Reader:
             return Symbol(word)
         if kind == "name" and word in _CONSTANTS:
             self._advance()
-            return Constant(_CONSTANTS[word])
+            return PathConstant(_CONSTANTS[word])
         if self.take("last"):
             return Symbol("last")
         if self.take("exists"):
             self.expect("(")
-            node = Exists(self._item(self.disjunction()))
+            node = PathExists(self._item(self.disjunction()))
             self.expect(")")
             return node
         return self._enclosed()
@@ -325,7 +333,7 @@ class _Reader:
         self.expect(")")
         if isinstance(node, _PREDICATES) and self.take("is"):
             self.expect("unknown")
-            return IsUnknown(node)
+            return PathIsUnknown(node)
         return node
 
     def _step(self) -> Step | None:

@@ -10,7 +10,7 @@ from enum import Enum, IntEnum
 from typing import Any
 
 
-class Item(IntEnum):
+class AnomalyRule(IntEnum):
     BELONGS_TO_INDEX = 1
     BELONGS_TO_COLUMN = 2
     POINTS_TO_ROW = 3
@@ -19,33 +19,42 @@ class Item(IntEnum):
     CONSTRAINT = 6
 
 
-class Kind(Enum):
+class AnomalyKind(Enum):
     """An item of the definition, and the sentence of which `{at}` names the index, table and key."""
 
-    FILE_MISSING = (Item.COMPLETE_INDEX, "the file {detail} of {at} is missing")
-    FILE_DAMAGED = (Item.COMPLETE_INDEX, "a file of {at} is damaged: {detail}")
-    FILE_DIFFERS = (Item.BELONGS_TO_INDEX, "a file of {at} is not what the catalog recorded: {detail}")
-    FILE_COLUMNS = (Item.BELONGS_TO_COLUMN, "a file of {at} does not have the columns of its layout: {detail}")
-    FILE_UNREFERENCED = (Item.BELONGS_TO_INDEX, "the file {detail} is one that no commit, live writer or job refers to")
-    ROWS_DAMAGED = (Item.COMPLETE_INDEX, "rows of {at} in the catalog are damaged: {detail}")
-    UNKNOWN_LAYOUT = (Item.BELONGS_TO_COLUMN, "{at} holds rows in a layout that the table does not have: {detail}")
-    UNSORTED = (Item.BELONGS_TO_INDEX, "a file of {at} is not in key order: {detail}")
-    BAD_DELETED = (Item.BELONGS_TO_INDEX, "the generation of {at} hides positions that a file does not have: {detail}")
-    TWO_VERSIONS = (Item.CONSTRAINT, "{at} has two versions at one sequence: {detail}")
-    BROKEN_PROMISE = (Item.CONSTRAINT, "{at} was written as new while a version was visible: {detail}")
-    SCAN_MISSES = (Item.COMPLETE_INDEX, "a scan of {at} does not show what its segments hold ({detail})")
-    SCAN_INVENTS = (Item.POINTS_TO_ROW, "a scan of {at} shows what its segments do not hold ({detail})")
-    LOOKUP_DIFFERS = (Item.COMPLETE_INDEX, "a look-up in {at} finds {detail}")
-    MISSING_ENTRY = (Item.COMPLETE_INDEX, "{at} has no entry for a row of the table ({detail})")
-    ORPHAN_ENTRY = (Item.POINTS_TO_ROW, "{at} has an entry that no row of the table calls for ({detail})")
-    NULL_VALUE = (Item.REQUIRED_VALUE, "{at} has no value in the required column {detail}")
-    DUPLICATE_KEY = (Item.CONSTRAINT, "{at} is a unique key that {detail} rows have")
-    CHECK_BROKEN = (Item.CONSTRAINT, "{at} does not fulfil the check {detail}")
-    GENERATED_WRONG = (Item.CONSTRAINT, "{at} does not have the value that its other columns give {detail}")
-    ORPHAN_ROW = (Item.CONSTRAINT, "{at} refers to a row that does not exist, by the foreign key {detail}")
-    UNREADABLE = (Item.COMPLETE_INDEX, "{at} could not be compared: {detail}")
+    FILE_MISSING = (AnomalyRule.COMPLETE_INDEX, "the file {detail} of {at} is missing")
+    FILE_DAMAGED = (AnomalyRule.COMPLETE_INDEX, "a file of {at} is damaged: {detail}")
+    FILE_DIFFERS = (AnomalyRule.BELONGS_TO_INDEX, "a file of {at} is not what the catalog recorded: {detail}")
+    FILE_COLUMNS = (AnomalyRule.BELONGS_TO_COLUMN, "a file of {at} does not have the columns of its layout: {detail}")
+    FILE_UNREFERENCED = (
+        AnomalyRule.BELONGS_TO_INDEX,
+        "the file {detail} is one that no commit, live writer or job refers to",
+    )
+    ROWS_DAMAGED = (AnomalyRule.COMPLETE_INDEX, "rows of {at} in the catalog are damaged: {detail}")
+    UNKNOWN_LAYOUT = (
+        AnomalyRule.BELONGS_TO_COLUMN,
+        "{at} holds rows in a layout that the table does not have: {detail}",
+    )
+    UNSORTED = (AnomalyRule.BELONGS_TO_INDEX, "a file of {at} is not in key order: {detail}")
+    BAD_DELETED = (
+        AnomalyRule.BELONGS_TO_INDEX,
+        "the generation of {at} hides positions that a file does not have: {detail}",
+    )
+    TWO_VERSIONS = (AnomalyRule.CONSTRAINT, "{at} has two versions at one sequence: {detail}")
+    BROKEN_PROMISE = (AnomalyRule.CONSTRAINT, "{at} was written as new while a version was visible: {detail}")
+    SCAN_MISSES = (AnomalyRule.COMPLETE_INDEX, "a scan of {at} does not show what its segments hold ({detail})")
+    SCAN_INVENTS = (AnomalyRule.POINTS_TO_ROW, "a scan of {at} shows what its segments do not hold ({detail})")
+    LOOKUP_DIFFERS = (AnomalyRule.COMPLETE_INDEX, "a look-up in {at} finds {detail}")
+    MISSING_ENTRY = (AnomalyRule.COMPLETE_INDEX, "{at} has no entry for a row of the table ({detail})")
+    ORPHAN_ENTRY = (AnomalyRule.POINTS_TO_ROW, "{at} has an entry that no row of the table calls for ({detail})")
+    NULL_VALUE = (AnomalyRule.REQUIRED_VALUE, "{at} has no value in the required column {detail}")
+    DUPLICATE_KEY = (AnomalyRule.CONSTRAINT, "{at} is a unique key that {detail} rows have")
+    CHECK_BROKEN = (AnomalyRule.CONSTRAINT, "{at} does not fulfil the check {detail}")
+    GENERATED_WRONG = (AnomalyRule.CONSTRAINT, "{at} does not have the value that its other columns give {detail}")
+    ORPHAN_ROW = (AnomalyRule.CONSTRAINT, "{at} refers to a row that does not exist, by the foreign key {detail}")
+    UNREADABLE = (AnomalyRule.COMPLETE_INDEX, "{at} could not be compared: {detail}")
 
-    def __init__(self, item: Item, sentence: str) -> None:
+    def __init__(self, item: AnomalyRule, sentence: str) -> None:
         self.item = item
         self.sentence = sentence
 
@@ -54,14 +63,14 @@ class Kind(Enum):
 class Anomaly:
     """`key`: the key columns' names and values where one entry or row is concerned."""
 
-    kind: Kind
+    kind: AnomalyKind
     table: str
     index: str
     key: tuple[tuple[str, Any], ...] = ()
     detail: str = ""
 
     @property
-    def item(self) -> Item:
+    def item(self) -> AnomalyRule:
         return self.kind.item
 
     def __str__(self) -> str:

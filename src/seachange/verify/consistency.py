@@ -21,17 +21,17 @@ from seachange.model.schema.descriptor import Index, Table
 from seachange.model.schema.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
 from seachange.model.segments import IndexContents
 from seachange.model.states import READABLE
-from seachange.verify.anomalies import Anomaly, Coverage, Kind
+from seachange.verify.anomalies import Anomaly, AnomalyKind, Coverage
 from seachange.verify.files import FATAL, check_files
 from seachange.verify.keywise import KeywiseComparison
-from seachange.verify.port import Database, Snapshot
+from seachange.verify.port import CheckedDatabase, Snapshot
 from seachange.verify.reference import Reference, ReferenceReader
 from seachange.verify.rule_keys import RuleKeys
 from seachange.verify.rule_sets import RuleSets
 from seachange.verify.sampling import choose_ranges, split_ranges, stored_rows
 from seachange.verify.sets import ANOMALIES_MAX, SetComparison
 from seachange.verify.strays import check_folder
-from seachange.verify.subject import Subject
+from seachange.verify.subject import CheckedIndex
 
 # A row takes a third of a millisecond for each index. What all rows are is compared as sets; this is about the ways to
 # them, which are the same for thousands of rows as for millions.
@@ -48,7 +48,7 @@ class Report:
     anomalies: list[Anomaly] = field(default_factory=list)
     coverage: list[Coverage] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    _counts: Counter[tuple[Kind, str, str]] = field(default_factory=Counter)
+    _counts: Counter[tuple[AnomalyKind, str, str]] = field(default_factory=Counter)
 
     def add(self, found: Iterable[Anomaly]) -> None:
         """More of one kind on one index, found range by range, say nothing new."""
@@ -59,13 +59,13 @@ class Report:
                 self.anomalies.append(anomaly)
 
 
-def check(database: Database, tables: Sequence[str] = ()) -> list[Anomaly]:
+def check(database: CheckedDatabase, tables: Sequence[str] = ()) -> list[Anomaly]:
     """The anomalies of these tables (`name`, `schema.name` or `database.schema.name`; none given: of all)."""
     return inspect(database, tables).anomalies
 
 
 def inspect(
-    database: Database, tables: Sequence[str] = (), rows_max: int = KEYWISE_ROWS_MAX, full: bool = False
+    database: CheckedDatabase, tables: Sequence[str] = (), rows_max: int = KEYWISE_ROWS_MAX, full: bool = False
 ) -> Report:
     """The anomalies, and how much was compared key by key: all rows in a full check, at most `rows_max` at a time, else
     a sample of about that many. Without tables the folder is compared with the catalog too."""
@@ -106,8 +106,8 @@ class TableCheck:
         self._rows_max = rows_max
         self._full = full
         self._report = report
-        self._primary = Subject(table, table.primary)
-        self._secondary = [Subject(table, i, self._is_complete(i)) for i in table.maintained[1:]]
+        self._primary = CheckedIndex(table, table.primary)
+        self._secondary = [CheckedIndex(table, i, self._is_complete(i)) for i in table.maintained[1:]]
         self._files = snapshot.parts.warehouse.files
 
     def run(self) -> None:
@@ -142,17 +142,17 @@ class TableCheck:
         return index.state in READABLE or self._read(index).generation is not None
 
     @property
-    def _subjects(self) -> list[Subject]:
+    def _subjects(self) -> list[CheckedIndex]:
         return [self._primary, *self._secondary]
 
     @property
-    def _references(self) -> list[tuple[ForeignKey, Subject]]:
+    def _references(self) -> list[tuple[ForeignKey, CheckedIndex]]:
         """The foreign keys that hold for every row, each with the rows that it refers to."""
         tables = {table.id: table for table in self._snapshot.every_table()}
         keys = [key for key in self._primary.table.foreign_keys if key.state in READABLE]
-        return [(key, Subject(tables[key.parent], tables[key.parent].primary)) for key in keys]
+        return [(key, CheckedIndex(tables[key.parent], tables[key.parent].primary)) for key in keys]
 
-    def _contents(self, subject: Subject) -> IndexContents:
+    def _contents(self, subject: CheckedIndex) -> IndexContents:
         return self._read(subject.index)
 
     def _read(self, index: Index) -> IndexContents:
@@ -173,7 +173,7 @@ class TableCheck:
         for subject in self._secondary:
             add(sets.compare_with_rows(self._primary, subject))
 
-    def _compare_keys(self, sets: SetComparison, subject: Subject, contents: IndexContents) -> None:
+    def _compare_keys(self, sets: SetComparison, subject: CheckedIndex, contents: IndexContents) -> None:
         """What the key rule says of an index, against scans and look-ups: of a sample, or of all ranges of keys."""
         if self._full:
             parts = split_ranges(contents, self._files, self._rows_max)
@@ -187,12 +187,12 @@ class TableCheck:
             self._report.add(sets.compare_with_reference(subject, reference, whole=ranges is None))
             self._compare_range(subject, reference)
         if self._full and (shown := sets.count(subject)) != live:
-            kind = Kind.SCAN_INVENTS if shown > live else Kind.SCAN_MISSES
+            kind = AnomalyKind.SCAN_INVENTS if shown > live else AnomalyKind.SCAN_MISSES
             self._report.add([subject.anomaly(kind, detail=f"{shown} entries instead of {live}")])
         coverage = Coverage(subject.table_name, subject.index.name, read, stored_rows(contents))
         self._report.coverage.append(coverage)
 
-    def _compare_range(self, subject: Subject, reference: Reference) -> None:
+    def _compare_range(self, subject: CheckedIndex, reference: Reference) -> None:
         keys, add = KeywiseComparison(self._snapshot), self._report.add
         add(keys.compare_look_ups(subject, reference))
         if not subject.is_primary:
@@ -214,9 +214,9 @@ class TableCheck:
             yield SetComparison(connection, self._snapshot)
 
     @contextmanager
-    def _reporting(self, subject: Subject) -> Iterator[None]:
+    def _reporting(self, subject: CheckedIndex) -> Iterator[None]:
         """What the node itself finds damaged is a finding, not the end of the check."""
         try:
             yield
         except (errors.SegmentDamaged, errors.InlineRowsDamaged) as problem:
-            self._report.add([subject.anomaly(Kind.UNREADABLE, detail=problem)])
+            self._report.add([subject.anomaly(AnomalyKind.UNREADABLE, detail=problem)])

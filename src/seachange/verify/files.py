@@ -17,14 +17,20 @@ from seachange.runtime.filesystem import FileSystem
 from seachange.storage.arrow import column_name, schema_of
 from seachange.storage.batches import is_damaged
 from seachange.storage.segment_footer import checksum_of, decode_footer, segment_name
-from seachange.verify.anomalies import Anomaly, Kind
-from seachange.verify.subject import Subject
+from seachange.verify.anomalies import Anomaly, AnomalyKind
+from seachange.verify.subject import CheckedIndex
 
 # What makes a file impossible to compare rows with.
 FATAL = frozenset(
     {
-        *(Kind.FILE_MISSING, Kind.FILE_DAMAGED, Kind.FILE_COLUMNS, Kind.UNKNOWN_LAYOUT, Kind.BAD_DELETED),
-        Kind.ROWS_DAMAGED,
+        *(
+            AnomalyKind.FILE_MISSING,
+            AnomalyKind.FILE_DAMAGED,
+            AnomalyKind.FILE_COLUMNS,
+            AnomalyKind.UNKNOWN_LAYOUT,
+            AnomalyKind.BAD_DELETED,
+        ),
+        AnomalyKind.ROWS_DAMAGED,
     }
 )
 
@@ -36,49 +42,53 @@ def segments_of(contents: IndexContents) -> Iterator[Segment]:
         yield from delta.segments
 
 
-def check_files(subject: Subject, contents: IndexContents, files: FileSystem) -> list[Anomaly]:
+def check_files(subject: CheckedIndex, contents: IndexContents, files: FileSystem) -> list[Anomaly]:
     found = [a for segment in segments_of(contents) for a in _check_segment(subject, segment, files)]
     for member in contents.generation.members if contents.generation else ():
         found += _check_deleted(subject, member)
     for delta in contents.deltas:
         for layout in {batch.layout_id for batch in delta.batches} - set(subject.table.layout_by_id):
-            found.append(subject.anomaly(Kind.UNKNOWN_LAYOUT, detail=f"layout {layout}"))
+            found.append(subject.anomaly(AnomalyKind.UNKNOWN_LAYOUT, detail=f"layout {layout}"))
         if any(is_damaged(batch) for batch in delta.batches):
-            found.append(subject.anomaly(Kind.ROWS_DAMAGED, detail=f"those of commit {delta.seq} by their checksum"))
+            found.append(
+                subject.anomaly(AnomalyKind.ROWS_DAMAGED, detail=f"those of commit {delta.seq} by their checksum")
+            )
     return found
 
 
-def _check_segment(subject: Subject, segment: Segment, files: FileSystem) -> Iterator[Anomaly]:
+def _check_segment(subject: CheckedIndex, segment: Segment, files: FileSystem) -> Iterator[Anomaly]:
     name = segment_name(segment.id)
     size = files.size(name)
     if size is None:
-        yield subject.anomaly(Kind.FILE_MISSING, detail=name)
+        yield subject.anomaly(AnomalyKind.FILE_MISSING, detail=name)
         return
     if size != segment.size_bytes:
-        yield subject.anomaly(Kind.FILE_DAMAGED, detail=f"{name} has {size} bytes instead of {segment.size_bytes}")
+        yield subject.anomaly(
+            AnomalyKind.FILE_DAMAGED, detail=f"{name} has {size} bytes instead of {segment.size_bytes}"
+        )
         return
     try:
         with files.open_input(name) as source:
             checksum = checksum_of(source)
         if checksum != segment.checksum:
-            yield subject.anomaly(Kind.FILE_DAMAGED, detail=f"{name} has another checksum")
+            yield subject.anomaly(AnomalyKind.FILE_DAMAGED, detail=f"{name} has another checksum")
             return
         with files.open_input(name) as source:
             yield from _check_content(subject, segment, pq.ParquetFile(source))
     except (pa.ArrowException, OSError, ValueError, errors.Error) as problem:
-        yield subject.anomaly(Kind.FILE_DAMAGED, detail=f"{name}: {problem}")
+        yield subject.anomaly(AnomalyKind.FILE_DAMAGED, detail=f"{name}: {problem}")
 
 
-def _check_content(subject: Subject, segment: Segment, file: pq.ParquetFile) -> Iterator[Anomaly]:
+def _check_content(subject: CheckedIndex, segment: Segment, file: pq.ParquetFile) -> Iterator[Anomaly]:
     name = segment_name(segment.id)
     footer = decode_footer(file.metadata.metadata)
     claimed = (footer.segment_id, footer.index_id, footer.layout_id) if footer else None
     recorded = (segment.id, segment.index_id, segment.layout_id)
     if claimed != recorded or segment.index_id != subject.index.id:
-        yield subject.anomaly(Kind.FILE_DIFFERS, detail=f"{name} says it is {claimed}, the catalog {recorded}")
+        yield subject.anomaly(AnomalyKind.FILE_DIFFERS, detail=f"{name} says it is {claimed}, the catalog {recorded}")
     if file.metadata.num_rows != segment.rows:
         detail = f"{name} has {file.metadata.num_rows} rows instead of {segment.rows}"
-        yield subject.anomaly(Kind.FILE_DIFFERS, detail=detail)
+        yield subject.anomaly(AnomalyKind.FILE_DIFFERS, detail=detail)
     problem = _check_columns(subject, segment, file)
     if problem is not None:
         yield problem
@@ -86,21 +96,21 @@ def _check_content(subject: Subject, segment: Segment, file: pq.ParquetFile) -> 
     yield from _check_order(subject, segment, file)
 
 
-def _check_columns(subject: Subject, segment: Segment, file: pq.ParquetFile) -> Anomaly | None:
+def _check_columns(subject: CheckedIndex, segment: Segment, file: pq.ParquetFile) -> Anomaly | None:
     layout = subject.table.layout_by_id.get(segment.layout_id)
     if layout is None:
-        return subject.anomaly(Kind.UNKNOWN_LAYOUT, detail=f"layout {segment.layout_id}")
+        return subject.anomaly(AnomalyKind.UNKNOWN_LAYOUT, detail=f"layout {segment.layout_id}")
     columns = subject.table.stored_columns(subject.index, layout)
     if segment.kind is SegmentKind.TOMBSTONES:
         columns = columns[: len(subject.key)]
     expected, found = schema_of(columns), file.schema_arrow
     if found.names != expected.names or found.types != expected.types:
         names = ", ".join(f"{field.name} {field.type}" for field in found)
-        return subject.anomaly(Kind.FILE_COLUMNS, detail=f"{segment_name(segment.id)} has {names}")
+        return subject.anomaly(AnomalyKind.FILE_COLUMNS, detail=f"{segment_name(segment.id)} has {names}")
     return None
 
 
-def _check_order(subject: Subject, segment: Segment, file: pq.ParquetFile) -> Iterator[Anomaly]:
+def _check_order(subject: CheckedIndex, segment: Segment, file: pq.ParquetFile) -> Iterator[Anomaly]:
     """Keys rise strictly, from the recorded first to the recorded last."""
     codec, names = subject.codec(), [column_name(column.id) for column in subject.key]
     first = last = b""
@@ -109,20 +119,20 @@ def _check_order(subject: Subject, segment: Segment, file: pq.ParquetFile) -> It
         for key in zip(*[table.column(name).to_pylist() for name in names], strict=True):
             encoded = codec.encode(key)
             if encoded <= last:
-                yield subject.anomaly(Kind.UNSORTED, key, segment_name(segment.id))
+                yield subject.anomaly(AnomalyKind.UNSORTED, key, segment_name(segment.id))
                 return
             first, last = first or encoded, encoded
     if (first, last) != (segment.key_min, segment.key_max):
         detail = f"{segment_name(segment.id)} does not start and end with the recorded keys"
-        yield subject.anomaly(Kind.FILE_DIFFERS, detail=detail)
+        yield subject.anomaly(AnomalyKind.FILE_DIFFERS, detail=detail)
 
 
-def _check_deleted(subject: Subject, member: GenerationMember) -> Iterator[Anomaly]:
+def _check_deleted(subject: CheckedIndex, member: GenerationMember) -> Iterator[Anomaly]:
     name = segment_name(member.segment.id)
     if len(member.deleted) % 4:
-        yield subject.anomaly(Kind.BAD_DELETED, detail=f"{len(member.deleted)} bytes for {name}")
+        yield subject.anomaly(AnomalyKind.BAD_DELETED, detail=f"{len(member.deleted)} bytes for {name}")
         return
     positions = np.frombuffer(member.deleted, dtype="<u4").astype(np.int64)
     if len(positions) and (positions[-1] >= member.segment.rows or (np.diff(positions) <= 0).any()):
         detail = f"up to {positions.max()} of {member.segment.rows} rows of {name}, in rising order or not"
-        yield subject.anomaly(Kind.BAD_DELETED, detail=detail)
+        yield subject.anomaly(AnomalyKind.BAD_DELETED, detail=detail)

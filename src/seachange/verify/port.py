@@ -63,5 +63,5 @@ class Snapshot(Protocol):
     def rollback(self) -> None: ...
 
 
-class Database(Protocol):
+class CheckedDatabase(Protocol):
     def begin(self, isolation: Isolation = ...) -> Snapshot: ...

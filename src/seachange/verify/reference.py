@@ -23,8 +23,8 @@ from seachange.storage.batches import BatchCodec, read_batch
 from seachange.storage.keys import Key
 from seachange.storage.segment_footer import decode_footer, segment_name
 from seachange.values.canonical import parse_canonical
-from seachange.verify.anomalies import Anomaly, Kind
-from seachange.verify.subject import Subject
+from seachange.verify.anomalies import Anomaly, AnomalyKind
+from seachange.verify.subject import CheckedIndex
 
 Row = tuple[Any, ...]
 Record = dict[str, Any]
@@ -65,7 +65,7 @@ class Reference:
 class ReferenceReader:
     """Rows come out as the table's version sees them: in the order of the subject's columns."""
 
-    def __init__(self, subject: Subject, files: FileSystem, ranges: KeyRanges | None = None) -> None:
+    def __init__(self, subject: CheckedIndex, files: FileSystem, ranges: KeyRanges | None = None) -> None:
         self._subject = subject
         self._files = files
         self._ranges = ranges
@@ -90,16 +90,16 @@ class ReferenceReader:
                 continue
             if encoded in found.live:
                 detail = f"once more in {segment_name(member.segment.id)}"
-                found.anomalies.append(self._subject.anomaly(Kind.TWO_VERSIONS, key, detail))
+                found.anomalies.append(self._subject.anomaly(AnomalyKind.TWO_VERSIONS, key, detail))
             self._put(found, encoded, record)
 
     def _add_delta(self, found: Reference, delta: IndexDelta) -> None:
         written: set[bytes] = set()
         for op, key, encoded, record in self._changes(delta):
             if encoded in written:
-                found.anomalies.append(self._subject.anomaly(Kind.TWO_VERSIONS, key, f"commit {delta.seq}"))
+                found.anomalies.append(self._subject.anomaly(AnomalyKind.TWO_VERSIONS, key, f"commit {delta.seq}"))
             if op is Op.INSERT and encoded in found.live and encoded not in written:
-                found.anomalies.append(self._subject.anomaly(Kind.BROKEN_PROMISE, key, f"commit {delta.seq}"))
+                found.anomalies.append(self._subject.anomaly(AnomalyKind.BROKEN_PROMISE, key, f"commit {delta.seq}"))
             written.add(encoded)
             if op is Op.TOMBSTONE:
                 found.rows_read += 1

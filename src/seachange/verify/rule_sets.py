@@ -6,9 +6,9 @@ from seachange.model.schema.constraint import ForeignKey
 from seachange.model.states import READABLE
 from seachange.storage.arrow import column_name
 from seachange.storage.entries import as_assigned
-from seachange.verify.anomalies import Anomaly, Kind
+from seachange.verify.anomalies import Anomaly, AnomalyKind
 from seachange.verify.sets import ANOMALIES_MAX, SetComparison, column_names, key_texts
-from seachange.verify.subject import Subject
+from seachange.verify.subject import CheckedIndex
 
 _HOW = "compared as sets"
 
@@ -17,7 +17,7 @@ class RuleSets:
     def __init__(self, sets: SetComparison) -> None:
         self._sets = sets
 
-    def broken_checks(self, primary: Subject) -> list[Anomaly]:
+    def broken_checks(self, primary: CheckedIndex) -> list[Anomaly]:
         found = []
         for check in primary.table.checks:
             if check.state not in READABLE:
@@ -29,10 +29,10 @@ class RuleSets:
                 f"WHERE NOT ({check.expression}) LIMIT {ANOMALIES_MAX}"
             )
             detail = f"{check.name} ({_HOW})"
-            found += [primary.anomaly(Kind.CHECK_BROKEN, key, detail) for key in self._sets.run(sql, rows)]
+            found += [primary.anomaly(AnomalyKind.CHECK_BROKEN, key, detail) for key in self._sets.run(sql, rows)]
         return found
 
-    def wrong_values(self, primary: Subject) -> list[Anomaly]:
+    def wrong_values(self, primary: CheckedIndex) -> list[Anomaly]:
         """Rows whose generated columns have another value than their expressions."""
         found = []
         for column in primary.generated:
@@ -45,10 +45,10 @@ class RuleSets:
                 f"WHERE {column_name(column.id)} IS DISTINCT FROM {value} LIMIT {ANOMALIES_MAX}"
             )
             detail = f"{column.name} ({_HOW})"
-            found += [primary.anomaly(Kind.GENERATED_WRONG, key, detail) for key in self._sets.run(sql, rows)]
+            found += [primary.anomaly(AnomalyKind.GENERATED_WRONG, key, detail) for key in self._sets.run(sql, rows)]
         return found
 
-    def orphans(self, primary: Subject, key: ForeignKey, parent: Subject) -> list[Anomaly]:
+    def orphans(self, primary: CheckedIndex, key: ForeignKey, parent: CheckedIndex) -> list[Anomaly]:
         """Rows whose foreign key no row of the parent has; the parent is read by its rows, not by the index."""
         columns = [primary.table.column_by_id[c] for c in key.columns]
         others = [parent.table.column_by_id[c] for c in parent.table.index_by_id[key.parent_index].key]
@@ -63,4 +63,4 @@ class RuleSets:
             f"ANTI JOIN ({parents.sql}) p ON {same} WHERE ({present}) LIMIT {ANOMALIES_MAX}"
         )
         detail = f"{key.name} ({_HOW})"
-        return [primary.anomaly(Kind.ORPHAN_ROW, found, detail) for found in self._sets.run(sql, rows, parents)]
+        return [primary.anomaly(AnomalyKind.ORPHAN_ROW, found, detail) for found in self._sets.run(sql, rows, parents)]

@@ -14,7 +14,7 @@ from seachange.storage.arrow import column_name
 from seachange.storage.segment_footer import segment_name
 from seachange.verify.files import segments_of
 from seachange.verify.reference import KeyRanges, row_group_firsts
-from seachange.verify.subject import Subject
+from seachange.verify.subject import CheckedIndex
 
 _SPANS = 16
 
@@ -38,7 +38,7 @@ def split_ranges(contents: IndexContents, files: FileSystem, rows_max: int) -> l
     return [KeyRanges([low], [high]) for low, high in zip(lows, [*lows[1:], None], strict=True)]
 
 
-def choose_ranges(subject: Subject, contents: IndexContents, files: FileSystem, rows_max: int) -> KeyRanges | None:
+def choose_ranges(subject: CheckedIndex, contents: IndexContents, files: FileSystem, rows_max: int) -> KeyRanges | None:
     """None: the index is small enough to be read whole, or all of it is inline."""
     groups = [
         (segment, group, rows)
@@ -70,7 +70,7 @@ def _group_rows(segment: Segment, files: FileSystem) -> list[int]:
     return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
 
-def _span(subject: Subject, segment: Segment, group: int, rows: int, files: FileSystem) -> tuple[bytes, bytes]:
+def _span(subject: CheckedIndex, segment: Segment, group: int, rows: int, files: FileSystem) -> tuple[bytes, bytes]:
     """From the first key of a row group to that of the row so many rows later, or the end of the group."""
     names = [column_name(column.id) for column in subject.key]
     with files.open_input(segment_name(segment.id)) as source:

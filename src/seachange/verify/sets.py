@@ -19,10 +19,10 @@ from seachange.storage.arrow import column_name, read_stored, schema_of
 from seachange.storage.duck_functions import know_functions
 from seachange.storage.entries import columns_read, select_entries
 from seachange.storage.plan import Overlay, plan_scan
-from seachange.verify.anomalies import Anomaly, Kind
+from seachange.verify.anomalies import Anomaly, AnomalyKind
 from seachange.verify.port import Snapshot
 from seachange.verify.reference import Reference
-from seachange.verify.subject import Subject
+from seachange.verify.subject import CheckedIndex
 
 # More of one kind on one index say nothing new.
 ANOMALIES_MAX = 100
@@ -38,18 +38,18 @@ class SetComparison:
         # 7 / 2 is 3 in the expressions of checks.
         connection.execute("SET integer_division = true")
 
-    def compare_with_rows(self, primary: Subject, subject: Subject) -> list[Anomaly]:
+    def compare_with_rows(self, primary: CheckedIndex, subject: CheckedIndex) -> list[Anomaly]:
         """The entries of a secondary index against those that the table's rows call for."""
         if not subject.complete:
             return []
         expected, entries = self.entries(primary, subject, subject.columns), self.scan(subject, subject.columns)
         found = []
         for key, side in self._difference(subject, expected, entries):
-            kind = Kind.MISSING_ENTRY if side > 0 else Kind.ORPHAN_ENTRY
+            kind = AnomalyKind.MISSING_ENTRY if side > 0 else AnomalyKind.ORPHAN_ENTRY
             found.append(subject.anomaly(kind, key, "compared as sets"))
         return found
 
-    def compare_with_reference(self, subject: Subject, reference: Reference, whole: bool) -> list[Anomaly]:
+    def compare_with_reference(self, subject: CheckedIndex, reference: Reference, whole: bool) -> list[Anomaly]:
         """What a scan shows against what the key rule says, for all keys or for those that the reference saw."""
         expected = self._given(subject.columns, list(reference.live.values()))
         scan = self.scan(subject, subject.columns)
@@ -57,17 +57,17 @@ class SetComparison:
             scan = self._only_seen(subject, scan, reference)
         found = []
         for key, side in self._difference(subject, expected, scan):
-            kind = Kind.SCAN_MISSES if side > 0 else Kind.SCAN_INVENTS
+            kind = AnomalyKind.SCAN_MISSES if side > 0 else AnomalyKind.SCAN_INVENTS
             found.append(subject.anomaly(kind, key, "compared with the newest version of each key"))
         return found
 
-    def count(self, subject: Subject) -> int:
+    def count(self, subject: CheckedIndex) -> int:
         """How many entries a scan shows."""
         rows = self.scan(subject, subject.key)
         ((count,),) = self.run(f"SELECT count(*) FROM ({rows.sql})", rows)  # noqa: S608 - names made of ids
         return int(count)
 
-    def duplicates(self, primary: Subject, subject: Subject) -> list[Anomaly]:
+    def duplicates(self, primary: CheckedIndex, subject: CheckedIndex) -> list[Anomaly]:
         """Values of a unique key that several rows of the table have."""
         if not subject.unique:
             return []
@@ -78,9 +78,9 @@ class SetComparison:
             f"SELECT {key_texts(subject.unique)}, count(*) FROM ({rows.sql}) WHERE {present} "  # noqa: S608 - names made of ids
             f"GROUP BY {', '.join(names)} HAVING count(*) > 1 LIMIT {ANOMALIES_MAX}"
         )
-        return [subject.anomaly(Kind.DUPLICATE_KEY, row[:-1], row[-1]) for row in self.run(sql, rows)]
+        return [subject.anomaly(AnomalyKind.DUPLICATE_KEY, row[:-1], row[-1]) for row in self.run(sql, rows)]
 
-    def nulls(self, primary: Subject) -> list[Anomaly]:
+    def nulls(self, primary: CheckedIndex) -> list[Anomaly]:
         """Rows without a value where one is required."""
         found = []
         for column in primary.columns:
@@ -91,10 +91,10 @@ class SetComparison:
                 f"SELECT {key_texts(primary.key)} FROM ({rows.sql}) "  # noqa: S608 - names made of ids
                 f"WHERE {column_name(column.id)} IS NULL LIMIT {ANOMALIES_MAX}"
             )
-            found += [primary.anomaly(Kind.NULL_VALUE, key, column.name) for key in self.run(sql, rows)]
+            found += [primary.anomaly(AnomalyKind.NULL_VALUE, key, column.name) for key in self.run(sql, rows)]
         return found
 
-    def _difference(self, subject: Subject, left: Scan, right: Scan) -> Iterator[tuple[tuple[Any, ...], int]]:
+    def _difference(self, subject: CheckedIndex, left: Scan, right: Scan) -> Iterator[tuple[tuple[Any, ...], int]]:
         """The keys of the rows that are on one side only: positive on the left, negative on the right."""
         names = ", ".join(column_names(subject.columns))
         sql = (
@@ -106,7 +106,7 @@ class SetComparison:
 
     # Queries: columns are named after their ids throughout.
 
-    def scan(self, subject: Subject, columns: Sequence[Column]) -> Scan:
+    def scan(self, subject: CheckedIndex, columns: Sequence[Column]) -> Scan:
         view = self._snapshot
         parts = view.epoch.image(subject.table, subject.index, view.snapshot).parts(view.snapshot)
         warehouse, prefix = view.parts.warehouse, self._name()
@@ -114,7 +114,7 @@ class SetComparison:
         named = [replace(column, name=column_name(column.id)) for column in columns]
         return plan_scan(subject.table, subject.index, named, parts, Overlay(), warehouse, prefix)
 
-    def entries(self, primary: Subject, subject: Subject, columns: Sequence[Column]) -> Scan:
+    def entries(self, primary: CheckedIndex, subject: CheckedIndex, columns: Sequence[Column]) -> Scan:
         """The entries of an index that the table's rows call for."""
         rows = self.scan(primary, columns_read(subject.table, subject.index, columns) or primary.key)
         return replace(rows, sql=select_entries(subject.table, subject.index, f"({rows.sql})", columns))
@@ -127,7 +127,7 @@ class SetComparison:
         read = ", ".join(f"{read_stored(column_name(c.id), c.type)} AS {column_name(c.id)}" for c in columns)
         return Scan(f"SELECT {read} FROM {name}", {}, {name: table})  # noqa: S608 - names of our own
 
-    def _only_seen(self, subject: Subject, scan: Scan, reference: Reference) -> Scan:
+    def _only_seen(self, subject: CheckedIndex, scan: Scan, reference: Reference) -> Scan:
         live = [row[: len(subject.key)] for row in reference.live.values()]
         seen = self._given(subject.key, [*live, *reference.gone.values()])
         same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM k.{name}" for name in column_names(subject.key))

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from seachange.catalog.port import Catalog
 from seachange.model.ids import SegmentId
 from seachange.runtime.filesystem import TEMPORARY_PREFIX, FileSystem
-from seachange.verify.anomalies import Anomaly, Kind
+from seachange.verify.anomalies import Anomaly, AnomalyKind
 
 _NAME = re.compile(r"([0-9a-f]{16,})\.(parquet|arrow)")
 _NAMES_MAX = 5
@@ -27,7 +27,9 @@ def check_folder(catalog: Catalog, files: FileSystem) -> tuple[list[Anomaly], li
     needed = {file.id for file in known.attached} | known.in_use
     garbage = [name for name in names if _id_of(name) in known.garbage]
     strays = [name for name in names if _id_of(name) not in needed and name not in garbage]
-    found = [Anomaly(Kind.FILE_UNREFERENCED, "", "", detail=name) for name in strays if files.size(name) is not None]
+    found = [
+        Anomaly(AnomalyKind.FILE_UNREFERENCED, "", "", detail=name) for name in strays if files.size(name) is not None
+    ]
     return found, list(_remarks(garbage))
 
 

@@ -12,11 +12,11 @@ from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.states import READABLE
 from seachange.storage.keys import KeyCodec
 from seachange.values.canonical import parse_canonical
-from seachange.verify.anomalies import Anomaly, Kind
+from seachange.verify.anomalies import Anomaly, AnomalyKind
 
 
 @dataclass(frozen=True)
-class Subject:
+class CheckedIndex:
     """`complete`: the index has an entry for every row. It has once it has a generation, in whatever state; until then
     only what was written since it came."""
 
@@ -80,6 +80,6 @@ class Subject:
     def codec(self) -> KeyCodec:
         return KeyCodec([column.type for column in self.key])
 
-    def anomaly(self, kind: Kind, key: Sequence[Any] = (), detail: object = "") -> Anomaly:
+    def anomaly(self, kind: AnomalyKind, key: Sequence[Any] = (), detail: object = "") -> Anomaly:
         names = [column.name for column in self.key]
         return Anomaly(kind, self.table_name, self.index.name, tuple(zip(names, key, strict=False)), str(detail))

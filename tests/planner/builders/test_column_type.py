@@ -2,7 +2,7 @@
 
 import pytest
 
-from seachange.model.change.elements import ForeignKey, PrimaryIndex, UniqueIndex
+from seachange.model.change.elements import ForeignKeyElement, PrimaryIndex, UniqueIndex
 from seachange.model.change.ops import OpType, Validate
 from tests.planner.builders.world import World, changes
 
@@ -170,7 +170,7 @@ def test_a_foreign_key_is_validated_anew_unless_its_ends_are_converted_alike(sta
     world = World(ENDS)
     plan = world.run(statement)
     done = [op.element for stage in plan.stages for op in plan.ops(stage) if isinstance(op, Validate)]
-    assert any(isinstance(element, ForeignKey) for element in done) is validated
+    assert any(isinstance(element, ForeignKeyElement) for element in done) is validated
     table = world.find("e")
     key = next(key for key in table.foreign_keys if key.name == "e_alias_fkey")
     assert key.columns == (table.column_by_name["alias"].id,)

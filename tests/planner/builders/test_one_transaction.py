@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from seachange.errors import FeatureNotSupported
 from seachange.model.schema.descriptor import Table
-from seachange.planner.known_schema import Catalog
+from seachange.planner.known_schema import KnownSchema
 from tests.planner.builders.world import World
 
 TEMPLATES = (
@@ -68,7 +68,7 @@ def _run_some(world: World, random: Random, number: int) -> list[str]:
     return done
 
 
-def _shape(catalog: Catalog) -> list[str]:
+def _shape(catalog: KnownSchema) -> list[str]:
     """What the descriptors say but for ids, which depend on the way."""
     names: dict[int, str] = {d.id: f"{getattr(d, 'schema', '')}.{d.name}" for d in catalog.descriptors.values()}
     found = []

@@ -2,11 +2,11 @@
 
 import pytest
 
-from seachange.model.change.elements import CheckConstraint, ForeignKey, ViewQuery
+from seachange.model.change.elements import CheckConstraint, ForeignKeyElement, ViewQuery
 from seachange.model.change.ops import BackfillIndexes, SetState, Validate
 from seachange.model.change.targets import Goal
 from seachange.model.states import State
-from seachange.planner.plan import Plan
+from seachange.planner.plan import ChangePlan
 from tests.planner.builders.world import World, changes
 
 U = "create table u (id bigint primary key, d int)"
@@ -15,12 +15,12 @@ G = "alter table t add column g int generated always as (a + 1) stored"
 MOOD = "create type mood as enum ('sad', 'happy'); alter table t add column m mood"
 
 
-def validated(plan: Plan) -> list[str]:
+def validated(plan: ChangePlan) -> list[str]:
     ops = [op for stage in plan.stages for op in plan.ops(stage)]
     return [type(op.element).__name__ for op in ops if isinstance(op, Validate)]
 
 
-def backfills(plan: Plan) -> list[BackfillIndexes]:
+def backfills(plan: ChangePlan) -> list[BackfillIndexes]:
     return [op for stage in plan.stages for op in plan.ops(stage) if isinstance(op, BackfillIndexes)]
 
 
@@ -98,11 +98,13 @@ def test_a_foreign_key_that_is_not_valid_stays_so_when_its_key_is_rebuilt(change
     (key,) = world.find("t").foreign_keys
     assert key.state is State.ENFORCED
     assert key.parent_index in [index.id for index in world.find("u").indexes]
-    moved = [t for t in plan.change.targets if isinstance(t.element, ForeignKey)]
+    moved = [t for t in plan.change.targets if isinstance(t.element, ForeignKeyElement)]
     assert [t.goal for t in moved] == [Goal.ABSENT, Goal.ENFORCED]
     # It is there once in every version.
     for stage in plan.stages:
-        states = [op.state for op in plan.ops(stage) if isinstance(op, SetState) and isinstance(op.element, ForeignKey)]
+        states = [
+            op.state for op in plan.ops(stage) if isinstance(op, SetState) and isinstance(op.element, ForeignKeyElement)
+        ]
         assert states in ([], [State.ABSENT, State.ENFORCED])
 
 

@@ -7,8 +7,8 @@ from seachange.errors import Error
 from seachange.model.change.targets import Target
 from seachange.model.schema.descriptor import Table
 from seachange.model.statements.table_statements import DdlStatement
-from seachange.planner.known_schema import Catalog, TableSize, apply_ops
-from seachange.planner.plan import Plan, plan_statements
+from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
+from seachange.planner.plan import ChangePlan, plan_statements
 from seachange.sql.parsing.parse import parse_script
 
 
@@ -16,22 +16,22 @@ class World:
     """`empty`: whether tables are known to have no rows. Otherwise they are taken to have some."""
 
     def __init__(self, *texts: str, empty: bool = False) -> None:
-        self.catalog = Catalog()
+        self.catalog = KnownSchema()
         self.empty = empty
         self.ids = count(100)
         for text in texts:
             self.run(text)
 
-    def plan(self, text: str) -> Plan:
+    def plan(self, text: str) -> ChangePlan:
         statements = [cast(DdlStatement, statement) for statement in parse_script(text)]
         return plan_statements(self.catalog, statements, self.ids)
 
-    def run(self, text: str) -> Plan:
+    def run(self, text: str) -> ChangePlan:
         plan = self.plan(text)
         for stage in plan.stages:
             self.catalog = apply_ops(self.catalog, plan.ops(stage))
         sizes = {id_: TableSize() for id_, d in self.catalog.descriptors.items() if isinstance(d, Table)}
-        self.catalog = Catalog(self.catalog.descriptors, sizes if self.empty else {}, self.catalog.dropped)
+        self.catalog = KnownSchema(self.catalog.descriptors, sizes if self.empty else {}, self.catalog.dropped)
         return plan
 
     def code(self, text: str) -> str | None:
@@ -53,7 +53,7 @@ class World:
         return [d.name for d in self.catalog.descriptors.values()]
 
 
-def changes(plan: Plan) -> set[str]:
+def changes(plan: ChangePlan) -> set[str]:
     """What comes and goes, by the kinds of the elements: `+Column`, `-Column`; `~` for the duration of the change."""
     return {_sign(target) + type(target.element).__name__ for target in plan.change.targets}
 

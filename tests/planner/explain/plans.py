@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from seachange.model.statements.session_statements import DdlExplanation
 from seachange.planner.explain.form import explain_plan
-from seachange.planner.known_schema import Catalog
-from seachange.planner.plan import Plan
+from seachange.planner.known_schema import KnownSchema
+from seachange.planner.plan import ChangePlan
 from tests.planner.golden import FOLDER, Case, read_blocks
 from tests.planner.world import World
 
@@ -31,7 +31,7 @@ def explain(made: World, sql: str, form: DdlExplanation = DdlExplanation.STAGES)
     return explain_plan(made.plan(sql), made.catalog, form)
 
 
-def golden_plans() -> Iterator[tuple[str, Plan, Catalog]]:
+def golden_plans() -> Iterator[tuple[str, ChangePlan, KnownSchema]]:
     for path in sorted(FOLDER.glob("*.txt")):
         case = Case()
         for block in read_blocks(path.read_text()):
@@ -41,7 +41,7 @@ def golden_plans() -> Iterator[tuple[str, Plan, Catalog]]:
                 yield from _parts(path.stem, case.plans[-1], before)
 
 
-def _parts(name: str, plan: Plan, catalog: Catalog) -> Iterator[tuple[str, Plan, Catalog]]:
+def _parts(name: str, plan: ChangePlan, catalog: KnownSchema) -> Iterator[tuple[str, ChangePlan, KnownSchema]]:
     """A plan, and that of the change which follows it."""
     yield name, replace(plan, then=None, between=None), catalog
     if plan.then is not None and plan.between is not None:

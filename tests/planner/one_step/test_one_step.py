@@ -11,7 +11,7 @@ from seachange.model.statements.table_statements import (
     AlterColumnType,
     AlterTable,
     ColumnDefinition,
-    Constant,
+    ConstantDefault,
     CreateIndex,
     DdlStatement,
     DropColumn,
@@ -64,17 +64,17 @@ def test_long_names_are_cut():
 
 def test_a_default_is_kept_as_text():
     schema = Schema()
-    schema.run(create(ColumnDefinition("a", SqlType(Kind.NUMERIC, 6, 2), default=Constant("1.005"))))
+    schema.run(create(ColumnDefinition("a", SqlType(Kind.NUMERIC, 6, 2), default=ConstantDefault("1.005"))))
     assert schema.table.columns[0].default == "'1.01'::numeric(6,2)"
 
 
 def test_add_column_freezes_its_default():
     schema = schema_with_table()
-    schema.alter(AddColumn(ColumnDefinition("c", INTEGER, False, Constant("5"))))
+    schema.alter(AddColumn(ColumnDefinition("c", INTEGER, False, ConstantDefault("5"))))
     column = schema.table.columns[-1]
     assert (column.id, column.frozen, column.default) == (4, "5", "'5'::integer")
     assert [layout.id for layout in schema.table.layouts] == [1, 2]
-    schema.alter(SetDefault("c", Constant("6")))
+    schema.alter(SetDefault("c", ConstantDefault("6")))
     assert (schema.table.columns[-1].frozen, schema.table.columns[-1].default) == ("5", "'6'::integer")
 
 
@@ -156,11 +156,11 @@ REFUSALS = [
     (AlterTable(NAME, (DropColumn("nope"),)), "42703"),
     (AlterTable(NAME, (AddColumn(ColumnDefinition("a", TEXT)),)), "42701"),
     (AlterTable(NAME, (AddColumn(ColumnDefinition("A", TEXT)),)), "0A000"),
-    (AlterTable(NAME, (AddColumn(ColumnDefinition("c", INTEGER, default=Constant("x"))),)), "22P02"),
+    (AlterTable(NAME, (AddColumn(ColumnDefinition("c", INTEGER, default=ConstantDefault("x"))),)), "22P02"),
     (AlterTable(NAME, (RenameColumn("a", "b"),)), "42701"),
     (AlterTable(NAME, (RenameTable("t_pkey"),)), "42P07"),
     (AlterTable(NAME, (AlterColumnType("a", TEXT),)), "0A000"),
-    (AlterTable(NAME, (SetDefault("a", Constant("x")),)), "22P02"),
+    (AlterTable(NAME, (SetDefault("a", ConstantDefault("x")),)), "22P02"),
     (AlterTable(NAME, (DropNotNull("id"),)), "42P16"),
     (AlterTable(RelationName(None, "nope"), (DropColumn("a"),)), "42P01"),
 ]
@@ -180,7 +180,7 @@ def test_refused(statement, code):
         (create(ColumnDefinition("a", TEXT), ColumnDefinition("a", TEXT)), "42701"),
         (create(ColumnDefinition("a", TEXT), primary_key=KeyDefinition(("b",))), "42703"),
         (create(ColumnDefinition("a", TEXT), primary_key=KeyDefinition(("a", "a"))), "42701"),
-        (create(ColumnDefinition("a", INTEGER, default=Constant("x", True))), "22P02"),
+        (create(ColumnDefinition("a", INTEGER, default=ConstantDefault("x", True))), "22P02"),
     ],
 )
 def test_tables_that_cannot_be(statement, code):

@@ -12,7 +12,7 @@ from seachange.model.statements.table_statements import (
     AlterColumnType,
     AlterTable,
     ColumnDefinition,
-    Constant,
+    ConstantDefault,
     CreateIndex,
     DropColumn,
     DropIndex,
@@ -26,7 +26,7 @@ from tests.planner.one_step.schema import NAME, schema_with_table
 
 NAMES = st.sampled_from(["id", "a", "b", "c", "d", "e"])
 TYPES = st.sampled_from([SqlType(Kind.SMALLINT), SqlType(Kind.INTEGER), BIGINT, TEXT, SqlType(Kind.REAL)])
-CONSTANTS = st.one_of(st.none(), st.just(Constant("1")), st.just(Constant(None)))
+CONSTANTS = st.one_of(st.none(), st.just(ConstantDefault("1")), st.just(ConstantDefault(None)))
 
 ACTIONS = st.one_of(
     st.builds(AddColumn, st.builds(ColumnDefinition, NAMES, TYPES, st.booleans(), CONSTANTS), st.booleans()),

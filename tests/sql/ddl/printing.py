@@ -4,10 +4,10 @@ from functools import singledispatch
 
 from seachange.model.relation import RelationName
 from seachange.model.statements.object_statements import (
+    OwnedBy,
     SequenceOptions,
-    SequenceOwner,
 )
-from seachange.model.statements.table_statements import Constant, ExpressionDefinition, UserType
+from seachange.model.statements.table_statements import ConstantDefault, ExpressionDefinition, UserType
 from seachange.values.types import SqlType
 
 
@@ -64,7 +64,7 @@ def _(value: UserType):
 
 
 @show.register
-def _(value: Constant):
+def _(value: ConstantDefault):
     if value.text is None:
         return "NULL"
     return string(value.text) if value.quoted else value.text
@@ -95,5 +95,5 @@ def _(value: SequenceOptions):
 
 
 @show.register
-def _(value: SequenceOwner):
+def _(value: OwnedBy):
     return "OWNED BY " + ("NONE" if value.table is None else f"{show(value.table)}.{ident(value.column or '')}")

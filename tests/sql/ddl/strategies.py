@@ -22,10 +22,10 @@ from seachange.model.statements.object_statements import (
     DropObjects,
     Grant,
     MoveObject,
+    OwnedBy,
     RenameEnumValue,
     RenameObject,
     SequenceOptions,
-    SequenceOwner,
     TruncateTables,
     UndropTable,
 )
@@ -39,7 +39,7 @@ from seachange.model.statements.table_statements import (
     AlterTable,
     CheckDefinition,
     ColumnDefinition,
-    Constant,
+    ConstantDefault,
     CreateIndex,
     CreateTable,
     DropColumn,
@@ -90,8 +90,8 @@ TYPES = st.one_of(
     USER_TYPES,
 )
 CONSTANTS = st.one_of(
-    st.builds(Constant, TEXTS, st.just(True)),
-    st.sampled_from([Constant(t) for t in ("0", "-1", "1.5", "-2e10", "true", "false", None)]),
+    st.builds(ConstantDefault, TEXTS, st.just(True)),
+    st.sampled_from([ConstantDefault(t) for t in ("0", "-1", "1.5", "-2e10", "true", "false", None)]),
 )
 
 
@@ -300,7 +300,7 @@ def grants(draw):
     return Grant(privileges, kind, names, roles, draw(FLAGS), revoke, revoke and draw(FLAGS), all_in_schema)
 
 
-OWNERS = st.builds(SequenceOwner, RELATIONS, NAMES) | st.just(SequenceOwner(None, None))
+OWNERS = st.builds(OwnedBy, RELATIONS, NAMES) | st.just(OwnedBy(None, None))
 SEQUENCES = st.one_of(
     st.builds(CreateSequence, RELATIONS, sequence_options(restarts=False), st.none() | OWNERS, FLAGS),
     st.builds(AlterSequence, RELATIONS, sequence_options(restarts=True), OWNERS, FLAGS),

@@ -9,9 +9,9 @@ from seachange.model.statements.object_statements import (
     CreateSequence,
     DropObjects,
     MoveObject,
+    OwnedBy,
     RenameObject,
     SequenceOptions,
-    SequenceOwner,
 )
 from tests.sql.ddl.parsing import INTEGER, ST, T, code, name, parse
 
@@ -32,7 +32,7 @@ def options(**fields):
             CreateSequence(
                 ST,
                 options(type=INTEGER, increment=-2, minimum=-5, maximum=5, start=3, cache=7, cycle=True),
-                SequenceOwner(ST, "a"),
+                OwnedBy(ST, "a"),
                 True,
             ),
         ),
@@ -41,14 +41,14 @@ def options(**fields):
             CreateSequence(
                 Q,
                 options(no_minimum=True, no_maximum=True, cycle=False, increment=1, start=1),
-                SequenceOwner(T, "a"),
+                OwnedBy(T, "a"),
             ),
         ),
         ("alter sequence if exists q restart", AlterSequence(Q, options(restart_at_start=True), None, True)),
         ("alter sequence q restart -5 owned by none",
-         AlterSequence(Q, options(restart=-5), SequenceOwner(None, None))),
+         AlterSequence(Q, options(restart=-5), OwnedBy(None, None))),
         ("alter sequence q restart with 5 maxvalue 9", AlterSequence(Q, options(restart=5, maximum=9))),
-        ("alter sequence q owned by none.a", AlterSequence(Q, owner=SequenceOwner(name("none"), "a"))),
+        ("alter sequence q owned by none.a", AlterSequence(Q, owner=OwnedBy(name("none"), "a"))),
         ("alter sequence if exists q rename to r", RenameObject(ObjectKind.SEQUENCE, Q, "r", True)),
         ("alter sequence q set schema s", MoveObject(ObjectKind.SEQUENCE, Q, "s")),
         ("alter sequence q owner to r", ChangeOwner(ObjectKind.SEQUENCE, Q, "r")),

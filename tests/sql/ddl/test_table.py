@@ -10,7 +10,7 @@ from seachange.model.statements.object_statements import SequenceOptions, Trunca
 from seachange.model.statements.table_statements import (
     CheckDefinition,
     ColumnDefinition,
-    Constant,
+    ConstantDefault,
     CreateTable,
     CreateTableAs,
     DropTable,
@@ -33,11 +33,11 @@ def identity(always, **options):
     ("text", "column"),
     [
         ("a int", ColumnDefinition("a", INTEGER)),
-        ("a int default 1", ColumnDefinition("a", INTEGER, default=Constant("1"))),
-        ("a int default (-1)::bigint not null", ColumnDefinition("a", INTEGER, False, Constant("-1"))),
+        ("a int default 1", ColumnDefinition("a", INTEGER, default=ConstantDefault("1"))),
+        ("a int default (-1)::bigint not null", ColumnDefinition("a", INTEGER, False, ConstantDefault("-1"))),
         ('a text collate pg_catalog."C" storage external not null', ColumnDefinition("a", TEXT, False)),
-        ("a text default null null", ColumnDefinition("a", TEXT, True, Constant(None))),
-        ("a date default date '2020-01-01'", Constant("2020-01-01", True, read_as=SqlType(Kind.DATE))),
+        ("a text default null null", ColumnDefinition("a", TEXT, True, ConstantDefault(None))),
+        ("a date default date '2020-01-01'", ConstantDefault("2020-01-01", True, read_as=SqlType(Kind.DATE))),
         ("a int default 1 + 1 not null", ColumnDefinition("a", INTEGER, False, ExpressionDefinition(("(1 + 1)",)))),
         ("a timestamptz default now() not null", ColumnDefinition("a", TIMESTAMPTZ, False, NOW)),
         (
@@ -52,7 +52,7 @@ def identity(always, **options):
         ("a mood", ColumnDefinition("a", UserType(name("mood")))),
         ('a S."Mood" default \'ok\'::s.mood',
          ColumnDefinition("a", UserType(RelationName("s", "Mood")),
-                          default=Constant("ok", True, (UserType(RelationName("s", "mood")),)))),
+                          default=ConstantDefault("ok", True, (UserType(RelationName("s", "mood")),)))),
         ("a mood default lower('OK')::mood", ExpressionDefinition(("(LOWER('OK'))",))),
         ("a pg_catalog.int4", ColumnDefinition("a", INTEGER)),
         ("a int generated always as (b * 2) stored",

@@ -4,7 +4,7 @@ import pytest
 
 from seachange.cli.verify import parse_ddl
 from seachange.verify.model.check import check_scenario
-from seachange.verify.model.explore import Result
+from seachange.verify.model.explore import Exploration
 from seachange.verify.model.mutants import CLASSIC_MUTANTS, MUTANTS, PAIRS, SPARE, shown_by
 from seachange.verify.model.scenario import Protocol, Scenario, Size
 from seachange.verify.model.scenarios import mutants_of, scenarios_of
@@ -46,7 +46,7 @@ def name(value):
     return value.name if isinstance(value, Scenario) else str(value)
 
 
-def check(scenario: Scenario, protocol: Protocol, broken: tuple[str, ...] = ()) -> Result:
+def check(scenario: Scenario, protocol: Protocol, broken: tuple[str, ...] = ()) -> Exploration:
     mutants = tuple(mutants_of(protocol)[name] for name in broken)
     result = check_scenario(scenario, protocol, mutants, parse_ddl).result
     assert result is not None
@@ -77,7 +77,7 @@ def test_a_change_is_consistent_in_a_larger_scope(protocol, scenario):
     assert_consistent(scenario, protocol)
 
 
-def caught(protocol: Protocol, broken: tuple[str, ...]) -> Result:
+def caught(protocol: Protocol, broken: tuple[str, ...]) -> Exploration:
     shows = shown_by(tuple(mutants_of(protocol)[name] for name in broken))
     scenario = next(s for s in scenarios_of(protocol, Size.DEFAULT) if s.name == shows)
     return check(scenario, protocol, broken)

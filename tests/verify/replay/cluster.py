@@ -12,8 +12,8 @@ from seachange import errors
 from seachange.changer.drain import Drain
 from seachange.changer.job import Job, read_job
 from seachange.changer.ports import Lost, Stopped
-from seachange.changer.runner import Runner
-from seachange.engine.context.interrupts import Interrupts
+from seachange.changer.runner import JobRunner
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.jobs.spark_pipeline import job_pipeline
@@ -106,7 +106,7 @@ class Change:
             if stepped or job.errors_met or (crash and job.units):
                 raise _Stepped
 
-        conditions = Conditions(lambda seconds: None, Interrupts(), told, NO_DRAIN_MS)
+        conditions = Conditions(lambda seconds: None, SessionInterrupts(), told, NO_DRAIN_MS)
         with suppress(_Stepped):
             worker.jobs.run(self.job_id, conditions)
         after = self.read()
@@ -122,7 +122,7 @@ class Change:
         if job is None or job.is_finished or any(stage.type is not OpType.COLLECTION for stage in job.rest().stages):
             return None
         assert self.job_id is not None
-        conditions = Conditions(lambda seconds: None, Interrupts(), lambda job: None, NO_DRAIN_MS)
+        conditions = Conditions(lambda seconds: None, SessionInterrupts(), lambda job: None, NO_DRAIN_MS)
         return self._cluster.workers[self._turn % 2].jobs.run(self.job_id, conditions)
 
     def errors(self) -> list[str]:
@@ -160,8 +160,8 @@ class Halted:
         changes: Any = _Halting(NodeChanges(node.parts, node.epoch), self._wait)
         clock = node.parts.clock
         drain = Drain(changes, clock, lambda seconds: None, NO_DRAIN_MS)
-        pipeline = job_pipeline(node.parts, node.epoch, Interrupts(), job, node.retention.us)
-        runner = Runner(changes, pipeline, drain, clock, lambda seconds: None)
+        pipeline = job_pipeline(node.parts, node.epoch, SessionInterrupts(), job, node.retention.us)
+        runner = JobRunner(changes, pipeline, drain, clock, lambda seconds: None)
         self._thread = threading.Thread(target=self._run, args=(runner, job), daemon=True)
         self._thread.start()
         assert self._arrived.wait(PATIENCE_S)
@@ -170,7 +170,7 @@ class Halted:
         self._arrived.set()
         assert self._go.wait(PATIENCE_S)
 
-    def _run(self, runner: Runner, job: Job) -> None:
+    def _run(self, runner: JobRunner, job: Job) -> None:
         try:
             runner.run(job)
         except (Lost, errors.Error) as problem:

@@ -215,7 +215,7 @@ def prepare(cluster: Cluster, subject: Subject, translation: Translation, walk: 
 def _told(element: Element, state: SchemaState) -> tuple[str, SchemaState]:
     """Ids differ; a column that has been converted is one like any other."""
     is_column = isinstance(element, elements.ConvertedColumn) and state is SchemaState.PUBLIC
-    return elements.Column.__name__ if is_column else type(element).__name__, state
+    return elements.ColumnElement.__name__ if is_column else type(element).__name__, state
 
 
 def _kind(step: Step) -> str:

@@ -10,7 +10,7 @@ from seachange import errors
 from seachange.changer import runner
 from seachange.changer.job import Job
 from seachange.engine.transaction import submit
-from seachange.engine.transaction.rebase import Refit
+from seachange.engine.transaction.rebase import Rebase
 from seachange.model.codecs.object_json import decode_descriptor
 from seachange.model.schema.descriptor import Table
 from seachange.model.states import BEHAVIOUR, Checking, State
@@ -84,10 +84,10 @@ def break_declared_keys(name: str, patch: pytest.MonkeyPatch) -> None:
 
 
 def break_refit(name: str, patch: pytest.MonkeyPatch) -> None:
-    def refuse(refit: Refit) -> object:
+    def refuse(refit: Rebase) -> object:
         raise errors.SerializationFailure(detail="the commit is below min_version")
 
-    patch.setattr(Refit, "run", refuse)
+    patch.setattr(Rebase, "run", refuse)
 
 
 def break_needed_keys(name: str, patch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,8 @@ class Rows:
         self._columns = [
             e
             for e in subject.program.elements
-            if isinstance(e, elements.Column | elements.ConvertedColumn) and self._is_named(e.table_id, e.column_id)
+            if isinstance(e, elements.ColumnElement | elements.ConvertedColumn)
+            and self._is_named(e.table_id, e.column_id)
         ]
 
     def _is_named(self, table_id: int, column_id: int) -> bool:
@@ -223,8 +224,10 @@ def translation_of(subject: Subject) -> Translation:
 
 
 def has_table(program: Program, version: int) -> bool:
-    table = next(e.descriptor_id for e in program.elements if isinstance(e, elements.Namespace) and e.name == "t")
-    return program.state(version, elements.Table(table)) is not SchemaState.ABSENT
+    table = next(
+        e.descriptor_id for e in program.elements if isinstance(e, elements.NamespaceElement) and e.name == "t"
+    )
+    return program.state(version, elements.TableElement(table)) is not SchemaState.ABSENT
 
 
 def _text(literal: str) -> str | None:

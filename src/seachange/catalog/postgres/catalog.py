@@ -49,7 +49,7 @@ from seachange.catalog.postgres.watch import DescriptorWatch
 from seachange.catalog.rows import BURNED_KEPT_US, check_request, node_from
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
+from seachange.model.locking import CatalogTableLocks, LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.pace import Pace
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
@@ -273,7 +273,7 @@ class PostgresCatalog:
     def answer_requests(self, epoch: Epoch, upto: int, held: Sequence[tuple[LockOwner, LockWish]] = ()) -> None:
         self._pool.run(lambda db: answer_requests(db, epoch, upto, held))
 
-    def table_locks(self) -> TableLocks:
+    def table_locks(self) -> CatalogTableLocks:
         return self._pool.run(read_table_locks)
 
     def sequence_at(self, timestamp_us: int) -> Seq:

@@ -9,7 +9,7 @@ from seachange.catalog.postgres.arrays import Bigints
 from seachange.catalog.postgres.connections import Connection
 from seachange.catalog.rows import held_from, queues_from, wait_from
 from seachange.model.ids import Epoch, KeyHash, Seq
-from seachange.model.locking import LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
+from seachange.model.locking import CatalogTableLocks, LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 
 _TAKE = "SELECT head, granted FROM seachange.take_locks(%b, %b, %b, %b, %b, %b)"
 _POLICIES: dict[LockPolicy, int] = {LockPolicy.WAIT: 0, LockPolicy.NOWAIT: 1, LockPolicy.SKIP: 2}
@@ -83,10 +83,10 @@ def answer_requests(db: Connection, epoch: Epoch, upto: int, held: Sequence[tupl
         raise errors.StaleNode(node=epoch)
 
 
-def read_table_locks(db: Connection) -> TableLocks:
+def read_table_locks(db: Connection) -> CatalogTableLocks:
     (first, *rows) = db.execute(_TABLE_LOCKS, prepare=True, binary=True).fetchall()
     held = tuple(held_from(row[1:]) for row in rows if row[0] == 0)
-    return TableLocks(first[1], held, tuple(wait_from(row) for row in rows if row[0] > 0))
+    return CatalogTableLocks(first[1], held, tuple(wait_from(row) for row in rows if row[0] > 0))
 
 
 def forget_dead(db: Connection) -> None:

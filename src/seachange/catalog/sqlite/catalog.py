@@ -14,7 +14,7 @@ from seachange.catalog.rows import check_request, node_from
 from seachange.catalog.sqlite import jobs, locks, nodes
 from seachange.catalog.sqlite.collect import raise_floor, read_holdings, read_known_files, remove_slices
 from seachange.catalog.sqlite.commit import BURNED_SEQ, KNOWN, Sequencer
-from seachange.catalog.sqlite.connections import Read, Readers, Writer, client_error, connect
+from seachange.catalog.sqlite.connections import Read, Readers, SqliteWriter, client_error, connect
 from seachange.catalog.sqlite.copy import copy_catalog
 from seachange.catalog.sqlite.read import (
     FLOOR,
@@ -32,7 +32,7 @@ from seachange.catalog.sqlite.sequences import draw_sequence, move_sequence, rea
 from seachange.catalog.sqlite.watch import FileWatch
 from seachange.model.ids import CommitId, DescriptorId, Epoch, IndexId, KeyHash, SegmentId, Seq
 from seachange.model.jobs import NO_JOB, Event, JobId, JobRecord, JobRequest
-from seachange.model.locking import LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish, TableLocks
+from seachange.model.locking import CatalogTableLocks, LockHeld, LockOwner, LockPolicy, LockQueues, LocksTaken, LockWish
 from seachange.model.log import CommitRequest, Committed, LogEntry, NodeRecord, Outcome
 from seachange.model.pace import Pace
 from seachange.model.schema.objects import DroppedDescriptor, PublishedDescriptor
@@ -65,16 +65,16 @@ class SqliteCatalog:
         self._readers = Readers(path)
         lock_path = path.with_name(f"{path.name}-lock")
         with ExitStack() as undo:
-            self._writer = Writer(path, lock_path)
+            self._writer = SqliteWriter(path, lock_path)
             undo.callback(self._writer.close)
             migrate(self._writer, path, creates)
             with self._writer as db:
                 nodes.note_boot(db, boot_id if boot_id is not None else _boot_id())
             # Heartbeats share neither connection nor in-process lock with commits.
-            self._pulse = Writer(path, lock_path)
+            self._pulse = SqliteWriter(path, lock_path)
             undo.callback(self._pulse.close)
             # A power cut ends every epoch, so locks need not outlive one.
-            self._locks = Writer(path, lock_path, durable=False)
+            self._locks = SqliteWriter(path, lock_path, durable=False)
             undo.callback(self._locks.close)
             self._open = undo.pop_all()
 
@@ -246,7 +246,7 @@ class SqliteCatalog:
             nodes.require_live(db, epoch)
             locks.answer(db, epoch, upto, held)
 
-    def table_locks(self) -> TableLocks:
+    def table_locks(self) -> CatalogTableLocks:
         with Read(self._readers) as db:
             return locks.read_table_locks(db)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sqlite3
 
 from seachange.catalog.rows import BURNED_KEPT_US, SLICE_ROWS
-from seachange.catalog.sqlite.connections import Writer
+from seachange.catalog.sqlite.connections import SqliteWriter
 from seachange.catalog.sqlite.read import read_sequence_at
 from seachange.catalog.sqlite.schema import POSITION_BITS
 from seachange.model.ids import SegmentId
@@ -116,7 +116,7 @@ def _forget_contents(db: sqlite3.Connection, floor: int) -> list[tuple[int, int]
     return [(index_id, base) for index_id, _, base in folded]
 
 
-def remove_slices(writer: Writer, slices: list[Slice]) -> None:
+def remove_slices(writer: SqliteWriter, slices: list[Slice]) -> None:
     for statement, values in slices:
         removed = SLICE_ROWS
         while removed == SLICE_ROWS:

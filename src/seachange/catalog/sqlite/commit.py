@@ -28,13 +28,13 @@ from seachange.model.ids import DescriptorId, Epoch, Seq
 from seachange.model.log import (
     BelowFloor,
     Burned,
+    CommitBlocked,
     CommitRequest,
     Committed,
     Conflict,
     DescriptorChange,
     Fenced,
     GenerationChange,
-    Locked,
     Outcome,
     Refusal,
     Revalidate,
@@ -200,7 +200,7 @@ class Sequencer:
                 revalidate = True
         return Revalidate(Seq(self._head)) if revalidate else None
 
-    def _locked(self, request: CommitRequest) -> Locked | None:
+    def _locked(self, request: CommitRequest) -> CommitBlocked | None:
         # Jobs have no actor: what they publish changes no rows.
         for index_id in request.touched if request.actor else ():
             on_table = self._db.execute(ON_TABLE, (index_id, self._epoch, request.actor)).fetchone()

@@ -68,7 +68,7 @@ def client_error(problem: sqlite3.Error | OSError, path: Path) -> errors.Error:
     return errors.InputOutputError(action="use", file=str(path), detail=str(problem))
 
 
-class Writer:
+class SqliteWriter:
     """One connection that writes; `with writer as db` is one write transaction under the fair lock."""
 
     def __init__(self, path: Path, lock_path: Path, durable: bool = True) -> None:

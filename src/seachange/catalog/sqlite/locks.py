@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from seachange.catalog.rows import held_from, queues_from, wait_from
 from seachange.model.ids import Epoch, KeyHash, Seq
 from seachange.model.locking import (
+    CatalogTableLocks,
     LockHeld,
     LockOwner,
     LockPolicy,
@@ -16,7 +17,6 @@ from seachange.model.locking import (
     LockStrength,
     LockWish,
     TableLock,
-    TableLocks,
     conflict_mask,
 )
 
@@ -126,7 +126,7 @@ def answer(db: sqlite3.Connection, epoch: Epoch, upto: int, held: Sequence[tuple
     db.execute(_ANSWER, (upto, epoch))
 
 
-def read_table_locks(db: sqlite3.Connection) -> TableLocks:
+def read_table_locks(db: sqlite3.Connection) -> CatalogTableLocks:
     (requests,) = db.execute(_REQUESTS).fetchone()
     held, waits = db.execute(_TABLE_HELD).fetchall(), db.execute(_TABLE_WAITS).fetchall()
-    return TableLocks(requests, tuple(map(held_from, held)), tuple(map(wait_from, waits)))
+    return CatalogTableLocks(requests, tuple(map(held_from, held)), tuple(map(wait_from, waits)))

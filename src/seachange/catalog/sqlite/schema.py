@@ -10,7 +10,7 @@ from pathlib import Path
 
 from seachange import errors
 from seachange.catalog.port import FORMAT
-from seachange.catalog.sqlite.connections import Writer
+from seachange.catalog.sqlite.connections import SqliteWriter
 from seachange.runtime.faults import reach
 
 # Inline batches are keyed by sequence and number in one integer, the cheapest key SQLite has.
@@ -247,7 +247,7 @@ def check_format(found: int, path: Path) -> None:
         raise errors.CatalogFormatTooNew(catalog=str(path), found=found, known=FORMAT)
 
 
-def migrate(writer: Writer, path: Path, creates: bool = True) -> None:
+def migrate(writer: SqliteWriter, path: Path, creates: bool = True) -> None:
     """Brings the catalog to this program's format, one transaction per migration."""
     while True:
         with writer as db:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from seachange import errors
-from seachange.engine.replica.schema_history import Contents, Relation, Schema
+from seachange.engine.replica.schema_history import Contents, Relation, SchemaVersion
 from seachange.model.codecs.object_json import encode_descriptor
 from seachange.model.ids import DescriptorId, IndexId
 from seachange.model.log import DescriptorChange, GenerationChange
@@ -124,32 +124,32 @@ class PendingSchema:
         found = committed.relations.get((schema, name))
         return None if found is None or found.id in self._changes else found
 
-    def find_by_id(self, table_id: DescriptorId, committed: Schema) -> Table | None:
+    def find_by_id(self, table_id: DescriptorId, committed: SchemaVersion) -> Table | None:
         change = self._changes.get(table_id)
         if change is None:
             return committed.by_id.get(table_id)
         return change[1] if isinstance(change[1], Table) else None
 
-    def find_object(self, id_: DescriptorId, committed: Schema) -> Descriptor | None:
+    def find_object(self, id_: DescriptorId, committed: SchemaVersion) -> Descriptor | None:
         """Of any kind but a table."""
         change = self._changes.get(id_)
         return committed.objects.get(id_) if change is None else change[1]
 
-    def tables(self, committed: Contents | Schema) -> tuple[Table, ...]:
+    def tables(self, committed: Contents | SchemaVersion) -> tuple[Table, ...]:
         """Of one database, or of all."""
         if not self._changes:
             return tuple(committed.by_id.values())
         pending = [after for after in self._seen(committed) if isinstance(after, Table)]
         return (*(t for t in committed.by_id.values() if t.id not in self._changes), *pending)
 
-    def objects(self, committed: Contents | Schema) -> tuple[Descriptor, ...]:
+    def objects(self, committed: Contents | SchemaVersion) -> tuple[Descriptor, ...]:
         """All that are not tables."""
         pending = [after for after in self._seen(committed) if not isinstance(after, Table)]
         return (*(o for o in committed.objects.values() if o.id not in self._changes), *pending)
 
-    def _seen(self, committed: Contents | Schema) -> Iterator[Descriptor]:
+    def _seen(self, committed: Contents | SchemaVersion) -> Iterator[Descriptor]:
         for _, after in self._changes.values():
-            if after is not None and (isinstance(committed, Schema) or is_within(after, committed.database)):
+            if after is not None and (isinstance(committed, SchemaVersion) or is_within(after, committed.database)):
                 yield after
 
     def versions(self) -> dict[DescriptorId, int]:

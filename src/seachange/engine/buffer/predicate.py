@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from seachange.model.condition import Above, Among, Below, Condition, Holds, IsNull, StartsWith
+from seachange.model.condition import Above, Among, Below, Condition, IsNull, MeetsCondition, StartsWith
 from seachange.model.schema.descriptor import Column
 from seachange.storage.keys import KeyCodec
 
@@ -50,5 +50,5 @@ def _compile(condition: Condition, column: Column) -> Question:
             return lambda value: value is not None and (encode(value) < high or (inclusive and encode(value) == high))
         case StartsWith(_, prefix):
             return lambda value: value is not None and value.startswith(prefix)
-        case Holds():
+        case MeetsCondition():
             return lambda _: True

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from seachange import errors
 from seachange.engine.buffer.pending_schema import PendingSchema
 from seachange.engine.replica.epoch import EpochState
-from seachange.engine.replica.schema_history import Schema
+from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.model.ids import DescriptorId, KeyHash, Seq
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import DEFAULT_ROLE, Access, merge_access
@@ -24,12 +24,12 @@ from seachange.model.schema.rights import (
     ROOT_IDENTITY,
     UNSAID,
     AdminOf,
-    Attribute,
-    Identity,
     MemberOf,
     OnObject,
     OnUnsaid,
     Right,
+    RoleAttribute,
+    SessionIdentity,
     deciding_roles,
     find_actor,
     grants,
@@ -49,13 +49,13 @@ class Rights:
         # The owner of a view whose query is bound.
         self._acting: str | None = None
         # With what is reported when it is missing.
-        self.required: dict[tuple[Identity, Right], str] = {}
+        self.required: dict[tuple[SessionIdentity, Right], str] = {}
 
     def renew(self) -> None:
         """The node has caught up with the catalog. The newest descriptors know all that is applied: they are looked at
         after it."""
         self._known_at: Seq = self._epoch.applied
-        self._head: Schema = self._epoch.schemas.newest
+        self._head: SchemaVersion = self._epoch.schemas.newest
 
     # Roles.
 
@@ -69,7 +69,7 @@ class Rights:
         """42501 if the role is gone, or the session may no longer act as it."""
         return self._actor_of(self.identity) if self._acting is None else actor_of(self._acting, self.roles)
 
-    def _actor_of(self, identity: Identity) -> Actor:
+    def _actor_of(self, identity: SessionIdentity) -> Actor:
         if identity == ROOT_IDENTITY:
             return ROOT
         return find_actor(identity, self.roles) if self._pending.has_roles else self._head.actor(identity)
@@ -137,7 +137,7 @@ class Rights:
             case OnUnsaid():
                 found = self._unsaid(right)
                 return actor.holds(found.access if found is not None else UNSAID[right.kind], right.privilege)
-            case Attribute(name):
+            case RoleAttribute(name):
                 return actor.superuser or bool(getattr(actor, name))
             case MemberOf(role):
                 return actor.superuser or role in actor.roles
@@ -173,7 +173,7 @@ class Rights:
         found = {}
         for identity, right in self.required:
             of = right.of if isinstance(right, OnObject | OnUnsaid) else None
-            identities = [identity] if of is None else [identity, Identity(of, of, of)]
+            identities = [identity] if of is None else [identity, SessionIdentity(of, of, of)]
             roles = [role for each in identities for role in deciding_roles(each, self._head.roles)]
             deciding: list[Descriptor | None] = [*roles, self._decided_by(right)]
             found.update({each.id: each.version for each in deciding if each is not None})

@@ -8,13 +8,13 @@ from typing import Any
 from seachange import errors
 from seachange.engine.buffer.staged import StagedRow, find_staged, is_hidden
 from seachange.engine.buffer.write_buffer import Entry, IndexBuffer, WriteBuffer
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.ids import Seq
 from seachange.model.schema.descriptor import Table
-from seachange.storage.image import Found
+from seachange.storage.image import StoredRow
 from seachange.storage.keys import Key
 
 Row = tuple[Any, ...]
@@ -31,7 +31,7 @@ class RowWriter:
         parts: NodeParts,
         snapshot: Seq,
         is_new: bool,
-        interrupts: Interrupts,
+        interrupts: SessionInterrupts,
     ) -> None:
         self.plan = plan
         self._buffer = buffer
@@ -144,7 +144,7 @@ class RowWriter:
             return Entry(key, row, existed=not staged.file.segment.fresh, base=staged.file.base)
         return Entry(key, row, existed=True, base=self.base)
 
-    def _committed(self, plan: EntryPlan, key: Key) -> Found | None:
+    def _committed(self, plan: EntryPlan, key: Key) -> StoredRow | None:
         if self._is_new:
             return None
         return self._epoch.image(self.plan.table, plan.index, self._snapshot).get(key, self._snapshot)

@@ -9,8 +9,8 @@ from seachange.engine.buffer.pending_schema import PendingSchema
 from seachange.engine.buffer.read_set import ReadSet
 from seachange.engine.buffer.rights import Rights
 from seachange.engine.buffer.write_buffer import WriteBuffer
-from seachange.engine.buffer.write_locks import Claims, LockedRow
-from seachange.engine.locks.session_context import Client
+from seachange.engine.buffer.write_locks import LockedRow, WriteLocks
+from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
@@ -27,9 +27,9 @@ class TransactionState(Protocol):
     snapshot: Seq
     rights: Rights
     reads: ReadSet
-    claims: Claims
+    claims: WriteLocks
     locked: list[LockedRow]
-    client: Client
+    client: SessionContext
     relied: dict[DescriptorId, int]
     relied_empty: dict[IndexId, tuple[Table, Seq]]
     fenced: set[TableId]

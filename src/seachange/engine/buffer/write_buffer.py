@@ -60,14 +60,14 @@ class Staging:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class BufferShape:
     """The buffers of a table's indexes before it changed shape; None where there was none."""
 
     buffers: dict[IndexId, tuple[IndexBuffer, EntryPlan, dict[bytes, Entry]] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class RowsFit:
     """The version of a table that its buffered rows fit, and a sequence as of which they do."""
 
     table: Table
@@ -75,10 +75,10 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Refitted:
+class Rebased:
     """The rows of a table fitted this before."""
 
-    fit: Fit
+    fit: RowsFit
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ def _arrow(rows: list[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays([array_of(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema)
 
 
-_Step = tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | Staging | Shape | Refitted
+_Step = tuple[IndexBuffer, bytes, Entry | None] | tuple[StagedFile, int] | Staging | BufferShape | Rebased
 
 
 class WriteBuffer:
@@ -159,7 +159,7 @@ class WriteBuffer:
 
     def __init__(self) -> None:
         self.indexes: dict[IndexId, IndexBuffer] = {}
-        self.fits: dict[DescriptorId, Fit] = {}
+        self.fits: dict[DescriptorId, RowsFit] = {}
         self._journal: list[_Step] = []
 
     def of(self, plan: EntryPlan) -> IndexBuffer:
@@ -192,17 +192,17 @@ class WriteBuffer:
         """Rows are about to be written with a version, which those that are there fit already."""
         fit = self.fits.get(table.id)
         if fit is None or (fit.table is not table and not self.writes_to(table.id)):
-            self.fits[table.id] = Fit(table, snapshot)
+            self.fits[table.id] = RowsFit(table, snapshot)
 
     def relabel(self, table: Table, seq: Seq) -> None:
         """The rows fit another version as they are."""
-        self.fits[table.id] = Fit(table, seq)
+        self.fits[table.id] = RowsFit(table, seq)
 
     def rebase(self, before: WritePlan, after: WritePlan, seq: Seq) -> None:
         """The rows take the layout of another version."""
-        self._journal.append(Refitted(self.fits[before.table.id]))
+        self._journal.append(Rebased(self.fits[before.table.id]))
         self.convert(before, after)
-        self.fits[after.table.id] = Fit(after.table, seq)
+        self.fits[after.table.id] = RowsFit(after.table, seq)
 
     def mark(self) -> int:
         return len(self._journal)
@@ -218,9 +218,9 @@ class WriteBuffer:
                     file.deleted.discard(position)
                 case Staging(files):
                     unwanted.append(files.pop().segment)
-                case Shape() as shape:
+                case BufferShape() as shape:
                     self._reshape(shape)
-                case Refitted(fit):
+                case Rebased(fit):
                     self.fits[fit.table.id] = fit
         return unwanted
 
@@ -242,11 +242,11 @@ class WriteBuffer:
                     for encoded, entry in buffer.entries.items()
                 }
 
-    def _shape_of(self, index_ids: set[IndexId]) -> Shape:
+    def _shape_of(self, index_ids: set[IndexId]) -> BufferShape:
         found = ((index_id, self.indexes.get(index_id)) for index_id in index_ids)
-        return Shape({i: None if b is None else (b, b.plan, dict(b.entries)) for i, b in found})
+        return BufferShape({i: None if b is None else (b, b.plan, dict(b.entries)) for i, b in found})
 
-    def _reshape(self, shape: Shape) -> None:
+    def _reshape(self, shape: BufferShape) -> None:
         for index_id, held in shape.buffers.items():
             if held is None:
                 # Buffers that the new shape brought with it: all that was in them is undone by now.
@@ -305,7 +305,9 @@ class WriteBuffer:
 
     def useless_segments(self) -> list[Segment]:
         """Those of buffers that another shape of their table has no place for."""
-        held = [held[0] for step in self._journal if isinstance(step, Shape) for held in step.buffers.values() if held]
+        held = [
+            held[0] for step in self._journal if isinstance(step, BufferShape) for held in step.buffers.values() if held
+        ]
         attached = {segment.id for segment in self._attached()}
         found = {file.segment.id: file.segment for b in held for file in (*b.staged, *b.removed)}
         return [segment for id_, segment in found.items() if id_ not in attached]

@@ -20,7 +20,7 @@ from typing import Any
 from seachange import errors
 from seachange.engine.buffer.write_buffer import WriteBuffer
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
-from seachange.engine.locks.session_context import Client
+from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.locks.table_locks import LockScope
 from seachange.engine.replica.epoch import EpochState
 from seachange.model.ids import DescriptorId, KeyHash, Seq, TableId
@@ -47,7 +47,7 @@ LOCKED_ROWS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class WriteLock:
     """`lock` is the key that others wait for; the commit checks `also` too."""
 
     lock: KeyHash
@@ -88,7 +88,7 @@ class LockedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimsMark:
+class WriteLocksMark:
     """What there was at a savepoint: so many scopes, and so many keys declared as written."""
 
     scopes: int
@@ -104,10 +104,10 @@ class StepMark:
     writes: int
 
 
-class Claims:
+class WriteLocks:
     """The locks of one transaction; `ticket` is its place in the registry."""
 
-    def __init__(self, epoch: EpochState, ticket: int, client: Client, shares: dict[KeyHash, Seq]) -> None:
+    def __init__(self, epoch: EpochState, ticket: int, client: SessionContext, shares: dict[KeyHash, Seq]) -> None:
         self.epoch = epoch
         self._actor = client.actor
         # A new one begins with each savepoint: it ends with ROLLBACK TO, all of them with the transaction.
@@ -142,13 +142,13 @@ class Claims:
 
     # Savepoints.
 
-    def begin_scope(self) -> ClaimsMark:
+    def begin_scope(self) -> WriteLocksMark:
         """What is locked from now on is released by `back_to`."""
         if self.scopes[-1].is_used:
             self._add_scope()
-        return ClaimsMark(len(self.scopes) - 1, len(self.writes))
+        return WriteLocksMark(len(self.scopes) - 1, len(self.writes))
 
-    def back_to(self, mark: ClaimsMark) -> None:
+    def back_to(self, mark: WriteLocksMark) -> None:
         gone = self.scopes[mark.scopes :]
         del self.scopes[mark.scopes :]
         self._add_scope()
@@ -228,7 +228,7 @@ class Claims:
 
     # Keys.
 
-    def take(self, claims: Sequence[Claim], snapshot: Seq, table_id: TableId, changes: bool = True) -> None:
+    def take(self, claims: Sequence[WriteLock], snapshot: Seq, table_id: TableId, changes: bool = True) -> None:
         """Waits for the keys; raises RowChanged if one of them was written since `snapshot`. `changes`: of rows that
         there are."""
         if not self.waits:
@@ -240,7 +240,7 @@ class Claims:
             self._take_contended(claims, table_id, changes)
         self.check(claims, snapshot)
 
-    def _take_contended(self, claims: Sequence[Claim], table_id: TableId, changes: bool) -> None:
+    def _take_contended(self, claims: Sequence[WriteLock], table_id: TableId, changes: bool) -> None:
         """The second writer of a contended key waits for the first, whatever nodes they are in."""
         contention = self.epoch.contention
         if self.is_shared:
@@ -280,7 +280,7 @@ class Claims:
         self._many.add(key)
         return True
 
-    def _acquire(self, claim: Claim, policy: LockPolicy) -> bool:
+    def _acquire(self, claim: WriteLock, policy: LockPolicy) -> bool:
         locks = self.epoch.locks
         self.scopes[-1].is_used = True
         return locks.acquire(self.owner, claim.lock, claim.strength, policy, self.timeout_ms, self._interrupts)
@@ -320,14 +320,14 @@ class Claims:
             if shared and scope.is_shared:
                 self.epoch.shared.release_keys(scope.owner, shared)
 
-    def check(self, claims: Iterable[Claim], snapshot: Seq) -> None:
+    def check(self, claims: Iterable[WriteLock], snapshot: Seq) -> None:
         keys = {key: snapshot for claim in claims for key in (claim.lock, claim.also) if key is not None}
         changed = self.epoch.conflicts.find(keys, {})
         if changed is not None:
             raise errors.RowChanged(seq=changed)
 
     def lock(
-        self, claims: Sequence[Claim], policy: LockPolicy, most: int | None = None, table_id: TableId | None = None
+        self, claims: Sequence[WriteLock], policy: LockPolicy, most: int | None = None, table_id: TableId | None = None
     ) -> list[bool]:
         """Locks rows that are to be read, of a table, or other keys, for all nodes; says which of them, as the policy
         may leave some out."""
@@ -342,7 +342,7 @@ class Claims:
         self._take_shared(self.owner, [*some, *(claim.wish for claim in claims)], policy)
         return [True] * len(claims)
 
-    def _lock_free(self, claims: Sequence[Claim], most: int) -> list[bool]:
+    def _lock_free(self, claims: Sequence[WriteLock], most: int) -> list[bool]:
         """Nothing waits here, so the catalog chooses first: it is asked once about all that are free in the node."""
         taken = [False] * len(claims)
         locks = self.epoch.locks
@@ -400,7 +400,7 @@ class Claims:
         if taken.head > self.epoch.applied:
             self.epoch.catch_up()
 
-    def declare(self, claims: Sequence[Claim], snapshot: Seq) -> None:
+    def declare(self, claims: Sequence[WriteLock], snapshot: Seq) -> None:
         """Makes locked rows part of the commit, so that a change by whoever did not heed the lock is a conflict;
         raises RowChanged if there was one since `snapshot`."""
         writes = {key: snapshot for claim in claims for key in claim.written}
@@ -426,9 +426,9 @@ class Claims:
                 self.epoch.locks.release_all(owner)
 
 
-def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[Claim]:
+def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[WriteLock]:
     """A row that comes takes its keys: whoever wants one of them waits."""
-    claims: list[Claim] = []
+    claims: list[WriteLock] = []
     for row in rows:
         if not plan.has_hidden_key:
             claims.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
@@ -436,8 +436,8 @@ def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[Claim]:
     return claims
 
 
-def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row]) -> list[Claim]:
-    claims: list[Claim] = []
+def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row]) -> list[WriteLock]:
+    claims: list[WriteLock] = []
     for row in rows:
         if not _is_own(plan.primary, buffer, row):
             claims.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
@@ -445,9 +445,9 @@ def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row]) -> 
     return claims
 
 
-def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new: Iterable[Row]) -> list[Claim]:
+def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new: Iterable[Row]) -> list[WriteLock]:
     """A row whose keys stay is locked so that others may still refer to it."""
-    claims: list[Claim] = []
+    claims: list[WriteLock] = []
     width = plan.primary.key_width
     for before, after in zip(old, new, strict=True):
         taken = set(_claim_unique(plan, before)) ^ set(_claim_unique(plan, after))
@@ -461,23 +461,23 @@ def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new:
     return claims
 
 
-def claim_key(plan: EntryPlan, key: Row, strength: LockStrength) -> Claim:
+def claim_key(plan: EntryPlan, key: Row, strength: LockStrength) -> WriteLock:
     """The claim on a row, by its primary key. Only a change of the key itself concerns those who refer to it."""
     encoded = plan.codec.encode(key)
     of_key = strength in (LockStrength.UPDATE, LockStrength.KEY_SHARE)
     also = unique_hash(plan.index.id, encoded) if of_key else None
-    return Claim(entry_hash(plan.index.id, encoded), strength, also)
+    return WriteLock(entry_hash(plan.index.id, encoded), strength, also)
 
 
-def _claim_row(plan: EntryPlan, row: Row, strength: LockStrength) -> Claim:
+def _claim_row(plan: EntryPlan, row: Row, strength: LockStrength) -> WriteLock:
     return claim_key(plan, plan.stored(row)[: plan.key_width], strength)
 
 
-def _claim_unique(plan: WritePlan, row: Row) -> Iterator[Claim]:
+def _claim_unique(plan: WritePlan, row: Row) -> Iterator[WriteLock]:
     for entry in plan.entries[1:]:
         unique = entry.unique_key(entry.stored(row)) if entry.unique_width and entry.has_entry(row) else None
         if unique is not None:
-            yield Claim(unique_hash(entry.index.id, entry.unique_codec.encode(unique)), LockStrength.UPDATE)
+            yield WriteLock(unique_hash(entry.index.id, entry.unique_codec.encode(unique)), LockStrength.UPDATE)
 
 
 def _is_own(plan: EntryPlan, buffer: WriteBuffer, row: Row) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
-from seachange.model.condition import Above, Among, Below, Condition, Holds, IsNull, StartsWith
+from seachange.model.condition import Above, Among, Below, Condition, IsNull, MeetsCondition, StartsWith
 from seachange.model.ids import ColumnId
 from seachange.model.schema.descriptor import Table
 from seachange.sql.query.implied import implies
@@ -90,6 +90,6 @@ def _bounds(codec: KeyCodec, position: int, conditions: Sequence[Condition]) -> 
                 high = min(high, encoded + AFTER if inclusive else encoded)
             case StartsWith(_, value):
                 low, high = max(low, text_prefix(value)), min(high, text_prefix(value) + AFTER)
-            case Among() | IsNull() | Holds():
+            case Among() | IsNull() | MeetsCondition():
                 pass
     return low, high

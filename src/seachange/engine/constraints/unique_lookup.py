@@ -10,7 +10,7 @@ from seachange.engine.buffer.transaction_state import TransactionState
 from seachange.engine.buffer.write_buffer import IndexBuffer
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
 from seachange.model.schema.descriptor import Index
-from seachange.storage.image import Found
+from seachange.storage.image import StoredRow
 from seachange.storage.keys import Key
 
 Row = tuple[Any, ...]
@@ -38,7 +38,7 @@ def _entries(txn: TransactionState, plan: WritePlan, entry: EntryPlan, key: Key,
             yield found.row
 
 
-def _only(found: Found | None) -> list[Found]:
+def _only(found: StoredRow | None) -> list[StoredRow]:
     """A primary index that is yet to come has at most one row for a key."""
     return [] if found is None else [found]
 

@@ -13,7 +13,7 @@ from seachange.catalog.port import Catalog
 from seachange.model.ids import Epoch, IndexId
 
 
-class Folds:
+class CompactionLocks:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._lock = threading.Lock()

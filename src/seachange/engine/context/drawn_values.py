@@ -15,7 +15,7 @@ from seachange.model.schema.descriptor import Column
 Drawn = dict[Hashable, list[Any]]
 
 
-class Tape:
+class DrawnTape:
     def __init__(self) -> None:
         self._given: Drawn = {}
         self._drawn: Drawn = {}

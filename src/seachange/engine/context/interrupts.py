@@ -23,7 +23,7 @@ class Interruptible(Protocol):
     def interrupt(self) -> None: ...
 
 
-class Interrupts:
+class SessionInterrupts:
     """One per session. Set from any thread; cleared when a statement begins."""
 
     def __init__(self) -> None:

@@ -53,7 +53,7 @@ class Histogram:
             return Reading(tuple(self._counts), self._sum_us)
 
 
-class Tally:
+class CounterByName:
     """Counts by name."""
 
     __slots__ = ("_counts", "_lock")
@@ -81,13 +81,13 @@ class Meters:
         # By their commands, which are words of the grammar: there are not many.
         self.statements: dict[str, Histogram] = {}
         # Statements that failed, by SQLSTATE.
-        self.failures = Tally()
+        self.failures = CounterByName()
         self.commits = Histogram()
         # Commits that were refused, by SQLSTATE, whether they were tried again or not.
-        self.refusals = Tally()
+        self.refusals = CounterByName()
         # Waits for transactions that may still write by older versions.
         self.drains = Histogram()
-        self.pipeline_rows = Tally()
+        self.pipeline_rows = CounterByName()
 
     def statement(self, command: str) -> Timing:
         histogram = self.statements.get(command)
@@ -104,7 +104,7 @@ class Timing:
 
     __slots__ = ("_begun_us", "_clock", "_failures", "_histogram")
 
-    def __init__(self, clock: Clock, histogram: Histogram, failures: Tally) -> None:
+    def __init__(self, clock: Clock, histogram: Histogram, failures: CounterByName) -> None:
         self._clock = clock
         self._histogram = histogram
         self._failures = failures

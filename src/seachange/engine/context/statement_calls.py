@@ -25,7 +25,7 @@ def prepare_one(text: str, commands: Sequence[str] = _COMMANDS) -> Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class StatementCall:
     """A statement with its arguments. `sink` takes the rows of a query while it runs, if they are many."""
 
     prepared: Prepared

@@ -8,7 +8,7 @@ from seachange.changer.job import Job
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TransactionMode:
     """`queued` is the job whose statement was queued, and is run by this transaction; `drain_ms` and `job_settings` are
     kept with every job that begins."""
 
@@ -19,5 +19,5 @@ class Standing:
     job_settings: tuple[tuple[str, str], ...] = ()
 
 
-BLOCK = Standing()
-ALONE = Standing(alone=True)
+BLOCK = TransactionMode()
+ALONE = TransactionMode(alone=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from seachange.changer.job import Job
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.model.jobs import JobId
 
 
-def begin_queued(node: Node, job: Job, interrupts: Interrupts) -> Collection[JobId]:
+def begin_queued(node: Node, job: Job, interrupts: SessionInterrupts) -> Collection[JobId]:
     """Plans and begins the statement of a queued job, for whoever has sent it; gives the jobs that stand in its way. It
     may have to wait for transactions that hold what it changes, and ends by an interrupt then."""
     assert job.queued is not None

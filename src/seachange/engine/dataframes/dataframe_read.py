@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from seachange.engine.buffer.write_buffer import IndexBuffer
-from seachange.engine.replica.registry import Holds
+from seachange.engine.replica.registry import SnapshotPins
 from seachange.engine.session.enum_labels import column_labels
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.schema.descriptor import Table
@@ -23,7 +23,7 @@ DataFrame = Any
 SparkSession = Any
 
 
-def spark_table(txn: Transaction, table: Table, spark: SparkSession, holds: Holds) -> DataFrame:
+def spark_table(txn: Transaction, table: Table, spark: SparkSession, holds: SnapshotPins) -> DataFrame:
     """`holds` keep what it reads."""
     half = load_spark()
     holds.add(txn.epoch.registry, txn.snapshot)

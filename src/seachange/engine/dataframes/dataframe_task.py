@@ -18,7 +18,7 @@ from seachange import errors
 from seachange.engine.bulk.bulk_constraints import parts_of, scan_rows
 from seachange.engine.bulk.bulk_rows import BulkRows, distinct_of
 from seachange.engine.constraints.computed_values import filler_for
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.encode.derive import Failures
 from seachange.engine.encode.write_plan import EntryPlan, compile_write_plan
 from seachange.engine.session.enum_labels import hold_array
@@ -26,7 +26,7 @@ from seachange.model.ids import ColumnId, IndexId
 from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.enums import Labels
 from seachange.model.segments import Segment
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.rebuild import Computed, first_failing
 from seachange.pipeline.kernels.row_names import show_key
 from seachange.pipeline.kernels.tasks import segments_for
@@ -45,7 +45,7 @@ _SHOWN_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ConversionFailure:
     """Why a row has no value for a column that is being converted."""
 
     column_id: ColumnId
@@ -58,7 +58,7 @@ class Failure:
 class WroteUnit:
     rows: int
     segments: tuple[tuple[IndexId, tuple[Segment, ...]], ...]
-    failures: tuple[Failure, ...]
+    failures: tuple[ConversionFailure, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class WriteUnit:
     def write_bytes(self) -> int:
         return self.read_bytes * len(self.shapes)
 
-    def run(self, workshop: Workshop) -> WroteUnit:
+    def run(self, workshop: KernelContext) -> WroteUnit:
         duck = Duck(workshop.spill, workshop.limits.memory_bytes_max)
         with closing(duck), workshop.sorter() as sorter:
             return _Writing(self, workshop, duck, sorter).run()
@@ -122,7 +122,7 @@ class _Given:
 
 
 class _Writing:
-    def __init__(self, unit: WriteUnit, workshop: Workshop, duck: Duck, sorter: Sorter) -> None:
+    def __init__(self, unit: WriteUnit, workshop: KernelContext, duck: Duck, sorter: Sorter) -> None:
         self._unit = unit
         self._workshop = workshop
         self._duck = duck
@@ -141,7 +141,7 @@ class _Writing:
         others = [(shape.index_id, tuple(self._write_secondary(shape, primary))) for shape in self._unit.shapes[1:]]
         written = [(self._plan.primary.index.id, tuple(primary)), *others]
         self._check(primary)
-        failures = (Failure(id_, p.sqlstate, str(p), p.hint) for id_, p in self._failed.items())
+        failures = (ConversionFailure(id_, p.sqlstate, str(p), p.hint) for id_, p in self._failed.items())
         return WroteUnit(rows.count, tuple(written), tuple(failures))
 
     def _note(self, failed: Failures) -> None:
@@ -193,7 +193,7 @@ class _Writing:
             return
         # A task on another machine is killed with its process.
         interrupts = self._workshop.interrupts
-        ours = interrupts if isinstance(interrupts, Interrupts) else Interrupts()
+        ours = interrupts if isinstance(interrupts, SessionInterrupts) else SessionInterrupts()
         scan = scan_rows(self._unit.table, parts_of(primary), self._workshop.warehouse)
         checks.verify_scan(scan, self._duck, ours)
 

@@ -29,10 +29,10 @@ from seachange.engine.session.enum_labels import column_labels
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import ColumnId, SegmentId
 from seachange.model.schema.descriptor import Column, Table
-from seachange.pipeline.kernels.executor import Crew, LocalCrew, Sizes, nobody_looks, run_all
-from seachange.pipeline.kernels.kernel_context import Workshop
-from seachange.pipeline.spark_backend import SparkHalf, load_spark
-from seachange.pipeline.throttling.throttle import Manners
+from seachange.pipeline.kernels.executor import Executor, LocalExecutor, Sizes, nobody_looks, run_all
+from seachange.pipeline.kernels.kernel_context import KernelContext
+from seachange.pipeline.spark_backend import SparkBackend, load_spark
+from seachange.pipeline.throttling.throttle import Throttling
 from seachange.sql.copy.frame_load import FrameColumn, FrameQuery, plan_frame, source_name
 from seachange.sql.duck.default_text import is_drawn
 from seachange.sql.translate.duck_errors import translate_error
@@ -70,7 +70,7 @@ def insert_dataframe(txn: Transaction, table: Table, frame: DataFrame, settings:
 
 class _FrameInsert:
     def __init__(
-        self, txn: Transaction, plan: WritePlan, query: FrameQuery, half: SparkHalf, settings: PipelineSettings
+        self, txn: Transaction, plan: WritePlan, query: FrameQuery, half: SparkBackend, settings: PipelineSettings
     ) -> None:
         self._txn = txn
         self._plan = plan
@@ -144,7 +144,7 @@ class _FrameInsert:
     # Who writes them.
 
     @contextmanager
-    def _workshop(self) -> Iterator[Workshop]:
+    def _workshop(self) -> Iterator[KernelContext]:
         """What was reserved is given up, unless it is staged in the end or somebody may still be writing it."""
         parts, epoch = self._txn.parts, self._txn.epoch.epoch
         reserved: set[SegmentId] = set()
@@ -160,12 +160,12 @@ class _FrameInsert:
                 parts.catalog.abandon_segments(epoch, sorted(ids))
 
         interrupts, settings = self._txn.client.interrupts, self._settings
-        manners = Manners(
+        manners = Throttling(
             parts.files, settings.free_space_bytes, settings.bytes_per_second, interrupts.pause, parts.clock
         )
         limits = SortLimits(settings.memory_bytes, settings.cores)
         try:
-            yield Workshop(
+            yield KernelContext(
                 parts.warehouse,
                 parts.data / "tmp",
                 reserve,
@@ -183,10 +183,10 @@ class _FrameInsert:
             raise
 
     @contextmanager
-    def _crew(self, workshop: Workshop, files: Sequence[SpooledFile]) -> Iterator[Crew]:
+    def _crew(self, workshop: KernelContext, files: Sequence[SpooledFile]) -> Iterator[Executor]:
         rows, settings = sum(file.rows for file in files), self._settings
         if not worth_spark(settings, rows, len(self._plan.entries), warm=True):
-            yield LocalCrew(workshop, settings.sizes or Sizes())
+            yield LocalExecutor(workshop, settings.sizes or Sizes())
             return
         data = self._txn.parts.data
         # Kernels on this machine spill where those of this process do; each task is one of many, so it has one core.

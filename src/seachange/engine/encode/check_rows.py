@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from seachange import errors
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.model.scan import Scan
 from seachange.model.schema.constraint import Check, column_reference
 from seachange.model.schema.descriptor import Table
@@ -36,11 +36,11 @@ class RowChecks:
     table: Table
     rules: tuple[tuple[Check, Evaluate | None], ...]
 
-    def verify(self, rows: Sequence[Row], duck: Duck, interrupts: Interrupts) -> None:
+    def verify(self, rows: Sequence[Row], duck: Duck, interrupts: SessionInterrupts) -> None:
         for check, row in self.broken(rows, duck, interrupts):
             raise violation(self.table, check, row)
 
-    def broken(self, rows: Sequence[Row], duck: Duck, interrupts: Interrupts) -> Iterator[tuple[Check, Row]]:
+    def broken(self, rows: Sequence[Row], duck: Duck, interrupts: SessionInterrupts) -> Iterator[tuple[Check, Row]]:
         for check, evaluate in self.rules:
             left: Sequence[Row] = rows
             if evaluate is not None:
@@ -54,7 +54,9 @@ class RowChecks:
             if left:
                 yield from ((check, row) for row in self._broken_in_duckdb(check, left, duck, interrupts))
 
-    def _broken_in_duckdb(self, check: Check, rows: Sequence[Row], duck: Duck, interrupts: Interrupts) -> list[Row]:
+    def _broken_in_duckdb(
+        self, check: Check, rows: Sequence[Row], duck: Duck, interrupts: SessionInterrupts
+    ) -> list[Row]:
         columns = [self.table.column_by_id[c] for c in check.columns]
         schema = schema_of((c.id, c.type) for c in columns)
         positions = [self.table.columns.index(column) for column in columns]
@@ -65,7 +67,7 @@ class RowChecks:
             found = session.rows(DuckQuery(sql, {}, {"checked": given})).rows
         return [rows[position] for (position,) in sorted(found)]
 
-    def verify_scan(self, scan: Scan, duck: Duck, interrupts: Interrupts) -> None:
+    def verify_scan(self, scan: Scan, duck: Duck, interrupts: SessionInterrupts) -> None:
         """The same for the rows of a scan of all columns, named by their labels, in one query."""
         columns = self.table.columns
         named = ", ".join(f"{quote(self.table.label(c))} AS {column_reference(c.id)}" for c in columns)

@@ -14,7 +14,7 @@ from seachange.model.ids import DescriptorId
 from seachange.model.schema.descriptor import Column
 from seachange.runtime.entropy import Entropy
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
-from seachange.sql.duck.default_text import DrawnDefault, Source, drawn_text, read_drawn
+from seachange.sql.duck.default_text import DefaultFunction, DrawnDefault, drawn_text, read_drawn
 from seachange.sql.translate.time_functions import TRANSACTION
 from seachange.storage.duck import Duck
 from seachange.values.coercion import coercer
@@ -39,15 +39,15 @@ class DefaultValues:
         drawn = read_drawn(drawn_text(column))
         coerce = coercer(column.type)
         match drawn.source:
-            case Source.NOW:
+            case DefaultFunction.NOW:
                 return [coerce(self._now)] * count
-            case Source.TODAY:
+            case DefaultFunction.TODAY:
                 return [coerce(self._now.astimezone(find_zone(session_zone())).date())] * count
-            case Source.UUID:
+            case DefaultFunction.UUID:
                 return [coerce(UUID(bytes=self._entropy.token(16), version=4)) for _ in range(count)]
-            case Source.RANDOM:
+            case DefaultFunction.RANDOM:
                 return [coerce(self._random()) for _ in range(count)]
-            case Source.SEQUENCE:
+            case DefaultFunction.SEQUENCE:
                 return [coerce(value) for value in self._draw(drawn.sequences[0], count)]
             case None:
                 return [coerce(value) for value in self._by_duckdb(drawn, count)]

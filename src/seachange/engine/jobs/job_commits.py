@@ -200,7 +200,7 @@ class NodeChanges:
 def _conversions(mutations: Sequence[SetState], rebuilt: bool) -> tuple[KeyHash, ...]:
     """What the publication of computed columns writes: whoever has committed a row without a value relied on it. Other
     columns than converted ones are computed only where rows are written anew."""
-    kinds = (elements.Column, elements.ConvertedColumn) if rebuilt else (elements.ConvertedColumn,)
+    kinds = (elements.ColumnElement, elements.ConvertedColumn) if rebuilt else (elements.ConvertedColumn,)
     return tuple(
         conversion_hash(m.element.table_id, m.element.column_id)
         for m in mutations

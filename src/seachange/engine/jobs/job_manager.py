@@ -17,9 +17,9 @@ from seachange.changer.drain import DRAIN_TIMEOUT_MS, Drain
 from seachange.changer.job import Job, read_job
 from seachange.changer.ports import Lost, Stopped
 from seachange.changer.queue import advance, is_due
-from seachange.changer.runner import Runner
-from seachange.engine.context.interrupts import Interrupts
-from seachange.engine.context.meters import Tally
+from seachange.changer.runner import JobRunner
+from seachange.engine.context.interrupts import SessionInterrupts
+from seachange.engine.context.meters import CounterByName
 from seachange.engine.context.retention import Retention
 from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.jobs.spark_pipeline import job_pipeline
@@ -30,7 +30,7 @@ from seachange.planner.rules.release import RELEASES
 
 CurrentEpoch = Callable[[], EpochState]
 # Begins a job that was queued, as `Begin` does, unless it is interrupted.
-BeginQueued = Callable[[Job, Interrupts], Collection[JobId]]
+BeginQueued = Callable[[Job, SessionInterrupts], Collection[JobId]]
 # How often the worker looks for jobs that nobody runs.
 ROUND_SECONDS = 1.0
 # How often those are nudged that are waited for.
@@ -44,14 +44,14 @@ class Conditions:
     """Under which a job is run: how it waits, how long, and who hears of it. `pause` may raise to end the work."""
 
     pause: Callable[[float], None]
-    interrupts: Interrupts
+    interrupts: SessionInterrupts
     told: Callable[[Job], None]
     # None: as the statement said that began the job.
     drain_timeout_ms: int | None = None
     lock_timeout_ms: int = 0
 
 
-class JobDesk:
+class JobManager:
     def __init__(self, parts: NodeParts, current: CurrentEpoch, retention: Retention) -> None:
         self._parts = parts
         self._current = current
@@ -63,7 +63,7 @@ class JobDesk:
         # Of each job what was last told about why it is left.
         self._noted: dict[JobId, str] = {}
         # How to reach those that run here.
-        self._running: dict[JobId, Interrupts] = {}
+        self._running: dict[JobId, SessionInterrupts] = {}
         self._stop = threading.Event()
         self._awake = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -120,7 +120,7 @@ class JobDesk:
             raise
 
     @contextmanager
-    def _reachable(self, job_id: JobId, interrupts: Interrupts) -> Iterator[None]:
+    def _reachable(self, job_id: JobId, interrupts: SessionInterrupts) -> Iterator[None]:
         with self._lock:
             self._running[job_id] = interrupts
         try:
@@ -138,7 +138,7 @@ class JobDesk:
             for job_id in asked.intersection(self._running):
                 self._running[job_id].nudge()
 
-    def _runner(self, epoch: EpochState, conditions: Conditions, job: Job) -> Runner:
+    def _runner(self, epoch: EpochState, conditions: Conditions, job: Job) -> JobRunner:
         changes = NodeChanges(self._parts, epoch)
         clock = self._parts.clock
         drain_ms = next(ms for ms in (conditions.drain_timeout_ms, job.drain_ms, DRAIN_TIMEOUT_MS) if ms is not None)
@@ -147,7 +147,7 @@ class JobDesk:
         pipeline = job_pipeline(self._parts, epoch, conditions.interrupts, job, self._retention.us)
         pipeline.foresee(job, changes.head())
         told = partial(_count_rows, conditions.told, meters.pipeline_rows, [job.rows_read])
-        return Runner(changes, pipeline, drain, clock, conditions.pause, told, conditions.interrupts.was_nudged)
+        return JobRunner(changes, pipeline, drain, clock, conditions.pause, told, conditions.interrupts.was_nudged)
 
     # The worker.
 
@@ -238,7 +238,7 @@ class JobDesk:
         return job.change.release in RELEASES and job.change.release <= self._parts.release
 
     def _run_held(self, job_id: JobId) -> None:
-        interrupts = Interrupts()
+        interrupts = SessionInterrupts()
         is_over = False
         try:
             if self._has_begun(job_id, interrupts):
@@ -258,7 +258,7 @@ class JobDesk:
             # It may be the turn of one that was queued behind it.
             self.wake()
 
-    def _has_begun(self, job_id: JobId, interrupts: Interrupts) -> bool:
+    def _has_begun(self, job_id: JobId, interrupts: SessionInterrupts) -> bool:
         """A job that was queued is begun, if its turn has come."""
         record = self._parts.catalog.job(job_id)
         if record is None or record.status in FINISHED or read_job(record).queued is None:
@@ -268,7 +268,7 @@ class JobDesk:
         begin = partial(self._begin, self.begin, interrupts)
         return advance(record, NodeChanges(self._parts, self._current()), begin)
 
-    def _begin(self, begin: BeginQueued, interrupts: Interrupts, job: Job) -> Collection[JobId]:
+    def _begin(self, begin: BeginQueued, interrupts: SessionInterrupts, job: Job) -> Collection[JobId]:
         with self._reachable(job.id, interrupts):
             try:
                 return begin(job, interrupts)
@@ -292,7 +292,7 @@ class JobDesk:
         if self._stop.is_set():
             raise Stopped
 
-    def _pause(self, interrupts: Interrupts, seconds: float) -> None:
+    def _pause(self, interrupts: SessionInterrupts, seconds: float) -> None:
         if self._stop.is_set():
             raise Stopped
         interrupts.pause(seconds)
@@ -303,7 +303,7 @@ def is_wanted(record: JobRecord) -> bool:
     return record.status is not JobStatus.PAUSED
 
 
-def _count_rows(told: Callable[[Job], None], rows: Tally, last: list[int], job: Job) -> None:
+def _count_rows(told: Callable[[Job], None], rows: CounterByName, last: list[int], job: Job) -> None:
     """What was read since the last time; work that is done again counts again, but is not told of as less."""
     rows.add(count=max(job.rows_read - last[0], 0))
     last[0] = job.rows_read

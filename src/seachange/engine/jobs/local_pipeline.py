@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from seachange import errors
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.sequences import limits_of
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
@@ -22,7 +22,7 @@ from seachange.sql.duck.default_text import settle
 from seachange.sql.translate.duck_errors import translate_error
 
 
-def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: Interrupts) -> LocalPipeline:
+def local_pipeline(parts: NodeParts, epoch: EpochState, interrupts: SessionInterrupts) -> LocalPipeline:
     @contextmanager
     def hold(at: Seq) -> Iterator[None]:
         ticket = epoch.registry.enter_below(at)

@@ -14,7 +14,7 @@ from typing import Protocol
 from seachange import errors
 from seachange.changer.job import Job
 from seachange.changer.ports import Overtaken
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.jobs.local_pipeline import local_pipeline
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
@@ -23,13 +23,13 @@ from seachange.model.change.ops import BackfillIndexes, Validate
 from seachange.model.change.vacuum import RewriteIndex, Rewritten
 from seachange.model.change.work import Built, UnitDone, Violation
 from seachange.model.ids import Seq, TableId
-from seachange.pipeline.kernels.executor import Crew, Look, Sizes
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.executor import Executor, Look, Sizes
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.local_kernels import Hire, LocalPipeline
-from seachange.pipeline.spark_backend import SparkHalf, load_spark
+from seachange.pipeline.spark_backend import SparkBackend, load_spark
 from seachange.pipeline.spark_options import SparkOptions, parse_options
 from seachange.pipeline.throttling.backoff import Foreground
-from seachange.pipeline.throttling.throttle import Manners
+from seachange.pipeline.throttling.throttle import Throttling
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.setting_checks import parse_duration_ms, parse_size
 from seachange.storage.spill import SortLimits
@@ -91,14 +91,14 @@ _TEXTS = ("master", "remote", "driver_memory", "executor_memory", "executor_core
 
 
 def job_pipeline(
-    parts: NodeParts, epoch: EpochState, interrupts: Interrupts, job: Job, retention_us: int
+    parts: NodeParts, epoch: EpochState, interrupts: SessionInterrupts, job: Job, retention_us: int
 ) -> JobPipeline:
     settings = pipeline_settings(parts, job.settings)
     local = replace(
         local_pipeline(parts, epoch, interrupts),
         limits=SortLimits(settings.memory_bytes, settings.cores),
         sizes=settings.sizes or Sizes(),
-        manners=Manners(
+        manners=Throttling(
             parts.files,
             settings.free_space_bytes,
             settings.bytes_per_second,
@@ -161,7 +161,7 @@ class JobPipeline:
     retention_us: int
     # Of the database, for tasks on other machines.
     identity: str | None = None
-    _half: SparkHalf | None = None
+    _half: SparkBackend | None = None
     # Whether it was told that Spark is not there.
     _has_told: bool = False
 
@@ -249,20 +249,20 @@ class JobPipeline:
             return
         with ExitStack() as stack:
 
-            def hire(workshop: Workshop, look: Look) -> Crew:
+            def hire(workshop: KernelContext, look: Look) -> Executor:
                 def wait() -> None:
                     workshop.interrupts.check()
                     look(0)
 
                 application = stack.enter_context(half.host.HOST.using(self.settings.spark, wait))
-                crew: Crew = half.crew.SparkCrew(
+                crew: Executor = half.crew.SparkCrew(
                     application, self._site(half), workshop, look, self.tell, self.settings.cores, self.settings.sizes
                 )
                 return crew
 
             yield hire
 
-    def _load(self) -> SparkHalf | None:
+    def _load(self) -> SparkBackend | None:
         """None if Spark is not there, and nobody has asked for it."""
         if self._half is None:
             try:
@@ -278,7 +278,7 @@ class JobPipeline:
                     self.tell(f"is done in-process: {problem}")
         return self._half
 
-    def _site(self, half: SparkHalf) -> object:
+    def _site(self, half: SparkBackend) -> object:
         # Kernels on this machine spill where those of this process do; each task is one of many, so it has one core.
         spill = str(self.data / "tmp") if self.settings.spark.is_local else None
         limits = SortLimits(self.settings.memory_bytes, 1)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from seachange import errors
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.locks.lock_details import (
     DescribedWait,
     DescribeKey,
@@ -70,7 +70,7 @@ class LockTable:
         strength: LockMode,
         policy: LockPolicy = LockPolicy.WAIT,
         timeout_ms: int = 0,
-        interrupts: Interrupts | None = None,
+        interrupts: SessionInterrupts | None = None,
     ) -> bool:
         """Takes the lock, waiting for it if the policy says so; False if it was skipped. Raises LockNotAvailable,
         DeadlockDetected, QueryCanceled, or StaleNode when the epoch ends. `timeout_ms` 0 waits for ever."""

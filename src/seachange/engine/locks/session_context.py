@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.context.sequences import DrawnValues
 from seachange.engine.context.temporary import TemporaryTables
 from seachange.engine.locks.advisory import AdvisoryLocks
 
 
 @dataclass(slots=True)
-class Client:
+class SessionContext:
     """`actor` is unique within the node, and above 0 for sessions; `name` is how it is called where others wait for
     it."""
 
     actor: int
-    interrupts: Interrupts = field(default_factory=Interrupts)
+    interrupts: SessionInterrupts = field(default_factory=SessionInterrupts)
     advisory: AdvisoryLocks = field(default_factory=AdvisoryLocks)
     drawn: DrawnValues = field(default_factory=DrawnValues)
     temporary: TemporaryTables = field(default_factory=TemporaryTables)
@@ -26,6 +26,6 @@ class Client:
         return f"session {self.actor}"
 
 
-def driven_by_hand(ticket: int) -> Client:
+def driven_by_hand(ticket: int) -> SessionContext:
     """For a transaction without a session."""
-    return Client(-ticket - 1)
+    return SessionContext(-ticket - 1)

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from seachange import errors
 from seachange.catalog.port import Catalog
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.locks.key_locks import LockTable
 from seachange.engine.locks.lock_details import (
     DescribedWait,
@@ -70,7 +70,7 @@ class SharedLocks:
         owner: LockOwner,
         wishes: Sequence[LockWish],
         policy: LockPolicy,
-        interrupts: Interrupts,
+        interrupts: SessionInterrupts,
         timeout_ms: int = 0,
         most: int | None = None,
     ) -> LocksTaken:
@@ -97,7 +97,7 @@ class SharedLocks:
         owner: LockOwner,
         wish: LockWish,
         policy: LockPolicy,
-        interrupts: Interrupts,
+        interrupts: SessionInterrupts,
         timeout_ms: int,
         look: Callable[[], None],
     ) -> LocksTaken:
@@ -113,7 +113,7 @@ class SharedLocks:
                 self._catalog.release_locks(self._epoch, owner, ())
             raise
 
-    def _await_answers(self, number: int, interrupts: Interrupts, timeout_ms: int) -> None:
+    def _await_answers(self, number: int, interrupts: SessionInterrupts, timeout_ms: int) -> None:
         """Nodes answer whatever their sessions wait for, so there is no cycle to look for. They take a moment for it,
         which is no wait for a lock; one that was killed never does."""
         patience_us = max(timeout_ms * _MS, ANSWER_US_MIN)
@@ -155,7 +155,7 @@ class SharedLocks:
             self._catalog.release_scopes(self._epoch, *self._unreleased[-1])
             self._unreleased.pop()
 
-    def _wait(self, owner: LockOwner, interrupts: Interrupts, timeout_ms: int) -> None:
+    def _wait(self, owner: LockOwner, interrupts: SessionInterrupts, timeout_ms: int) -> None:
         """Until it is the actor's turn."""
         self.waits += 1
         try:
@@ -196,7 +196,7 @@ class SharedLocks:
                 described.append(DescribedWait(names[0], *waits_for, names[1]))
         return describe_cycle(described, self._describe)
 
-    def _look_until_free(self, me: Party, interrupts: Interrupts, timeout_ms: int) -> None:
+    def _look_until_free(self, me: Party, interrupts: SessionInterrupts, timeout_ms: int) -> None:
         begun_us = looked_us = self._clock.steady_us()
         pause_s = PAUSE_S_MIN
         suspected: tuple[Party, ...] | None = None

@@ -54,7 +54,7 @@ class Scopes(Protocol):
     scopes: list[LockScope]
 
 
-class TableLocks:
+class NodeTableLocks:
     def __init__(self, catalog: Catalog, epoch: Epoch, shared: SharedLocks) -> None:
         self._catalog = catalog
         self._epoch = epoch

@@ -15,7 +15,7 @@ from seachange.catalog.port import Catalog, ChangeWatch
 from seachange.runtime.clock import Clock
 
 
-class Follower:
+class LogFollower:
     def __init__(
         self, catalog: Catalog, clock: Clock, look: Callable[[], None], tidy: Callable[[], None], round_seconds: float
     ) -> None:

@@ -18,7 +18,7 @@ from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.ids import CommitId, SegmentId, Seq
 from seachange.model.log import CommitRequest, Committed, GenerationChange
 from seachange.model.schema.descriptor import Index, Table
-from seachange.pipeline.compaction.deltas import Folded, fold
+from seachange.pipeline.compaction.deltas import Compacted, fold
 from seachange.pipeline.compaction.gc import collect_garbage
 from seachange.runtime.faults import reach
 from seachange.storage.image import IndexImage
@@ -78,7 +78,7 @@ def _fold_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: Ind
     return _swap(parts, epoch, image, upto, folded)
 
 
-def _swap(parts: NodeParts, epoch: EpochState, image: IndexImage, upto: Seq, folded: Folded) -> bool:
+def _swap(parts: NodeParts, epoch: EpochState, image: IndexImage, upto: Seq, folded: Compacted) -> bool:
     request = CommitRequest(
         commit_id=CommitId(parts.entropy.token(16)),
         validated=upto,
@@ -101,7 +101,7 @@ def has_grown(image: IndexImage, applied: Seq) -> bool:
     )
 
 
-class Keeper:
+class MaintenanceThread:
     """The background thread. `paused` keeps it from compacting while something is being measured."""
 
     def __init__(self, parts: NodeParts, retention: Retention) -> None:

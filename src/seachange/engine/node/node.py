@@ -19,11 +19,11 @@ from typing import TypeVar
 from seachange import errors
 from seachange.engine.context.pace import PaceMeter
 from seachange.engine.context.retention import Retention
-from seachange.engine.jobs.job_manager import JobDesk
+from seachange.engine.jobs.job_manager import JobManager
 from seachange.engine.locks.advisory import AdvisoryLocks
-from seachange.engine.locks.session_context import Client
-from seachange.engine.node.log_follower import Follower
-from seachange.engine.node.maintenance_thread import Keeper, compact_index
+from seachange.engine.locks.session_context import SessionContext
+from seachange.engine.node.log_follower import LogFollower
+from seachange.engine.node.maintenance_thread import MaintenanceThread, compact_index
 from seachange.engine.node.watchdog import Watchdog
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.mark_holders import encode_holders
@@ -64,7 +64,7 @@ class Node:
         self._pace = PaceMeter(parts.meters)
         self._stopped = threading.Event()
         self.watchdog = Watchdog(parts.clock, resident_bytes)
-        self._follower = Follower(parts.catalog, parts.clock, self._catch_up, self.follow, self._beat_seconds)
+        self._follower = LogFollower(parts.catalog, parts.clock, self._catch_up, self.follow, self._beat_seconds)
         self._threads = [
             threading.Thread(target=work, name=f"seachange-{name}", daemon=True)
             for name, work in (("beat", self._keep_beating), ("follow", self._follower.run))
@@ -72,9 +72,9 @@ class Node:
         for thread in self._threads:
             thread.start()
         self.retention = Retention(retention_us)
-        self.keeper = Keeper(parts, self.retention)
+        self.keeper = MaintenanceThread(parts, self.retention)
         self.keeper.start(lambda: self._epoch)
-        self.jobs = JobDesk(parts, self._live_epoch, self.retention)
+        self.jobs = JobManager(parts, self._live_epoch, self.retention)
         self.jobs.start()
 
     @property
@@ -97,14 +97,14 @@ class Node:
         tell = self._beat_now.set
         return EpochState(parts.catalog, parts.warehouse, self.name, self.expiry_ms, parts.clock, tell, parts.release)
 
-    def new_client(self, notices: list[str]) -> Client:
-        return Client(next(self._actors), advisory=AdvisoryLocks(notices))
+    def new_client(self, notices: list[str]) -> SessionContext:
+        return SessionContext(next(self._actors), advisory=AdvisoryLocks(notices))
 
     def begin(
         self,
         isolation: Isolation = Isolation.READ_COMMITTED,
         as_of: Seq | None = None,
-        client: Client | None = None,
+        client: SessionContext | None = None,
         may_write: bool = True,
     ) -> Transaction:
         if self._stopped.is_set():

@@ -18,7 +18,7 @@ from seachange.runtime.clock import Clock
 TICK_MS = 25
 
 
-class Runner(Protocol):
+class WatchedSession(Protocol):
     @property
     def is_settled(self) -> bool:
         """Whether the statement has committed: then it is too late to end it."""
@@ -29,7 +29,7 @@ class Runner(Protocol):
 class _Watched:
     __slots__ = ("deadline_us", "growth_bytes_max", "problem", "resident_before", "runner")
 
-    def __init__(self, runner: Runner, deadline_us: int, growth_bytes_max: int) -> None:
+    def __init__(self, runner: WatchedSession, deadline_us: int, growth_bytes_max: int) -> None:
         """0 stands for no limit."""
         self.runner = runner
         self.deadline_us = deadline_us
@@ -54,7 +54,7 @@ class Watchdog:
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def watch(self, runner: Runner, timeout_ms: int, growth_bytes_max: int) -> Iterator[None]:
+    def watch(self, runner: WatchedSession, timeout_ms: int, growth_bytes_max: int) -> Iterator[None]:
         """Raises QueryCanceled or OutOfMemory in place of whatever the interrupted statement fails with."""
         deadline_us = self._clock.steady_us() + timeout_ms * 1_000 if timeout_ms else 0
         watched = _Watched(runner, deadline_us, growth_bytes_max)

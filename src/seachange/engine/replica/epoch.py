@@ -19,12 +19,12 @@ from seachange.engine.locks.contention import Contention
 from seachange.engine.locks.key_locks import LockTable
 from seachange.engine.locks.lock_details import describe_key
 from seachange.engine.locks.shared_locks import SharedLocks
-from seachange.engine.locks.table_locks import TableLocks
+from seachange.engine.locks.table_locks import NodeTableLocks
 from seachange.engine.replica.committer import GroupCommitter, Submission
 from seachange.engine.replica.conflicts import ConflictMap
 from seachange.engine.replica.images import Images
 from seachange.engine.replica.registry import Registry
-from seachange.engine.replica.schema_history import Schema, SchemaHistory, schema_of
+from seachange.engine.replica.schema_history import SchemaHistory, SchemaVersion, schema_of
 from seachange.model.codecs.object_json import decode_descriptor
 from seachange.model.ids import DescriptorId, Epoch, KeyHash, Seq
 from seachange.model.log import CommitRequest, Committed, LogEntry
@@ -67,7 +67,7 @@ class EpochState:
         self.registry = Registry(self.applied, tell)
         self.locks = LockTable(self.epoch, self._describe_key)
         self.shared = SharedLocks(catalog, self.epoch, self.locks, clock, self._describe_key)
-        self.tables = TableLocks(catalog, self.epoch, self.shared)
+        self.tables = NodeTableLocks(catalog, self.epoch, self.shared)
         self.committer = GroupCommitter(catalog, self.epoch, self._apply_own)
         # Before the first transaction: a lock may have been asked for before this node was there.
         self.tables.look()
@@ -99,11 +99,11 @@ class EpochState:
 
     # The past.
 
-    def _schema_at(self, seq: Seq) -> Schema:
+    def _schema_at(self, seq: Seq) -> SchemaVersion:
         published = self.catalog.descriptors(self.epoch, seq)
         return schema_of(seq, [d.body for d in published if d.body is not None])
 
-    def schema(self, snapshot: Seq) -> Schema:
+    def schema(self, snapshot: Seq) -> SchemaVersion:
         if snapshot >= self.schemas.oldest_seq:
             return self.schemas.at(snapshot)
         return self._schema_at(snapshot)

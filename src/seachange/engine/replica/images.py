@@ -15,7 +15,7 @@ from seachange.model.ids import Epoch, IndexId, LayoutId, Seq
 from seachange.model.log import LogEntry
 from seachange.model.schema.descriptor import Index, Table
 from seachange.model.segments import IndexDelta
-from seachange.storage.image import IndexImage, Row, Shape
+from seachange.storage.image import ImageShape, IndexImage, Row
 from seachange.storage.keys import KeyCodec
 from seachange.storage.projection import StoredColumns
 from seachange.storage.warehouse import Warehouse
@@ -55,7 +55,7 @@ class Images:
         if known is None or known.version < table.version:
             self._tables[index.id] = table
         contents = self._catalog.index_contents(self._epoch, index.id, at)
-        shape = Shape(
+        shape = ImageShape(
             index_id=index.id,
             key_width=len(table.entry_key(index)),
             prefix_width=0 if table.holds_rows(index) else len(index.key),

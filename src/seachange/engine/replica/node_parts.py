@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seachange.catalog.port import Catalog
-from seachange.engine.context.compaction_locks import Folds
+from seachange.engine.context.compaction_locks import CompactionLocks
 from seachange.engine.context.meters import Meters
 from seachange.engine.context.rowids import RowIds
 from seachange.engine.context.sequences import NodeSequences
@@ -46,7 +46,7 @@ class NodeParts:
     inline_rows_max: int = INLINE_ROWS_MAX
     sequences: NodeSequences = field(init=False)
     meters: Meters = field(init=False)
-    folds: Folds = field(init=False)
+    folds: CompactionLocks = field(init=False)
     # Whether queries look rows up through indexes; without, they scan, with the same results.
     seeks: bool = True
     # Of the newest rules of schema changes that the node knows.
@@ -61,7 +61,7 @@ class NodeParts:
     def __post_init__(self) -> None:
         self.sequences = NodeSequences(self.catalog)
         self.meters = Meters(self.clock)
-        self.folds = Folds(self.catalog)
+        self.folds = CompactionLocks(self.catalog)
 
     def close(self) -> None:
         self.catalog.close()

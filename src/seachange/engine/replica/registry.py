@@ -19,7 +19,7 @@ from seachange.model.ids import Seq
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class OpenWriter:
     """Somebody who may write: a name to show, and since when."""
 
     name: str
@@ -32,7 +32,7 @@ class Marks:
 
     low: Seq
     write: Seq
-    holders: tuple[tuple[Seq, Writer], ...]
+    holders: tuple[tuple[Seq, OpenWriter], ...]
 
 
 # So many holders are told of.
@@ -48,7 +48,7 @@ class Registry:
         self._lock = threading.Lock()
         self._tickets = count()
         self._bounds: dict[int, Seq] = {}
-        self._writers: dict[int, Writer] = {}
+        self._writers: dict[int, OpenWriter] = {}
         self._head = head
         self._mark = head
         self._write_mark = head
@@ -62,7 +62,7 @@ class Registry:
         with self._lock:
             return next(self._tickets)
 
-    def enter(self, writer: Writer | None = None) -> int:
+    def enter(self, writer: OpenWriter | None = None) -> int:
         """Registers a transaction that is about to read the head; its bound is the mark as it stands."""
         with self._lock:
             ticket = next(self._tickets)
@@ -112,7 +112,7 @@ class Registry:
     def _has_passed(self) -> bool:
         return self._write_mark < self._published <= self._lowest(self._writers)
 
-    def _lowest(self, tickets: dict[int, Writer] | dict[int, Seq]) -> Seq:
+    def _lowest(self, tickets: dict[int, OpenWriter] | dict[int, Seq]) -> Seq:
         return min((self._bounds[ticket] for ticket in tickets), default=self._head)
 
     def mark(self) -> Seq:
@@ -130,7 +130,7 @@ class Registry:
         return len(self._bounds)
 
 
-class Holds:
+class SnapshotPins:
     """Snapshots that are held for longer than the statements take that read them."""
 
     def __init__(self) -> None:

@@ -19,13 +19,13 @@ from seachange.model.schema.objects import (
     EnumType,
     PublishedDescriptor,
     Role,
+    Schema,
     Sequence,
     View,
     is_within,
 )
-from seachange.model.schema.objects import Schema as SchemaObject
 from seachange.model.schema.references import Reference, references_to
-from seachange.model.schema.rights import Identity, find_actor
+from seachange.model.schema.rights import SessionIdentity, find_actor
 
 Relation = Table | Sequence | View
 
@@ -41,12 +41,12 @@ class Contents:
     # Tables, sequences and views, by schema and name.
     relations: dict[tuple[str, str], Relation]
     # The schemas that have a descriptor, by name.
-    schemas: dict[str, SchemaObject]
+    schemas: dict[str, Schema]
     has_enums: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class SchemaVersion:
     """All live descriptors as of one sequence, the tables by themselves."""
 
     seq: Seq
@@ -57,12 +57,12 @@ class Schema:
     roles: dict[str, Role]
     # Those that somebody has asked for.
     _within: dict[str, Contents] = field(default_factory=dict, compare=False, repr=False)
-    _actors: dict[Identity, Actor] = field(default_factory=dict, compare=False, repr=False)
+    _actors: dict[SessionIdentity, Actor] = field(default_factory=dict, compare=False, repr=False)
 
     def find(self, id_: DescriptorId) -> Descriptor | None:
         return self.by_id.get(id_) or self.objects.get(id_)
 
-    def actor(self, identity: Identity) -> Actor:
+    def actor(self, identity: SessionIdentity) -> Actor:
         """42501 if there is no such role."""
         found = self._actors.get(identity)
         if found is None:
@@ -77,7 +77,7 @@ class Schema:
         return found
 
 
-def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> Schema:
+def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> SchemaVersion:
     by_id: dict[DescriptorId, Table] = {}
     objects: dict[DescriptorId, Descriptor] = {}
     for descriptor in descriptors:
@@ -87,15 +87,15 @@ def schema_of(seq: Seq, descriptors: Iterable[Descriptor]) -> Schema:
             objects[descriptor.id] = descriptor
     parents = {key.parent for table in by_id.values() for key in table.foreign_keys}
     references = {parent: references_to(by_id.values(), parent) for parent in parents}
-    return Schema(seq, by_id, objects, references, find_roles(objects.values()))
+    return SchemaVersion(seq, by_id, objects, references, find_roles(objects.values()))
 
 
-def _contents(schema: Schema, database: str) -> Contents:
+def _contents(schema: SchemaVersion, database: str) -> Contents:
     by_id = {id_: table for id_, table in schema.by_id.items() if table.database == database}
     objects = {id_: o for id_, o in schema.objects.items() if is_within(o, database)}
     by_name = {(table.schema, table.name): table for table in by_id.values()}
     others = {(o.schema, o.name): o for o in objects.values() if isinstance(o, Sequence | View)}
-    named = {o.name: o for o in objects.values() if isinstance(o, SchemaObject)}
+    named = {o.name: o for o in objects.values() if isinstance(o, Schema)}
     has_enums = any(isinstance(o, EnumType) for o in objects.values())
     return Contents(database, by_id, objects, by_name, {**by_name, **others}, named, has_enums)
 
@@ -103,18 +103,18 @@ def _contents(schema: Schema, database: str) -> Contents:
 class SchemaHistory:
     """The schemas since the node's oldest snapshot, oldest first. Replaced as a whole, so that readers need no lock."""
 
-    def __init__(self, first: Schema) -> None:
-        self._history: tuple[Schema, ...] = (first,)
+    def __init__(self, first: SchemaVersion) -> None:
+        self._history: tuple[SchemaVersion, ...] = (first,)
 
     @property
-    def newest(self) -> Schema:
+    def newest(self) -> SchemaVersion:
         return self._history[-1]
 
     @property
     def oldest_seq(self) -> Seq:
         return self._history[0].seq
 
-    def at(self, snapshot: Seq) -> Schema:
+    def at(self, snapshot: Seq) -> SchemaVersion:
         history = self._history
         return history[bisect_right(history, snapshot, key=attrgetter("seq")) - 1]
 

@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from seachange import errors
-from seachange.engine.buffer.write_locks import Claims
-from seachange.engine.locks.session_context import Client
+from seachange.engine.buffer.write_locks import WriteLocks
+from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
 from seachange.engine.replica.epoch import EpochState
-from seachange.engine.replica.schema_history import Schema
+from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.engine.transaction.database_use import DatabaseUse
-from seachange.engine.transaction.role_connections import RolePlace
+from seachange.engine.transaction.role_connections import RoleConnection
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.ids import DescriptorId
 from seachange.model.schema.access import DEFAULT_ROLE
 from seachange.model.schema.actor import Actor, actor_of, role_exists
 from seachange.model.schema.objects import DEFAULT_DATABASE, Role
-from seachange.model.schema.rights import Identity, may_become
+from seachange.model.schema.rights import SessionIdentity, may_become
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.settings import check_privilege, is_of_node
 from seachange.sql.settings.stored_settings import find_database, settings_of
 
 
 class Admission:
-    def __init__(self, node: Node, user: str, database: str, client: Client, settings: SessionSettings) -> None:
+    def __init__(self, node: Node, user: str, database: str, client: SessionContext, settings: SessionSettings) -> None:
         self._node = node
         self._user = user
         self._database = database
         self._settings = settings
         self._login_id: DescriptorId | None = None
         self._use = DatabaseUse(database, client.actor)
-        self._place = RolePlace(user, client.actor, node.parts.catalog.expire_nodes)
+        self._place = RoleConnection(user, client.actor, node.parts.catalog.expire_nodes)
 
     def check_login(self) -> None:
         """Whether there is a role of the user's name that may have a session. It begins with what is kept for it."""
@@ -47,7 +47,7 @@ class Admission:
             self._login_id = role.id if role is not None else None
         self._settings.add_defaults(settings_of(role, database))
 
-    def begin(self, claims: Claims) -> None:
+    def begin(self, claims: WriteLocks) -> None:
         """Whatever a transaction needs that others could take away; taken again in every epoch."""
         self._use.begin(claims)
         self._place.begin(claims)
@@ -88,8 +88,8 @@ class Admission:
         check_privilege(name, self._named(roles).superuser)
 
     @property
-    def identity(self) -> Identity:
-        return Identity(self._user, self._session_user(), self._name(), self._login_id)
+    def identity(self) -> SessionIdentity:
+        return SessionIdentity(self._user, self._session_user(), self._name(), self._login_id)
 
     def _named(self, roles: Mapping[str, Role]) -> Actor:
         return actor_of(self._name(), roles)
@@ -101,10 +101,10 @@ class Admission:
     def _roles(self) -> Mapping[str, Role]:
         return self._head().roles
 
-    def _head(self) -> Schema:
+    def _head(self) -> SchemaVersion:
         """As of now: all that other nodes have committed is applied first."""
 
-        def find(epoch: EpochState) -> Schema:
+        def find(epoch: EpochState) -> SchemaVersion:
             epoch.catch_up()
             return epoch.schemas.newest
 

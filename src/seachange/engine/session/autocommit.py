@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from seachange import errors
-from seachange.engine.jobs.job_manager import JobDesk
+from seachange.engine.jobs.job_manager import JobManager
 from seachange.engine.locks.advisory import AdvisoryLocks
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.jobs import JobId
@@ -24,20 +24,20 @@ RETRIES_MAX = 20
 T = TypeVar("T")
 
 
-class Begin(Protocol):
+class TransactionFactory(Protocol):
     def __call__(self, may_write: bool = True) -> Transaction: ...
 
 
-class OwnTransactions:
+class Autocommit:
     """`begin` and `settle` are how their session begins and commits one."""
 
     def __init__(
         self,
-        jobs: JobDesk,
+        jobs: JobManager,
         advisory: AdvisoryLocks,
         settings: SessionSettings,
         notices: list[str],
-        begin: Begin,
+        begin: TransactionFactory,
         settle: Callable[[Transaction], None],
     ) -> None:
         self._jobs = jobs

@@ -20,7 +20,7 @@ from typing import Any
 from seachange import errors
 from seachange.engine.buffer.write_buffer import IndexBuffer, StagedFile
 from seachange.engine.context.drawn_values import Drawn
-from seachange.engine.context.statement_calls import Call
+from seachange.engine.context.statement_calls import StatementCall
 from seachange.engine.transaction.transaction import Transaction
 from seachange.engine.transaction.transaction_writes import Checkpoint
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq
@@ -38,17 +38,17 @@ RESUMES_MAX = 20
 # What a statement is refused with that other versions of tables know no more: its client has to look at them.
 _DEFINITION_CLASS = "42"
 
-Run = Callable[[Call, Transaction], Result]
+Run = Callable[[StatementCall, Transaction], Result]
 # By table: the rows, or None if they are too many to be compared.
 Written = dict[DescriptorId, dict[tuple[IndexId, bytes], tuple[Any, ...] | None] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BlockStep:
     """A statement of the block: where it began and ended, what it answered (None if that is not kept), the tables that
     it looked at and as of when, and the values that were drawn for it."""
 
-    call: Call
+    call: StatementCall
     begin: Checkpoint
     end: Checkpoint
     result: Result | None
@@ -65,7 +65,7 @@ class BlockStatements:
     def __init__(self, run: Run, settings: SessionSettings) -> None:
         self._run = run
         self._settings = settings
-        self._steps: list[Step] = []
+        self._steps: list[BlockStep] = []
         self._resumed = 0
 
     def clear(self) -> None:
@@ -82,7 +82,7 @@ class BlockStatements:
         begin = self._steps[0].begin
         return not any(begin.mark[:3]) and not begin.locked
 
-    def run(self, call: Call, transaction: Transaction) -> Result:
+    def run(self, call: StatementCall, transaction: Transaction) -> Result:
         if transaction.isolation is not Isolation.READ_COMMITTED or call.prepared.is_definition:
             self.forget()
             return self._run(call, transaction)
@@ -90,7 +90,7 @@ class BlockStatements:
             self.forget()
         return self._perform(call, transaction, transaction.checkpoint(), {})
 
-    def _perform(self, call: Call, transaction: Transaction, begin: Checkpoint, drawn: Drawn) -> Result:
+    def _perform(self, call: StatementCall, transaction: Transaction, begin: Checkpoint, drawn: Drawn) -> Result:
         transaction.seen.clear()
         transaction.tape.load(drawn)
         settings = self._settings.changes
@@ -103,7 +103,7 @@ class BlockStatements:
         known = None if is_sent or len(result.rows) > ROWS_MAX else result
         end, seen, drawn = transaction.checkpoint(), frozenset(transaction.seen), transaction.tape.drawn()
         written = transaction.buffer.rows_since(begin.mark[0])
-        step = Step(replace(call, sink=None), begin, end, known, seen, transaction.snapshot, drawn, written)
+        step = BlockStep(replace(call, sink=None), begin, end, known, seen, transaction.snapshot, drawn, written)
         self._steps.append(step)
         return result
 
@@ -122,7 +122,7 @@ class BlockStatements:
         changed: set[DescriptorId] = set()
         return all(self._is_unchanged(step, transaction, changed) for step in again)
 
-    def _is_unchanged(self, step: Step, transaction: Transaction, changed: set[DescriptorId]) -> bool:
+    def _is_unchanged(self, step: BlockStep, transaction: Transaction, changed: set[DescriptorId]) -> bool:
         """`changed` are the tables of which the block has written other rows than its client knows of."""
         begin = transaction.checkpoint()
         if step.call.prepared.is_query and step.seen.isdisjoint(changed) and not _is_outdated(step, transaction):
@@ -201,7 +201,7 @@ def _hashes(buffer: IndexBuffer, encoded: bytes) -> set[KeyHash]:
     return set() if key is None else {unique_hash(plan.index.id, plan.unique_codec.encode(key))}
 
 
-def _is_outdated(step: Step, transaction: Transaction) -> bool:
+def _is_outdated(step: BlockStep, transaction: Transaction) -> bool:
     """Whether others have written to a table that the statement looked at, or changed it, since it did."""
     epoch = transaction.epoch
     then, now = epoch.schema(step.snapshot).by_id, epoch.schemas.newest.by_id

@@ -77,7 +77,7 @@ class OpenCursor:
             raise errors.CursorScansForward()
 
 
-class KeptRows:
+class CursorRows:
     """Who takes the rows of a query that are fetched later."""
 
     def __init__(self, spool: Spool) -> None:

@@ -14,11 +14,11 @@ from functools import partial
 from seachange import errors
 from seachange.changer.job import Job, Queued
 from seachange.engine.context.session_facts import SessionFacts
-from seachange.engine.context.statement_calls import Call
-from seachange.engine.context.transaction_mode import ALONE, Standing
-from seachange.engine.locks.session_context import Client
+from seachange.engine.context.statement_calls import StatementCall
+from seachange.engine.context.transaction_mode import ALONE, TransactionMode
+from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
-from seachange.engine.session.autocommit import OwnTransactions
+from seachange.engine.session.autocommit import Autocommit
 from seachange.engine.session.job_session import JobStatement, enqueue, is_asynchronous, job_result
 from seachange.engine.session.statement_guard import Guard
 from seachange.engine.transaction.transaction import Transaction
@@ -30,18 +30,18 @@ from seachange.sql.settings.setting_checks import parse_duration_ms
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class DdlQueue:
     """`run_in` is how the session runs a statement in a transaction."""
 
     node: Node
     session: SessionFacts
-    client: Client
+    client: SessionContext
     notices: list[str]
     guard: Guard
-    own: OwnTransactions
-    run_in: Callable[[Call, Transaction], Result]
+    own: Autocommit
+    run_in: Callable[[StatementCall, Transaction], Result]
 
-    def run(self, call: Call) -> Result:
+    def run(self, call: StatementCall) -> Result:
         """A statement with all that follows from it: a change of the schema may go on as a job."""
         result, begun = self._run_in_turn(call)
         if begun is None:
@@ -55,7 +55,7 @@ class Turns:
         self.guard.is_settled = True
         return result
 
-    def _run_in_turn(self, call: Call) -> tuple[Result, JobId | None]:
+    def _run_in_turn(self, call: StatementCall) -> tuple[Result, JobId | None]:
         """With the job that it has begun, after those changes of the same objects that it waits for."""
         work = partial(self._run_first, call)
         while True:
@@ -69,7 +69,7 @@ class Turns:
                 with suppress(errors.StaleNode):
                     return Result(call.prepared.command), self._queue(call, busy)
 
-    def _queue(self, call: Call, busy: Busy) -> JobId:
+    def _queue(self, call: StatementCall, busy: Busy) -> JobId:
         settings = self.session.values.given()
         behind = tuple(sorted(busy.jobs))
         queued = Queued(self.session.user, self.session.database, settings, busy.descriptors, behind)
@@ -78,20 +78,20 @@ class Turns:
     def begin_queued(self, job: Job) -> Collection[JobId]:
         """Begins the statement of a job, which was queued; gives those that it still has to wait for."""
         (prepared,) = prepare(job.statement)
-        work = partial(self._run_first, Call(prepared), queued=job)
+        work = partial(self._run_first, StatementCall(prepared), queued=job)
         try:
             self.guard.run(lambda: self.own.until_done(work))
         except Busy as busy:
             return busy.jobs.keys()
         return ()
 
-    def _run_first(self, call: Call, transaction: Transaction, queued: Job | None = None) -> Result:
+    def _run_first(self, call: StatementCall, transaction: Transaction, queued: Job | None = None) -> Result:
         # What is about rows begins no job.
         transaction.standing = self._standing(call, queued) if call.prepared.is_definition else ALONE
         return self.run_in(call, transaction)
 
-    def _standing(self, call: Call, queued: Job | None) -> Standing:
-        return Standing(
+    def _standing(self, call: StatementCall, queued: Job | None) -> TransactionMode:
+        return TransactionMode(
             alone=True,
             asks_for_job=queued is not None or self._is_asynchronous(call),
             queued=queued,
@@ -112,7 +112,7 @@ class Turns:
         drain_ms, lock_ms = self._duration_ms("seachange.drain_timeout"), self._duration_ms("lock_timeout")
         return JobStatement(self.node, self.client.interrupts, self.notices.append, drain_ms, lock_ms)
 
-    def _is_asynchronous(self, call: Call) -> bool:
+    def _is_asynchronous(self, call: StatementCall) -> bool:
         return is_asynchronous(call.prepared.parsed, self.session.values.get("seachange.concurrently"))
 
     def _duration_ms(self, setting: str) -> int:

@@ -32,10 +32,10 @@ Places = Sequence[tuple[int, Labels]]
 
 def labelled(transaction: Transaction) -> TransactionPort:
     """The transaction as statements see it; itself where there is no enum type."""
-    return cast("TransactionPort", LabelPort(transaction)) if transaction.has_enums else transaction
+    return cast("TransactionPort", EnumLabelPort(transaction)) if transaction.has_enums else transaction
 
 
-class LabelPort:
+class EnumLabelPort:
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
 

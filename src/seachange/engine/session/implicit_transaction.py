@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from seachange import errors
 from seachange.engine.session.session_control import is_control
-from seachange.engine.session.session_state import SessionState, Status
+from seachange.engine.session.session_state import SessionState, TransactionStatus
 from seachange.model.statements.session_statements import (
     AcceptExtension,
     Begin,
@@ -67,7 +67,7 @@ def find_way(prepared: Sequence[Prepared], session: SessionState) -> Way:
     statements = [each.parsed for each in prepared]
     if len(statements) < 2:
         return Way.EACH
-    if session.status is not Status.IDLE:
+    if session.status is not TransactionStatus.IDLE:
         # One of them may end the client's transaction.
         return Way.BLOCK
     if not any(map(is_control, statements)):
@@ -116,7 +116,7 @@ def _is_outside(statement: Parsed) -> bool:
 @contextmanager
 def settings_kept(session: SessionState) -> Iterator[None]:
     """Around statements that are run each for itself: if one fails, what the others have set is not."""
-    before = session.settings.mark() if session.status is Status.IDLE else None
+    before = session.settings.mark() if session.status is TransactionStatus.IDLE else None
     try:
         yield
     except errors.Error:
@@ -136,7 +136,7 @@ class ImplicitBlock:
         """One of several statements. The last is a transaction of its own where those before it are committed."""
         if self.is_open and isinstance(statement, SavepointStatement):
             raise errors.NoActiveTransaction(command="SAVEPOINT")
-        if self._session.status is Status.IDLE and not is_last and not _is_outside(statement):
+        if self._session.status is TransactionStatus.IDLE and not is_last and not _is_outside(statement):
             self._session.begin()
             self.is_open = True
         is_begun = self.is_open and isinstance(statement, Begin)
@@ -145,7 +145,7 @@ class ImplicitBlock:
         if is_begun:
             del self._session.notices[notices:]
         # The client's own from now on, or ended by COMMIT or ROLLBACK.
-        self.is_open = self.is_open and not is_begun and self._session.status is not Status.IDLE
+        self.is_open = self.is_open and not is_begun and self._session.status is not TransactionStatus.IDLE
         return result
 
     def end(self, commit: bool) -> None:

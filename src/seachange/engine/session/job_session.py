@@ -14,14 +14,14 @@ from seachange import errors
 from seachange.changer.job import Job, Queued, job_change, queue_job, read_job
 from seachange.changer.ports import Lost
 from seachange.changer.queue import describe_queue
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.node.node import Node
 from seachange.engine.transaction.job_requests import cancel_if_possible
 from seachange.model.jobs import FINISHED, JobId, JobRequest
 from seachange.model.statements.table_statements import AlterTable, CreateIndex, DropIndex
-from seachange.planner.exclusion import Answer, Exclusion
+from seachange.planner.exclusion import Exclusion, ExclusionDecision
 from seachange.sql.parsing.parse import Parsed
 from seachange.sql.port.result import Result, table_column
 from seachange.values.types import BIGINT
@@ -35,7 +35,7 @@ class JobStatement:
     """`held`: the job is this node's to run; else, and when it is lost to another, it is only waited for."""
 
     def __init__(
-        self, node: Node, interrupts: Interrupts, notices: Callable[[str], None], drain_ms: int, lock_ms: int
+        self, node: Node, interrupts: SessionInterrupts, notices: Callable[[str], None], drain_ms: int, lock_ms: int
     ) -> None:
         self._node = node
         self._interrupts = interrupts
@@ -97,8 +97,8 @@ class JobStatement:
         in vain if a block is rolled back."""
         begun_us = self._node.parts.clock.steady_us()
         for job_id, exclusion in jobs.items():
-            cancels = exclusion.answer is Answer.CANCEL and not in_block
-            reason = exclusion.reason if cancels or exclusion.answer is Answer.WAIT else _MAY_BE_ROLLED_BACK
+            cancels = exclusion.answer is ExclusionDecision.CANCEL and not in_block
+            reason = exclusion.reason if cancels or exclusion.answer is ExclusionDecision.WAIT else _MAY_BE_ROLLED_BACK
             self._notice(f"waits for job {job_id}: {reason}")
             if cancels:
                 cancel_if_possible(self._node.parts.catalog, job_id)

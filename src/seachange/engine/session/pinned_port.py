@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from seachange import errors
 from seachange.engine.node.node import Node
-from seachange.engine.replica.schema_history import Schema
+from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.engine.transaction.transaction import Transaction
 from seachange.model.condition import Condition
 from seachange.model.ids import Seq, TableId
@@ -40,7 +40,7 @@ Row = tuple[Any, ...]
 class Pin:
     """The schema of then, with the tables that were made of it."""
 
-    def __init__(self, text: str, then: Schema) -> None:
+    def __init__(self, text: str, then: SchemaVersion) -> None:
         self.text = text
         self._then = then
         self._shown: dict[TableId, tuple[Table, Table]] = {}
@@ -78,7 +78,7 @@ class Pins:
             self._pin = Pin(text, self._schema(text, transaction))
         return cast("TransactionPort", PinnedPort(port, self._pin))
 
-    def _schema(self, text: str, transaction: Transaction) -> Schema:
+    def _schema(self, text: str, transaction: Transaction) -> SchemaVersion:
         try:
             return transaction.epoch.schema(self._sequence(text, transaction))
         except errors.SnapshotTooOld as lost:

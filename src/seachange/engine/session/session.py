@@ -18,15 +18,15 @@ from typing import Any, BinaryIO, TextIO, TypeVar
 from seachange import errors
 from seachange.changer.job import Job
 from seachange.engine.context.session_facts import SessionFacts
-from seachange.engine.context.statement_calls import Call, NamedStatements, prepare_one
+from seachange.engine.context.statement_calls import NamedStatements, StatementCall, prepare_one
 from seachange.engine.context.transaction_mode import ALONE
 from seachange.engine.node.node import Node
 from seachange.engine.replica.node_parts import TEMPORARY
 from seachange.engine.session.admission import Admission
-from seachange.engine.session.autocommit import OwnTransactions
+from seachange.engine.session.autocommit import Autocommit
 from seachange.engine.session.block_resume import BlockStatements
-from seachange.engine.session.cursors import KeptRows, OpenCursors
-from seachange.engine.session.ddl_queue import Turns
+from seachange.engine.session.cursors import CursorRows, OpenCursors
+from seachange.engine.session.ddl_queue import DdlQueue
 from seachange.engine.session.enum_labels import labelled
 from seachange.engine.session.implicit_transaction import Way, find_way, run_in_block, settings_kept
 from seachange.engine.session.lock_table import lock_tables
@@ -34,7 +34,7 @@ from seachange.engine.session.pinned_port import Pins
 from seachange.engine.session.rerun import run_current, run_held
 from seachange.engine.session.savepoints import Point, Savepoints
 from seachange.engine.session.session_control import is_control, leaves_results, run_control
-from seachange.engine.session.session_state import Status
+from seachange.engine.session.session_state import TransactionStatus
 from seachange.engine.session.shaped_port import shaped
 from seachange.engine.session.statement_guard import Guard
 from seachange.engine.session.vacuum import maintain, tables_of
@@ -87,7 +87,7 @@ class Session:
         self.settings = SessionSettings(node.parts.settings)
         node.retention.listen(self.settings)
         self.notices: list[str] = []
-        self.status = Status.IDLE
+        self.status = TransactionStatus.IDLE
         self._duck = DuckSession(node.duck.cursor(), {"session_database": database})
         # Begun by the first statement that needs it, so that modes can be set after BEGIN.
         self._transaction: Transaction | None = None
@@ -98,10 +98,8 @@ class Session:
         self._facts = SessionFacts(user, database, self.client.actor, self.settings, self.check_setting, self.prepared)
         self._guard = Guard(node, self.client, self._duck, self.settings)
         self._pins = Pins(node, self.settings)
-        self._own = OwnTransactions(
-            node.jobs, self.client.advisory, self.settings, self.notices, self._begin, self._settle
-        )
-        self._turns = Turns(node, self._facts, self.client, self.notices, self._guard, self._own, self._run)
+        self._own = Autocommit(node.jobs, self.client.advisory, self.settings, self.notices, self._begin, self._settle)
+        self._turns = DdlQueue(node, self._facts, self.client, self.notices, self._guard, self._own, self._run)
         # Whether the client has asked to end what it sent last.
         self.is_interrupted = False
         self._savepoints = Savepoints()
@@ -179,7 +177,7 @@ class Session:
 
         def run(each: Prepared) -> Result:
             self.heed()
-            return self._execute_one(Call(each, values))
+            return self._execute_one(StatementCall(each, values))
 
         if way is Way.BLOCK:
             return run_in_block(self, prepared, run)
@@ -199,7 +197,7 @@ class Session:
                 self.heed()
                 if results:
                     transaction.start_statement()
-                run = partial(self._run, Call(statement, values), transaction)
+                run = partial(self._run, StatementCall(statement, values), transaction)
                 results.append(self._guard.run(run, statement.command))
 
         self._own.until_done(work)
@@ -271,28 +269,28 @@ class Session:
     def execute_prepared(self, prepared: Prepared, values: Sequence[Any], sink: RowSink | None = None) -> Result:
         """Rows of a query go to `sink` while it runs, if they are many: then the result has none."""
         # In a block it may be there to take the snapshot.
-        if prepared.constant is not None and self.status is Status.IDLE and not values:
+        if prepared.constant is not None and self.status is TransactionStatus.IDLE and not values:
             return prepared.constant
-        return self._execute_one(Call(prepared, values, sink))
+        return self._execute_one(StatementCall(prepared, values, sink))
 
     def execute_kept(self, prepared: Prepared, values: Sequence[Any]) -> Result:
         """For who fetches the rows later: many of them are kept in a file."""
         bytes_max = parse_size(self.settings.get("seachange.temp_space_limit"))
-        kept = KeptRows(Spool(self.node.parts.data / TEMPORARY, bytes_max))
+        kept = CursorRows(Spool(self.node.parts.data / TEMPORARY, bytes_max))
         return kept.fill(self.execute_prepared(prepared, values, kept))
 
-    def _execute_one(self, call: Call) -> Result:
+    def _execute_one(self, call: StatementCall) -> Result:
         return self._guard.run(lambda: self._dispatch(call), call.prepared.command)
 
-    def _dispatch(self, call: Call) -> Result:
+    def _dispatch(self, call: StatementCall) -> Result:
         if is_control(call.prepared.parsed):
             result = self._control(call)
             # The session is as it says: a time limit that has passed meanwhile comes too late.
             self._guard.is_settled = True
             return result
-        if self.status is Status.FAILED:
+        if self.status is TransactionStatus.FAILED:
             raise errors.InFailedTransaction()
-        if self.status is Status.IDLE:
+        if self.status is TransactionStatus.IDLE:
             return self._turns.run(call)
         return self._in_block(partial(self._block.run, call))
 
@@ -305,7 +303,7 @@ class Session:
             self.in_transaction(partial(check_needs, statement))
 
     def vacuum(self, statement: Vacuum) -> None:
-        if self.status is not Status.IDLE:
+        if self.status is not TransactionStatus.IDLE:
             raise errors.ActiveTransaction(detail="VACUUM cannot run inside a transaction block")
 
         def work() -> None:
@@ -314,7 +312,7 @@ class Session:
 
         self._guard.run(work)
 
-    def _run(self, call: Call, transaction: Transaction) -> Result:
+    def _run(self, call: StatementCall, transaction: Transaction) -> Result:
         prepared = call.prepared
         if prepared.writes and (self._is_read_only or transaction.read_only):
             raise errors.ReadOnlyTransaction(command=prepared.command)
@@ -358,11 +356,11 @@ class Session:
     def in_transaction(self, work: Callable[[Transaction], T], repeatable: bool = False, looks_only: bool = False) -> T:
         """Runs in the open transaction; an error makes it a failed one. Outside, in one of its own, and again after a
         conflict if the work is `repeatable`. `looks_only`: it looks at descriptors at most."""
-        if self.status is Status.FAILED:
+        if self.status is TransactionStatus.FAILED:
             raise errors.InFailedTransaction()
-        if self.status is Status.IDLE and repeatable:
+        if self.status is TransactionStatus.IDLE and repeatable:
             return self._guard.run(lambda: self._own.until_done(partial(_alone, work))[0])
-        if self.status is Status.IDLE:
+        if self.status is TransactionStatus.IDLE:
             return self._guard.run(lambda: self._own.once(work))
         if not looks_only:
             # Nothing that could be run again.
@@ -433,39 +431,39 @@ class Session:
         return transaction
 
     def _isolation(self) -> Isolation:
-        name = "default_transaction_isolation" if self.status is Status.IDLE else "transaction_isolation"
+        name = "default_transaction_isolation" if self.status is TransactionStatus.IDLE else "transaction_isolation"
         return Isolation(self.settings.get(name))
 
     @property
     def _is_read_only(self) -> bool:
         """Outside of a block, as the next one would be."""
-        return self.settings.get(READ_ONLY) == "on" if self.status is Status.IDLE else self.read_only
+        return self.settings.get(READ_ONLY) == "on" if self.status is TransactionStatus.IDLE else self.read_only
 
     # Transactions.
 
     def begin(self, isolation: Isolation | None = None, read_only: bool | None = None) -> None:
-        if self.status is not Status.IDLE:
+        if self.status is not TransactionStatus.IDLE:
             self.notices.append("there is already a transaction in progress")
             return
         level = isolation or Isolation(self.settings.get("default_transaction_isolation"))
         self.settings.begin()
         self.settings.set("transaction_isolation", level.value, local=True)
         self.read_only = self._is_read_only if read_only is None else read_only
-        self.status = Status.OPEN
+        self.status = TransactionStatus.OPEN
 
     def commit(self) -> bool:
         """False if there was a failed transaction, which has been rolled back."""
-        if self.status is Status.IDLE:
+        if self.status is TransactionStatus.IDLE:
             return True
         committed = False
         try:
-            if self.status is Status.OPEN and self._transaction is not None:
+            if self.status is TransactionStatus.OPEN and self._transaction is not None:
                 transaction = self._transaction
                 transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
                 self._settle(transaction)
             elif self._transaction is not None:
                 self._transaction.rollback()
-            committed = self.status is Status.OPEN
+            committed = self.status is TransactionStatus.OPEN
         finally:
             self._end(committed)
         return committed
@@ -473,7 +471,7 @@ class Session:
     def rollback(self) -> None:
         if self._transaction is not None:
             self._transaction.rollback()
-        if self.status is not Status.IDLE:
+        if self.status is not TransactionStatus.IDLE:
             self._end(committed=False)
 
     def _end(self, committed: bool) -> None:
@@ -482,12 +480,12 @@ class Session:
         self._savepoints.clear()
         self.cursors.end(committed)
         self.read_only = False
-        self.status = Status.IDLE
+        self.status = TransactionStatus.IDLE
         self.settings.end(committed)
 
     def spoil(self) -> None:
         """A statement has failed before it was run, by its text or its parameters: the transaction fails with it."""
-        if self.status is Status.OPEN:
+        if self.status is TransactionStatus.OPEN:
             self._fail()
 
     def _fail(self) -> None:
@@ -495,7 +493,7 @@ class Session:
         if self._transaction is not None and not self._savepoints:
             self._transaction.rollback()
             self._transaction = None
-        self.status = Status.FAILED
+        self.status = TransactionStatus.FAILED
 
     @property
     def has_begun(self) -> bool:
@@ -529,15 +527,15 @@ class Session:
         self.settings.restore(point.settings)
         self.cursors.restore(point.cursors)
         self.read_only = point.read_only
-        self.status = Status.OPEN
+        self.status = TransactionStatus.OPEN
 
-    def _control(self, call: Call) -> Result:
+    def _control(self, call: StatementCall) -> Result:
         if not leaves_results(call.prepared.parsed):
             self._block.forget()
         try:
             return run_control(self, call.prepared.parsed, call.values)
         except errors.Error:
-            if self.status is Status.OPEN:
+            if self.status is TransactionStatus.OPEN:
                 self._fail()
             raise
 

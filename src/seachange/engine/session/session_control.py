@@ -8,7 +8,7 @@ from typing import Any
 from seachange import errors
 from seachange.engine.context.statement_calls import prepare_one
 from seachange.engine.session.cursors import OpenCursor
-from seachange.engine.session.session_state import SessionState, Status
+from seachange.engine.session.session_state import SessionState, TransactionStatus
 from seachange.model.relation import RelationName
 from seachange.model.statements.session_statements import (
     AcceptExtension,
@@ -74,7 +74,7 @@ def leaves_results(statement: Parsed) -> bool:
 
 
 def run_control(session: SessionState, statement: Parsed, values: Sequence[Any]) -> Result:
-    if session.status is Status.FAILED and not is_way_out(statement):
+    if session.status is TransactionStatus.FAILED and not is_way_out(statement):
         raise errors.InFailedTransaction()
     match statement:
         case Begin():
@@ -127,7 +127,7 @@ def run_control(session: SessionState, statement: Parsed, values: Sequence[Any])
 
 
 def _begin(session: SessionState, statement: Begin) -> None:
-    is_open = session.status is not Status.IDLE
+    is_open = session.status is not TransactionStatus.IDLE
     session.begin(statement.isolation, statement.read_only)
     if is_open:
         # As in PostgreSQL: it begins nothing, but its modes hold. A driver may have opened the block on its own.
@@ -135,7 +135,7 @@ def _begin(session: SessionState, statement: Begin) -> None:
 
 
 def _finish(session: SessionState, commit: bool) -> Result:
-    if session.status is Status.IDLE:
+    if session.status is TransactionStatus.IDLE:
         session.notices.append("there is no transaction in progress")
         return Result("COMMIT" if commit else "ROLLBACK")
     if commit:
@@ -161,7 +161,7 @@ def _run_savepoint(session: SessionState, statement: SavepointStatement) -> Resu
 
 
 def _check_block(session: SessionState, command: str) -> None:
-    if session.status is Status.IDLE:
+    if session.status is TransactionStatus.IDLE:
         raise errors.NoActiveTransaction(command=command)
 
 
@@ -172,7 +172,7 @@ def _set_transaction(session: SessionState, statement: SetTransaction) -> None:
         if statement.read_only is not None:
             session.settings.set(READ_ONLY, "on" if statement.read_only else "off")
         return
-    if session.status is Status.IDLE:
+    if session.status is TransactionStatus.IDLE:
         session.notices.append("SET TRANSACTION can only be used in transaction blocks")
         return
     if statement.isolation is not None:
@@ -184,7 +184,7 @@ def _set_transaction(session: SessionState, statement: SetTransaction) -> None:
 
 
 def _set_constraints(session: SessionState, names: Sequence[RelationName] | None, deferred: bool) -> None:
-    if session.status is Status.IDLE:
+    if session.status is TransactionStatus.IDLE:
         session.notices.append("SET CONSTRAINTS can only be used in transaction blocks")
         return
     session.set_constraints(names, deferred)
@@ -195,7 +195,7 @@ def _set(session: SessionState, statement: SetSetting) -> None:
         raise errors.ActiveTransaction(detail=f"{statement.name} must be set before any query")
     session.check_setting(statement.name, statement.value)
     local = statement.local or statement.name == "transaction_isolation"
-    if local and session.status is Status.IDLE:
+    if local and session.status is TransactionStatus.IDLE:
         session.notices.append("SET LOCAL can only be used in transaction blocks")
         return
     session.settings.set(statement.name, statement.value, local)
@@ -203,7 +203,7 @@ def _set(session: SessionState, statement: SetSetting) -> None:
 
 def _discard(session: SessionState, statement: Discard) -> Result:
     if statement.what == "all":
-        if session.status is not Status.IDLE:
+        if session.status is not TransactionStatus.IDLE:
             raise errors.ActiveTransaction(detail="DISCARD ALL cannot run inside a transaction block")
         session.settings.reset(None)
         session.settings.reset("session_authorization")
@@ -246,7 +246,7 @@ def _run_cursor(session: SessionState, statement: CursorStatement, values: Seque
             session.cursors.check_free(name)
             result = session.execute_kept(prepare_one(query, ("SELECT",)), values)
             session.cursors.open(name, OpenCursor(result, scroll, hold))
-            if session.status is Status.IDLE:
+            if session.status is TransactionStatus.IDLE:
                 # A transaction of its own, which is over.
                 session.cursors.end(committed=True)
             return Result("DECLARE CURSOR")
@@ -261,7 +261,7 @@ def _run_cursor(session: SessionState, statement: CursorStatement, values: Seque
 def _show(session: SessionState, statement: ShowSetting) -> Result:
     if statement.name is not None:
         # Outside of a block it is what the next one will have.
-        is_next = statement.name == "transaction_isolation" and session.status is Status.IDLE
+        is_next = statement.name == "transaction_isolation" and session.status is TransactionStatus.IDLE
         rows: list[tuple[str, ...]] = [
             (session.settings.get("default_transaction_isolation" if is_next else statement.name),)
         ]

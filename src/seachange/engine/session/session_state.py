@@ -16,7 +16,7 @@ from seachange.sql.run.execute import Prepared
 from seachange.sql.settings.session_settings import SessionSettings
 
 
-class Status(Enum):
+class TransactionStatus(Enum):
     IDLE = auto()
     OPEN = auto()
     FAILED = auto()
@@ -25,7 +25,7 @@ class Status(Enum):
 class SessionState(Protocol):
     settings: SessionSettings
     notices: list[str]
-    status: Status
+    status: TransactionStatus
     read_only: bool
     prepared: NamedStatements
     cursors: OpenCursors

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
-from seachange.engine.locks.session_context import Client
+from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.node.node import Node
 from seachange.runtime.interruption import interruptible
 from seachange.sql.duck.cursor import DuckSession
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Guard:
-    def __init__(self, node: Node, client: Client, duck: DuckSession, settings: SessionSettings) -> None:
+    def __init__(self, node: Node, client: SessionContext, duck: DuckSession, settings: SessionSettings) -> None:
         self._node = node
         self._client = client
         self._duck = duck

@@ -11,7 +11,7 @@ from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.node.node import Node
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.transaction.transaction import Transaction
-from seachange.model.change.vacuum import Upkeep
+from seachange.model.change.vacuum import VacuumWork
 from seachange.model.jobs import JobId
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.temporary import is_temporary
@@ -50,7 +50,7 @@ def maintain(
 
 def _create(node: Node, job_id: JobId, table: Table, full: bool, settings: tuple[tuple[str, str], ...]) -> None:
     text = f"VACUUM {'FULL ' if full else ''}{quote(table.schema)}.{quote(table.name)}"
-    upkeep = Upkeep(table.id, tuple(index.id for index in table.indexes), full)
+    upkeep = VacuumWork(table.id, tuple(index.id for index in table.indexes), full)
     job = upkeep_job(job_id, text, upkeep, settings)
 
     def record(epoch: EpochState) -> None:

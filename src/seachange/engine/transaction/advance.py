@@ -17,7 +17,7 @@ from seachange.engine.buffer.pending_schema import PendingSchema
 from seachange.engine.buffer.shapes import Limit, Shapes
 from seachange.engine.buffer.write_buffer import WriteBuffer
 from seachange.engine.replica.epoch import EpochState
-from seachange.engine.replica.schema_history import Schema
+from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.shape import has_same_plan
@@ -134,7 +134,7 @@ def _last_before(txn: Advancing, id_: DescriptorId, version: int, fits: Callable
     return Seq(next(seq for seq, table in txn.epoch.schemas.later(id_, version) if not fits(table)) - 1)
 
 
-def _is_equal(txn: Advancing, id_: DescriptorId, schema: Schema) -> bool:
+def _is_equal(txn: Advancing, id_: DescriptorId, schema: SchemaVersion) -> bool:
     """Whether rows of the buffer are what they would be if they had been written at another schema."""
     fit = txn.buffer.fits[id_]
     now = schema.by_id.get(id_)
@@ -143,7 +143,7 @@ def _is_equal(txn: Advancing, id_: DescriptorId, schema: Schema) -> bool:
     return _references(txn.epoch.schema(fit.seq), id_) == _references(schema, id_)
 
 
-def _references(schema: Schema, id_: DescriptorId) -> set[tuple[object, ...]]:
+def _references(schema: SchemaVersion, id_: DescriptorId) -> set[tuple[object, ...]]:
     return {(child.id, key.id, key.state) for child, key in schema.references.get(id_, ())}
 
 

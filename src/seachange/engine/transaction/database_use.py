@@ -7,7 +7,7 @@ it; whoever drops or renames the database holds it alone until the commit. The d
 from __future__ import annotations
 
 from seachange import errors
-from seachange.engine.buffer.write_locks import Claims
+from seachange.engine.buffer.write_locks import WriteLocks
 from seachange.engine.replica.epoch import EpochState
 from seachange.model.locking import LockOwner, LockPolicy, LockStrength, LockWish
 from seachange.model.schema.objects import DEFAULT_DATABASE, Database
@@ -24,7 +24,7 @@ class DatabaseUse:
         # Where the share is held.
         self._epoch: EpochState | None = None
 
-    def begin(self, claims: Claims) -> None:
+    def begin(self, claims: WriteLocks) -> None:
         """3D000 unless the database is there; from now on it stays."""
         epoch = claims.epoch
         if self._name == DEFAULT_DATABASE or self._epoch is epoch:
@@ -55,7 +55,7 @@ def find_database(name: str, epoch: EpochState) -> Database:
     raise errors.InvalidDatabaseName(name=name)
 
 
-def hold_alone(database: Database, claims: Claims) -> None:
+def hold_alone(database: Database, claims: WriteLocks) -> None:
     """Until the end of the transaction no session begins to use the database; 55006 if one does already."""
     key = database_hash(database.id)
     wish = LockWish(key, LockStrength.UPDATE, key)

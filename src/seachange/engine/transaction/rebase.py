@@ -20,12 +20,20 @@ from typing import Any
 
 from seachange import errors
 from seachange.engine.buffer.row_writer import RowWriter
-from seachange.engine.buffer.write_buffer import Fit
+from seachange.engine.buffer.write_buffer import RowsFit
 from seachange.engine.constraints.computed_values import record_failures
 from seachange.engine.constraints.foreign_key import ForeignKeys, WritingTransaction
 from seachange.engine.encode.derive import Failures
 from seachange.engine.encode.write_plan import EntryPlan, WritePlan
-from seachange.engine.transaction.rebase_rows import ACTION, GONE, OWN_CHANGE, FittedRows, fit_rows, keep_locks, refused
+from seachange.engine.transaction.rebase_rows import (
+    ACTION,
+    GONE,
+    OWN_CHANGE,
+    RebasedRows,
+    fit_rows,
+    keep_locks,
+    refused,
+)
 from seachange.model.ids import ConstraintId, DescriptorId, IndexId, Seq
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import EnumType
@@ -36,7 +44,7 @@ Row = tuple[Any, ...]
 _Reference = tuple[DescriptorId, ConstraintId, State]
 
 
-class Refit:
+class Rebase:
     def __init__(self, txn: WritingTransaction, used: dict[DescriptorId, int], foreign_keys: ForeignKeys) -> None:
         self._txn = txn
         self._used = used
@@ -96,10 +104,10 @@ class Refit:
             and self._references(fit.seq, now) == self._references(at, now)
         )
 
-    def _at_snapshot(self, table_id: DescriptorId) -> Fit | None:
+    def _at_snapshot(self, table_id: DescriptorId) -> RowsFit | None:
         snapshot = self._txn.snapshot
         before = self._txn.epoch.schema(snapshot).by_id.get(table_id)
-        return None if before is None else Fit(before, snapshot)
+        return None if before is None else RowsFit(before, snapshot)
 
     def move(self, tables: Sequence[Table], at: Seq) -> None:
         """The same for a transaction that goes on: these versions, as of `at`, are what it plans with from now on."""
@@ -134,7 +142,7 @@ class Refit:
             del indexes[index_id]
         return gone
 
-    def _fitted(self, plan: EntryPlan, now: Table, at: Seq) -> tuple[FittedRows, WritePlan]:
+    def _fitted(self, plan: EntryPlan, now: Table, at: Seq) -> tuple[RebasedRows, WritePlan]:
         if self._txn.pending.changes(now):
             raise refused(now.name, OWN_CHANGE)
         fit, buffer = self._txn.buffer.fits[now.id], self._txn.buffer.indexes[plan.index.id]
@@ -155,7 +163,7 @@ class Refit:
     # Entries.
 
     def _write(
-        self, rows: FittedRows, old: WritePlan, after: WritePlan, at: Seq
+        self, rows: RebasedRows, old: WritePlan, after: WritePlan, at: Seq
     ) -> tuple[list[IndexId], list[IndexId]]:
         duck, failed = self._txn.parts.duck, Failures()
         gone = after.derive([pair.old for pair in rows.pairs if pair.old is not None], duck)
@@ -213,7 +221,7 @@ class Refit:
     # References.
 
     def _check_references(
-        self, written: Sequence[FittedRows], known: Mapping[DescriptorId, Collection[_Reference]], at: Seq
+        self, written: Sequence[RebasedRows], known: Mapping[DescriptorId, Collection[_Reference]], at: Seq
     ) -> None:
         """At what is committed then, under the transaction's own rows."""
         txn = self._txn

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from seachange import errors
-from seachange.engine.buffer.write_buffer import Fit, IndexBuffer, StagedFile
+from seachange.engine.buffer.write_buffer import IndexBuffer, RowsFit, StagedFile
 from seachange.engine.buffer.write_locks import LockedRow, claim_key
 from seachange.engine.constraints.foreign_key import WritingTransaction
 from seachange.engine.encode.derive import Failures, compile_derivation
@@ -68,7 +68,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class FittedRows:
+class RebasedRows:
     """`lacking` are the columns that the buffer has no, or other, values for."""
 
     table: Table
@@ -86,7 +86,7 @@ class FittedRows:
         return not self.lacking or not (plan.holds_rows or self.lacking & stored)
 
 
-def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, fit: Fit, now: Table, at: Seq) -> FittedRows:
+def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, fit: RowsFit, now: Table, at: Seq) -> RebasedRows:
     """As `now` is at `at`, which the node has applied."""
     old = fit.table
     versions = _versions(txn, old, now)
@@ -101,7 +101,7 @@ def fit_rows(txn: WritingTransaction, buffer: IndexBuffer, fit: Fit, now: Table,
         finally:
             txn.snapshot = snapshot
     came = {c.id for c in now.columns if c.origin is not None and c.id not in old.column_by_id}
-    return FittedRows(now, pairs, frozenset(came | {column.id for column in lacking}))
+    return RebasedRows(now, pairs, frozenset(came | {column.id for column in lacking}))
 
 
 def _versions(txn: WritingTransaction, old: Table, now: Table) -> list[Table]:
@@ -185,7 +185,7 @@ def keep_locks(txn: WritingTransaction, locked: Sequence[LockedRow], now: Table,
 # Rows of the buffer.
 
 
-def _pairs(txn: WritingTransaction, fit: Fit, buffer: IndexBuffer) -> Iterator[Pair]:
+def _pairs(txn: WritingTransaction, fit: RowsFit, buffer: IndexBuffer) -> Iterator[Pair]:
     """As the version sees them that the buffer fits. The index may be younger than the statement that read a row: what
     was changed in between is a conflict."""
     each, table = txn.client.interrupts.each, fit.table
@@ -200,7 +200,7 @@ def _pairs(txn: WritingTransaction, fit: Fit, buffer: IndexBuffer) -> Iterator[P
         yield from each(_staged(txn, fit, buffer.plan, file))
 
 
-def _staged(txn: WritingTransaction, fit: Fit, plan: EntryPlan, file: StagedFile) -> Iterator[Pair]:
+def _staged(txn: WritingTransaction, fit: RowsFit, plan: EntryPlan, file: StagedFile) -> Iterator[Pair]:
     table, seen = fit.table, max(file.base, fit.seq)
     reader = txn.parts.warehouse.reader(file.segment, plan.columns[: plan.key_width])
     for position, key in enumerate(reader.keys()):

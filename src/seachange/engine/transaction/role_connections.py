@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seachange import errors
-from seachange.engine.buffer.write_locks import Claims
-from seachange.engine.context.interrupts import Interrupts
+from seachange.engine.buffer.write_locks import WriteLocks
+from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.replica.epoch import EpochState
 from seachange.model.locking import LockOwner, LockPolicy, LockStrength, LockWish
 from seachange.model.schema.access import DEFAULT_ROLE
@@ -21,7 +21,7 @@ from seachange.storage.keys import place_hash
 _SCOPE = -4
 
 
-class RolePlace:
+class RoleConnection:
     def __init__(self, role: str, actor: int, expire: Callable[[], object]) -> None:
         """`expire` ends the epochs of nodes that are silent for too long."""
         self._role = role
@@ -31,7 +31,7 @@ class RolePlace:
         self._asked: EpochState | None = None
         self._held: EpochState | None = None
 
-    def begin(self, claims: Claims) -> None:
+    def begin(self, claims: WriteLocks) -> None:
         """53300 unless a place is free. Superusers need none."""
         epoch = claims.epoch
         if self._role == DEFAULT_ROLE or self._asked is epoch:
@@ -49,7 +49,7 @@ class RolePlace:
     def _take(self, role: Role, epoch: EpochState) -> bool:
         keys = [place_hash(role.id, number) for number in range(role.connection_limit)]
         wishes = [LockWish(key, LockStrength.UPDATE, key) for key in keys]
-        taken = epoch.shared.take(self._owner, wishes, LockPolicy.SKIP, Interrupts(), most=1)
+        taken = epoch.shared.take(self._owner, wishes, LockPolicy.SKIP, SessionInterrupts(), most=1)
         return any(taken.granted)
 
     def end(self) -> None:

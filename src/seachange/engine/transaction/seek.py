@@ -38,7 +38,7 @@ _ROWS_PER_MATCH = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AccessPath:
     """How a table is read: `rows` if they were found, else a scan, of the index `path` where that `covers` all that
     is needed; `reason` for people."""
 
@@ -50,16 +50,16 @@ class Access:
 
 def choose_access(
     txn: TransactionReads, table: Table, columns: Sequence[Column], conditions: Sequence[Condition]
-) -> Access:
+) -> AccessPath:
     """The rows that meet the conditions, as `columns`, if an index leads to few of them."""
     path = choose_path(table, txn.parts.write_plan(table), conditions)
     if path is None or not columns:
-        return Access("no index on the columns of the conditions")
+        return AccessPath("no index on the columns of the conditions")
     is_covered = covers(path, columns)
     rows = find_rows(txn, table, path, columns, is_covered)
     if rows is not None:
-        return Access(f"{path} gives {len(rows)} rows", path, rows)
-    return Access(f"{path} gives too many rows", path, covers=is_covered and not path.plan.is_primary)
+        return AccessPath(f"{path} gives {len(rows)} rows", path, rows)
+    return AccessPath(f"{path} gives too many rows", path, covers=is_covered and not path.plan.is_primary)
 
 
 def select_rows(

@@ -27,11 +27,11 @@ from seachange.model.ids import CommitId, IndexId, KeyHash, Seq
 from seachange.model.log import (
     BelowFloor,
     Burned,
+    CommitBlocked,
     CommitRequest,
     Committed,
     Conflict,
     Fenced,
-    Locked,
     Outcome,
     Refusal,
     Revalidate,
@@ -220,7 +220,7 @@ def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
                 _adapt(txn, draft, *refit())
             case Superseded() if txn.pending and next(relabelled) < REFITS_MAX and _rebase(txn):
                 pass
-            case Locked(key=key, strength=strength) if txn.claims.waits:
+            case CommitBlocked(key=key, strength=strength) if txn.claims.waits:
                 txn.claims.wait_for(key, strength)
             case _:
                 raise refusal(outcome, txn)
@@ -338,7 +338,7 @@ def refusal(outcome: Refusal, txn: TransactionState) -> errors.Error:
             return errors.SerializationFailure(detail=f"{what} was changed by a concurrent transaction")
         case Burned(commit_id=commit_id):
             return errors.SerializationFailure(detail=f"commit {commit_id.hex()} was given up")
-        case Locked():
+        case CommitBlocked():
             return errors.SerializationFailure(detail="a row is locked by a concurrent transaction")
         case Revalidate():
             return errors.SerializationFailure(

@@ -11,7 +11,7 @@ from seachange.changer.job import Job, read_job
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.mark_holders import Lease, leases_of
 from seachange.engine.replica.node_parts import NodeParts
-from seachange.engine.replica.schema_history import Schema
+from seachange.engine.replica.schema_history import SchemaVersion
 from seachange.model.ids import DescriptorId, Seq
 from seachange.model.jobs import FINISHED, JobId, JobRecord, JobStatus
 from seachange.model.pace import Pace
@@ -35,7 +35,7 @@ class _Source(NamedTuple):
     def tables(self) -> dict[DescriptorId, Table]:
         return self.seen(self.epoch.schemas.newest)
 
-    def seen(self, schema: Schema) -> dict[DescriptorId, Table]:
+    def seen(self, schema: SchemaVersion) -> dict[DescriptorId, Table]:
         """Those that the role may do anything with."""
         tables = schema.within(self.database).by_id
         if self.actor.superuser:

@@ -14,7 +14,7 @@ from seachange import errors
 from seachange.engine.context.deferral import find_deferrable
 from seachange.engine.transaction.advance import advance, is_current
 from seachange.engine.transaction.job_requests import ask_job
-from seachange.engine.transaction.rebase import Refit
+from seachange.engine.transaction.rebase import Rebase
 from seachange.engine.transaction.submit import commit_transaction
 from seachange.engine.transaction.system_views import Row, system_rows
 from seachange.engine.transaction.transaction_writes import SavepointMark, TransactionWrites
@@ -72,7 +72,7 @@ class Transaction(TransactionWrites):
     def rebase(self, tables: Sequence[Table], at: Seq) -> None:
         mark = self.mark()
         try:
-            Refit(self, self.used, self._foreign_keys).move(tables, at)
+            Rebase(self, self.used, self._foreign_keys).move(tables, at)
         except BaseException:
             self.reset(mark)
             raise
@@ -140,7 +140,7 @@ class Transaction(TransactionWrites):
     def _submit(self) -> Seq | None:
         # What is left to do is about the newest versions.
         self.shapes.limits.clear()
-        return commit_transaction(self, Refit(self, self.used, self._foreign_keys).run)
+        return commit_transaction(self, Rebase(self, self.used, self._foreign_keys).run)
 
     def _settle_deferred(self) -> None:
         self.start_statement()

@@ -18,16 +18,16 @@ from seachange.engine.buffer.pending_schema import PendingSchema
 from seachange.engine.buffer.read_set import ReadSet
 from seachange.engine.buffer.rights import Rights
 from seachange.engine.buffer.shapes import Shapes
-from seachange.engine.buffer.write_buffer import Fit, WriteBuffer
-from seachange.engine.buffer.write_locks import Claims, LockedRow
-from seachange.engine.context.drawn_values import Tape
+from seachange.engine.buffer.write_buffer import RowsFit, WriteBuffer
+from seachange.engine.buffer.write_locks import LockedRow, WriteLocks
+from seachange.engine.context.drawn_values import DrawnTape
 from seachange.engine.context.session_facts import SessionFacts
 from seachange.engine.context.transaction_mode import BLOCK
-from seachange.engine.locks.session_context import Client, driven_by_hand
+from seachange.engine.locks.session_context import SessionContext, driven_by_hand
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
-from seachange.engine.replica.registry import Holds, Writer
-from seachange.engine.replica.schema_history import Contents, Relation, Schema
+from seachange.engine.replica.registry import OpenWriter, SnapshotPins
+from seachange.engine.replica.schema_history import Contents, Relation, SchemaVersion
 from seachange.model.ids import DescriptorId, IndexId, KeyHash, Seq, TableId
 from seachange.model.isolation import Isolation
 from seachange.model.jobs import JobChange, JobId, JobRecord
@@ -36,8 +36,7 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.access import Access
 from seachange.model.schema.actor import Actor
 from seachange.model.schema.descriptor import Table
-from seachange.model.schema.objects import DEFAULT_SCHEMA, Descriptor, EnumType, Role, View
-from seachange.model.schema.objects import Schema as SchemaObject
+from seachange.model.schema.objects import DEFAULT_SCHEMA, Descriptor, EnumType, Role, Schema, View
 from seachange.model.schema.references import Reference, references_to
 from seachange.model.schema.rights import OnObject, OnUnsaid, Right
 from seachange.model.schema.shape import has_same_plan
@@ -62,7 +61,7 @@ class TransactionSchema:
         epoch: EpochState,
         isolation: Isolation,
         as_of: Seq | None = None,
-        client: Client | None = None,
+        client: SessionContext | None = None,
         may_write: bool = True,
     ) -> None:
         self.parts = parts
@@ -103,7 +102,7 @@ class TransactionSchema:
         self.is_adapted = False
         # Tables that the statement under way has looked at, and the values that were drawn for it.
         self.seen: set[DescriptorId] = set()
-        self.tape = Tape()
+        self.tape = DrawnTape()
         # Rows that one part of the statement under way gives to those behind it.
         self.handed: dict[str, pa.Table] = {}
         self.standing = BLOCK
@@ -114,19 +113,19 @@ class TransactionSchema:
         # On whose behalf it runs.
         self.rights = Rights(epoch, self.pending)
         # What is read lazily, later in the transaction, stays as it was.
-        self.holds = Holds()
+        self.holds = SnapshotPins()
         self.client = client if client is not None else driven_by_hand(self._ticket)
-        self.claims = Claims(epoch, self._ticket, self.client, self.shares)
+        self.claims = WriteLocks(epoch, self._ticket, self.client, self.shares)
         epoch.tables.enter(self._ticket, self.claims)
         self._open = True
         # Whether the statement under way reads as of a limit.
         self.is_held = False
 
-    def _enter(self, client: Client | None) -> int:
+    def _enter(self, client: SessionContext | None) -> int:
         if not self._may_write:
             return self.epoch.registry.enter()
         name = client.name if client is not None else "a transaction of its own"
-        return self.epoch.registry.enter(Writer(name, self.parts.clock.wall_us()))
+        return self.epoch.registry.enter(OpenWriter(name, self.parts.clock.wall_us()))
 
     def _take_snapshot(self, as_of: Seq | None) -> Seq:
         try:
@@ -207,7 +206,7 @@ class TransactionSchema:
         """A privilege on a schema of the database. None for one that has no privileges: it belongs to the system."""
         found = self._committed.schemas.get(name)
         if self.pending:
-            found = next((o for o in self.objects() if isinstance(o, SchemaObject) and o.name == name), None)
+            found = next((o for o in self.objects() if isinstance(o, Schema) and o.name == name), None)
         if found is not None:
             return OnObject(found.id, (privilege,), of=of)
         if name != DEFAULT_SCHEMA:
@@ -240,7 +239,7 @@ class TransactionSchema:
         self.client.temporary.on_commit[table.id] = on_commit
 
     @property
-    def _whole(self) -> Schema:
+    def _whole(self) -> SchemaVersion:
         return self.epoch.schema(self.snapshot)
 
     @property
@@ -277,7 +276,7 @@ class TransactionSchema:
         """The first schema of the path that exists."""
         created = self._committed.schemas
         if self.pending:
-            created = {o.name: o for o in self.objects() if isinstance(o, SchemaObject)}
+            created = {o.name: o for o in self.objects() if isinstance(o, Schema)}
         return next((name for name in self.search_path if name == DEFAULT_SCHEMA or name in created), None)
 
     def table(self, schema: str | None, name: str) -> Table:
@@ -389,7 +388,7 @@ class TransactionSchema:
         elif self.claims.table_modes.get(table.id, 0) < mode:
             self.claims.hold_table(table.id, mode, policy)
 
-    def _check_fit(self, fit: Fit, table: Table) -> None:
+    def _check_fit(self, fit: RowsFit, table: Table) -> None:
         """A statement that went back to a limit never meets rows that have gone on to a later version."""
         if self.buffer.writes_to(table.id) and not has_same_plan(fit.table, table):
             raise errors.SerializationFailure(detail=f"{table.name} has changed since the transaction wrote to it")

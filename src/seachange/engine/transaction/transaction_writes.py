@@ -18,10 +18,10 @@ from seachange.engine.buffer.row_writer import RowWriter
 from seachange.engine.buffer.segment_staging import abandon
 from seachange.engine.buffer.write_locks import (
     LOCKED_ROWS_MAX,
-    Claim,
-    ClaimsMark,
     LockedRow,
     StepMark,
+    WriteLock,
+    WriteLocksMark,
     claim_deletes,
     claim_inserts,
     claim_key,
@@ -35,7 +35,7 @@ from seachange.engine.constraints.foreign_key import ForeignKeys
 from seachange.engine.context.deferral import Deferral
 from seachange.engine.encode.derive import Failures
 from seachange.engine.encode.write_plan import WritePlan
-from seachange.engine.locks.session_context import Client
+from seachange.engine.locks.session_context import SessionContext
 from seachange.engine.replica.epoch import EpochState
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.engine.transaction.database_use import hold_alone
@@ -51,7 +51,7 @@ from seachange.model.schema.objects import Database, Descriptor, EnumType, Role,
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.schema.shape import has_same_plan
 from seachange.model.segments import Segment
-from seachange.planner.plan import Plan
+from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase, Progress
 from seachange.storage.keys import change_hash, name_hash, role_hash
 
@@ -65,7 +65,7 @@ class SavepointMark:
     """What there was at a savepoint: the writes, and beside them locks, rows locked and descriptors changed."""
 
     writes: Mark
-    claims: ClaimsMark
+    claims: WriteLocksMark
     locked: int
     changed: int
 
@@ -89,7 +89,7 @@ class TransactionWrites(TransactionReads):
         epoch: EpochState,
         isolation: Isolation,
         as_of: Seq | None = None,
-        client: Client | None = None,
+        client: SessionContext | None = None,
         may_write: bool = True,
     ) -> None:
         super().__init__(parts, epoch, isolation, as_of, client, may_write)
@@ -188,7 +188,7 @@ class TransactionWrites(TransactionReads):
         keys = {name_hash(*name) for name in names} | ({change_hash(table.id)} if table is not None else set())
         if not self.stands_alone:
             # It may stay open for long: others wait for its end, and are not surprised by it.
-            claims = [Claim(key, LockStrength.UPDATE) for key in sorted(keys - self.changed.keys())]
+            claims = [WriteLock(key, LockStrength.UPDATE) for key in sorted(keys - self.changed.keys())]
             self.claims.lock(claims, LockPolicy.WAIT)
             self.claims.check(claims, self.snapshot)
         for key in keys:
@@ -206,7 +206,7 @@ class TransactionWrites(TransactionReads):
         self.parts.catalog.expire_nodes()
         hold_alone(database, self.claims)
 
-    def launch(self, statement: str, plan: Plan, progress: Progress, phase: Phase, passed: bool) -> JobId:
+    def launch(self, statement: str, plan: ChangePlan, progress: Progress, phase: Phase, passed: bool) -> JobId:
         """The rest of a plan becomes a job when this transaction commits."""
         job = self.standing.queued
         if job is None:
@@ -283,7 +283,7 @@ class TransactionWrites(TransactionReads):
         table: Table,
         index: Index,
         keys: Sequence[Row],
-        claims: Sequence[list[Claim]],
+        claims: Sequence[list[WriteLock]],
         taken: list[bool],
         policy: LockPolicy,
     ) -> None:
@@ -313,7 +313,7 @@ class TransactionWrites(TransactionReads):
             writer.insert(row)
         self._foreign_keys.inserted(table, rows)
 
-    def _take(self, plan: WritePlan, claims: Sequence[Claim], changes: bool = True) -> None:
+    def _take(self, plan: WritePlan, claims: Sequence[WriteLock], changes: bool = True) -> None:
         if self.isolation is Isolation.SERIALIZABLE:
             # That a key is taken is something read, even if the statement fails for it.
             self.reads.add_keys(plan.primary.index.id, [claim.lock for claim in claims])

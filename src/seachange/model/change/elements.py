@@ -20,7 +20,7 @@ from seachange.values.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)
-class Namespace:
+class NamespaceElement:
     """The entry under which an object is found."""
 
     descriptor_id: DescriptorId
@@ -77,22 +77,22 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class DatabaseElement:
     descriptor_id: DescriptorId
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class SchemaElement:
     descriptor_id: DescriptorId
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableElement:
     table_id: TableId
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class SequenceElement:
     sequence_id: DescriptorId
 
 
@@ -109,7 +109,7 @@ class SequenceSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceOwner:
+class SequenceOwnerElement:
     """The column with which the sequence is dropped."""
 
     sequence_id: DescriptorId
@@ -127,7 +127,7 @@ class SequenceStart:
 
 
 @dataclass(frozen=True, slots=True)
-class EnumType:
+class EnumTypeElement:
     type_id: DescriptorId
 
 
@@ -149,7 +149,7 @@ class EnumLabel:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ViewElement:
     view_id: DescriptorId
 
 
@@ -173,7 +173,7 @@ class ViewQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnElement:
     """`in_place_of` is the column after which it stands; without one it is the last. `origin` is what it would be
     computed from, if there were rows."""
 
@@ -358,7 +358,7 @@ class CheckConstraint:
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignKey:
+class ForeignKeyElement:
     table_id: TableId
     constraint_id: ConstraintId
     column_ids: tuple[ColumnId, ...]
@@ -389,23 +389,23 @@ class ConstraintName:
 
 
 Element = (
-    Namespace
+    NamespaceElement
     | Owner
     | Privileges
     | Comment
-    | Database
-    | Schema
-    | Table
-    | Sequence
+    | DatabaseElement
+    | SchemaElement
+    | TableElement
+    | SequenceElement
     | SequenceSettings
-    | SequenceOwner
+    | SequenceOwnerElement
     | SequenceStart
-    | EnumType
+    | EnumTypeElement
     | EnumValue
     | EnumLabel
-    | View
+    | ViewElement
     | ViewQuery
-    | Column
+    | ColumnElement
     | ConvertedColumn
     | ColumnName
     | ColumnType
@@ -420,25 +420,25 @@ Element = (
     | KeyConstraint
     | IndexData
     | CheckConstraint
-    | ForeignKey
+    | ForeignKeyElement
     | ForeignKeyParent
     | ConstraintName
 )
 
 AnyIndex = PrimaryIndex | SecondaryIndex | UniqueIndex
-Constraint = CheckConstraint | ForeignKey
+Constraint = CheckConstraint | ForeignKeyElement
 
 
 def descriptor_of(element: Element) -> DescriptorId:
     """The descriptor that the element is a part of, whose version rises with its states."""
     match element:
-        case Namespace() | Owner() | Privileges() | Comment() | Database() | Schema():
+        case NamespaceElement() | Owner() | Privileges() | Comment() | DatabaseElement() | SchemaElement():
             return element.descriptor_id
-        case Sequence() | SequenceSettings() | SequenceOwner() | SequenceStart():
+        case SequenceElement() | SequenceSettings() | SequenceOwnerElement() | SequenceStart():
             return element.sequence_id
-        case EnumType() | EnumValue() | EnumLabel():
+        case EnumTypeElement() | EnumValue() | EnumLabel():
             return element.type_id
-        case View() | ViewQuery():
+        case ViewElement() | ViewQuery():
             return element.view_id
         case ForeignKeyParent():
             return element.parent_id

@@ -33,7 +33,7 @@ class Rewritten:
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class VacuumWork:
     """What is left to do for a table: `left` are the indexes whose turn has not come, and at last files that nothing
     can reach are deleted, unless that `is_collected`."""
 

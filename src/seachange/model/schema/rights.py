@@ -23,7 +23,7 @@ UNSAID: dict[ObjectKind, Access] = {ObjectKind.SCHEMA: UNSAID_SCHEMA, ObjectKind
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class SessionIdentity:
     """Who a session is: the role that logged in, that of SET SESSION AUTHORIZATION, and that of SET ROLE. `login_id`
     tells the first from another that was created under its name later."""
 
@@ -33,7 +33,7 @@ class Identity:
     login_id: DescriptorId | None = None
 
 
-ROOT_IDENTITY = Identity()
+ROOT_IDENTITY = SessionIdentity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class OnUnsaid:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class RoleAttribute:
     """An attribute of the role, by its name in `Actor`. With `superuser` a superuser has every other."""
 
     name: str
@@ -79,10 +79,10 @@ class AdminOf:
     role: str
 
 
-Right = OnObject | OnUnsaid | Attribute | MemberOf | AdminOf
+Right = OnObject | OnUnsaid | RoleAttribute | MemberOf | AdminOf
 
 
-def find_actor(identity: Identity, roles: Mapping[str, Role]) -> Actor:
+def find_actor(identity: SessionIdentity, roles: Mapping[str, Role]) -> Actor:
     """42501 where one of the roles of a session is gone, or may no longer act as the next."""
     if identity == ROOT_IDENTITY:
         return ROOT
@@ -108,7 +108,7 @@ def may_become(session: str, current: str, roles: Mapping[str, Role]) -> bool:
     return current in memberships(session, roles)
 
 
-def deciding_roles(identity: Identity, roles: Mapping[str, Role]) -> list[Role]:
+def deciding_roles(identity: SessionIdentity, roles: Mapping[str, Role]) -> list[Role]:
     """Those whose descriptors decide what a session may do."""
     names = {
         name for start in (identity.login, identity.session, identity.current) for name in memberships(start, roles)

@@ -129,7 +129,7 @@ class SequenceOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceOwner:
+class OwnedBy:
     """OWNED BY a column; both None is NONE."""
 
     table: RelationName | None
@@ -140,7 +140,7 @@ class SequenceOwner:
 class CreateSequence:
     name: RelationName
     options: SequenceOptions = SequenceOptions()
-    owner: SequenceOwner | None = None
+    owner: OwnedBy | None = None
     if_not_exists: bool = False
 
 
@@ -148,7 +148,7 @@ class CreateSequence:
 class AlterSequence:
     name: RelationName
     options: SequenceOptions = SequenceOptions()
-    owner: SequenceOwner | None = None
+    owner: OwnedBy | None = None
     if_exists: bool = False
 
 

@@ -17,7 +17,7 @@ from seachange.values.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantDefault:
     """A literal; `text` None is NULL. `quoted` tells '1' from 1. `casts` are those to types that somebody created;
     `read_as` is the time that the text is said to be: between that and the column's there may be a time zone."""
 
@@ -67,7 +67,7 @@ class UserType:
 
 
 ColumnType = SqlType | UserType
-Default = Constant | ExpressionDefinition
+Default = ConstantDefault | ExpressionDefinition
 
 
 def typed_label(type_: RelationName, label: str) -> str:

@@ -41,7 +41,7 @@ REWRITE_ROWS_MAX = 8 * SEGMENT_ROWS_MAX
 
 
 @dataclass(frozen=True, slots=True)
-class FoldPlan:
+class CompactionPlan:
     """Which files stay as they are, and which are read and written anew with the inline rows."""
 
     kept: tuple[FileSlice, ...]
@@ -52,7 +52,7 @@ def live_rows(file: FileSlice) -> int:
     return file.segment.rows - len(file.superseded)
 
 
-def plan_fold(parts: SnapshotParts, full: bool, layout_id: LayoutId) -> FoldPlan:
+def plan_fold(parts: SnapshotParts, full: bool, layout_id: LayoutId) -> CompactionPlan:
     """Pure choice of what to rewrite, in this layout; `full` takes everything that is superseded in part, overlaps
     another, or is of another layout."""
     inline = sum(table.num_rows for _, table in parts.inline)
@@ -63,7 +63,7 @@ def plan_fold(parts: SnapshotParts, full: bool, layout_id: LayoutId) -> FoldPlan
         chosen += [file for file in older if file.segment.id not in ids]
         ids.update(file.segment.id for file in older)
     kept = tuple(f for f in parts.files if f.segment.id not in ids and live_rows(f))
-    return FoldPlan(kept, tuple(chosen))
+    return CompactionPlan(kept, tuple(chosen))
 
 
 def _is_left_behind(older: Iterable[FileSlice], files: Iterable[FileSlice]) -> bool:
@@ -104,7 +104,7 @@ def _overlapping(files: Iterable[FileSlice]) -> list[FileSlice]:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class Compacted:
     """The members of the new generation, and which of their segments are new."""
 
     members: tuple[GenerationMember, ...]
@@ -120,7 +120,7 @@ def fold(
     spill: Path,
     connect: Connect,
     full: bool = False,
-) -> Folded:
+) -> Compacted:
     """Writes what has to be written and gives the members of the generation that replaces `parts`."""
     plan = plan_fold(parts, full, table.layout.id)
     reach("compaction.planned")
@@ -132,7 +132,7 @@ def fold(
         warehouse.remember(written)
     members = [*kept_members(plan.kept), *(GenerationMember(segment) for segment in written)]
     reach("compaction.written")
-    return Folded(tuple(members), tuple(written))
+    return Compacted(tuple(members), tuple(written))
 
 
 def kept_members(files: Iterable[FileSlice]) -> list[GenerationMember]:

@@ -12,8 +12,8 @@ from functools import partial
 
 from seachange.catalog.port import Catalog
 from seachange.model.ids import Epoch, SegmentId
-from seachange.pipeline.kernels.executor import Crew
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.executor import Executor
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.reading import WritesNothing
 from seachange.runtime.faults import reach
 from seachange.storage.warehouse import Warehouse
@@ -28,7 +28,7 @@ def collect_garbage(
     epoch: Epoch,
     warehouse: Warehouse,
     retention_us: int,
-    hire: Callable[[int], Crew] | None = None,
+    hire: Callable[[int], Executor] | None = None,
 ) -> int:
     """Gives the number of segments whose files were deleted; 0 when another node is at it. `hire` gives a crew for so
     many files; without, they are deleted here."""
@@ -55,7 +55,7 @@ def _forget(catalog: Catalog, ids: Sequence[SegmentId]) -> None:
 
 
 def delete_by(
-    crew: Crew, ids: Sequence[SegmentId], forget: Callable[[Sequence[SegmentId]], None], warehouse: Warehouse
+    crew: Executor, ids: Sequence[SegmentId], forget: Callable[[Sequence[SegmentId]], None], warehouse: Warehouse
 ) -> None:
     """What a task has deleted is forgotten when it is done: whoever goes on has the rest to do."""
     tasks = [DeleteSegments(tuple(ids[first : first + UNIT_FILES])) for first in range(0, len(ids), UNIT_FILES)]
@@ -88,6 +88,6 @@ class DeleteSegments(WritesNothing):
     def title(self) -> str:
         return f"delete {len(self.ids)} files"
 
-    def run(self, workshop: Workshop) -> int:
+    def run(self, workshop: KernelContext) -> int:
         delete_segments(self.ids, workshop.warehouse)
         return len(self.ids)

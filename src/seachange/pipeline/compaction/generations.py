@@ -23,11 +23,11 @@ from seachange.model.ids import LayoutId
 from seachange.model.scan import Scan
 from seachange.model.segments import Generation, GenerationMember
 from seachange.pipeline.compaction.deltas import kept_members, plan_fold
-from seachange.pipeline.kernels.backfill import Report, UnitRead, Work
-from seachange.pipeline.kernels.executor import Crew, Sizes
-from seachange.pipeline.kernels.kernel_context import Workshop
-from seachange.pipeline.kernels.runs import Run, Target, tally_of
-from seachange.pipeline.kernels.source import Source, Unit, size_of
+from seachange.pipeline.kernels.backfill import BackfillWork, Report, UnitRead
+from seachange.pipeline.kernels.executor import Executor, Sizes
+from seachange.pipeline.kernels.kernel_context import KernelContext
+from seachange.pipeline.kernels.runs import BuiltIndex, Run, tally_of
+from seachange.pipeline.kernels.source import IndexSource, Unit, size_of
 from seachange.pipeline.kernels.tasks import segments_for
 from seachange.storage.arrow import column_name
 from seachange.storage.image import FileSlice, SnapshotParts
@@ -40,18 +40,18 @@ _ROWS = "unit_rows"
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class CompactUnit:
     """What is done to an index: `source` has the parts that are written anew, and `kept` are the files that stay."""
 
-    source: Source
+    source: IndexSource
     kept: tuple[FileSlice, ...]
 
     @property
-    def target(self) -> Target:
-        return Target(self.source.table, self.source.index)
+    def target(self) -> BuiltIndex:
+        return BuiltIndex(self.source.table, self.source.index)
 
 
-def choose_fold(source: Source, newest: Generation | None, full: bool) -> Fold | None:
+def choose_fold(source: IndexSource, newest: Generation | None, full: bool) -> CompactUnit | None:
     """None if all is as it would be made, or another generation has come since."""
     if newest is None or newest.id != source.generation_id:
         return None
@@ -59,17 +59,19 @@ def choose_fold(source: Source, newest: Generation | None, full: bool) -> Fold |
     inline = source.parts.inline
     if not plan.rewritten and not inline and tuple(kept_members(plan.kept)) == newest.members:
         return None
-    return Fold(replace(source, parts=SnapshotParts(plan.rewritten, inline)), plan.kept)
+    return CompactUnit(replace(source, parts=SnapshotParts(plan.rewritten, inline)), plan.kept)
 
 
-def rewrite(fold: Fold, crew: Crew, warehouse: Warehouse, done: Sequence[UnitDone], report: Report) -> Rewritten:
+def rewrite(
+    fold: CompactUnit, crew: Executor, warehouse: Warehouse, done: Sequence[UnitDone], report: Report
+) -> Rewritten:
     source, target = fold.source, fold.target
     sizes = crew.sizes(source.rows)
     reads = [
         UnitRead(f"fold-{unit.name}", unit.rows, partial(RewriteRuns, target, unit))
         for unit in fold_units(source, sizes)
     ]
-    work = Work(crew, warehouse, {unit.unit: unit for unit in done}, report, sizes)
+    work = BackfillWork(crew, warehouse, {unit.unit: unit for unit in done}, report, sizes)
     (built,) = work.build(reads, [target])
     written = sum(member.segment.rows for member in built.members)
     if written != source.rows:
@@ -81,7 +83,7 @@ def rewrite(fold: Fold, crew: Crew, warehouse: Warehouse, done: Sequence[UnitDon
     return Rewritten(target.index.id, target.index.name, source.generation_id, tuple(members))
 
 
-def fold_units(source: Source, sizes: Sizes) -> list[Unit]:
+def fold_units(source: IndexSource, sizes: Sizes) -> list[Unit]:
     """Those of the source; rows of the catalog go with the files among whose keys they are. In a unit of their own they
     would overlap all others, and all would be written twice."""
     units = source.units(sizes.unit_rows)
@@ -110,7 +112,7 @@ class RewriteRuns:
     """The rows of a unit in the newest layout. Neighbours by key are read together, so that what is written is not
     merged, as a rule."""
 
-    target: Target
+    target: BuiltIndex
     unit: Unit
 
     @property
@@ -133,7 +135,7 @@ class RewriteRuns:
     def steps(self) -> int:
         return 3
 
-    def run(self, workshop: Workshop) -> list[Run]:
+    def run(self, workshop: KernelContext) -> list[Run]:
         target = self.target
         scan = plan_rewrite(target.table, target.index, self.unit.parts, workshop.warehouse, "fold")
         with workshop.sorter() as sorter:

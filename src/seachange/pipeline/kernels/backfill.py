@@ -20,7 +20,7 @@ import xxhash
 from seachange import errors
 from seachange.model.change.work import Built, UnitDone
 from seachange.model.segments import GenerationMember, Segment
-from seachange.pipeline.kernels.executor import Crew, Sizes, Task, run_all
+from seachange.pipeline.kernels.executor import Executor, Sizes, Task, run_all
 from seachange.pipeline.kernels.merge import (
     KeyRange,
     cut_ranges,
@@ -32,19 +32,26 @@ from seachange.pipeline.kernels.merge import (
     whole_range,
 )
 from seachange.pipeline.kernels.rebuild import Settle, as_it_is, settle_defaults
-from seachange.pipeline.kernels.runs import Run, Tally, Target, decode_runs, encode_runs
-from seachange.pipeline.kernels.source import Source, Unit
-from seachange.pipeline.kernels.split_points import Cuts
-from seachange.pipeline.kernels.tasks import ChooseCuts, MergeRange, ReadUnit, SampleKeys, SortRange, TallySegments
+from seachange.pipeline.kernels.runs import BuiltIndex, EntrySum, Run, decode_runs, encode_runs
+from seachange.pipeline.kernels.source import IndexSource, Unit
+from seachange.pipeline.kernels.split_points import SplitPoints
+from seachange.pipeline.kernels.tasks import (
+    ChooseSplitPoints,
+    MergeRange,
+    ReadUnit,
+    SampleKeys,
+    SortRange,
+    TallySegments,
+)
 from seachange.storage.warehouse import Warehouse
 
 Report = Callable[[UnitDone], None]
 
 
 def backfill(
-    source: Source,
-    targets: Sequence[Target],
-    crew: Crew,
+    source: IndexSource,
+    targets: Sequence[BuiltIndex],
+    crew: Executor,
     warehouse: Warehouse,
     done: Sequence[UnitDone],
     report: Report,
@@ -57,7 +64,9 @@ def backfill(
     reads = _reads(source, units, tuple(targets), cuts, settle)
     # Entries that are dealt are read once more, to be sorted.
     merges = any(cut is not None for cut in cuts)
-    return Work(crew, warehouse, {unit.unit: unit for unit in done}, report, sizes, merges).build(reads, targets)
+    return BackfillWork(crew, warehouse, {unit.unit: unit for unit in done}, report, sizes, merges).build(
+        reads, targets
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +78,27 @@ class UnitRead:
     make: Callable[[], Task[Sequence[Run]]]
 
 
-def _choose_cuts(source: Source, targets: Sequence[Target], crew: Crew, sizes: Sizes) -> tuple[Cuts | None, ...]:
+def _choose_cuts(
+    source: IndexSource, targets: Sequence[BuiltIndex], crew: Executor, sizes: Sizes
+) -> tuple[SplitPoints | None, ...]:
     """A primary index is written anew in the order of its source as a rule: it is sorted as it is read. So is what has
     values that the source does not hold: nobody knows yet where to cut them."""
     dealt = [target for target in targets if not target.is_computed_from(source.index)]
     ranges = -(-source.rows // sizes.range_rows)
     if not dealt or ranges == 1:
-        found = [Cuts(()) for _ in dealt]
+        found = [SplitPoints(()) for _ in dealt]
     else:
-        found = run_all(crew, [ChooseCuts(source, target, ranges) for target in dealt])
+        found = run_all(crew, [ChooseSplitPoints(source, target, ranges) for target in dealt])
     chosen = dict(zip((target.index.id for target in dealt), found, strict=True))
     return tuple(chosen.get(target.index.id) for target in targets)
 
 
 def _reads(
-    source: Source, units: Sequence[Unit], targets: tuple[Target, ...], cuts: tuple[Cuts | None, ...], settle: Settle
+    source: IndexSource,
+    units: Sequence[Unit],
+    targets: tuple[BuiltIndex, ...],
+    cuts: tuple[SplitPoints | None, ...],
+    settle: Settle,
 ) -> list[UnitRead]:
     def make(unit: Unit) -> ReadUnit:
         settled = settle_defaults(source.table, unit.rows, settle)
@@ -111,18 +126,18 @@ def kept_runs(unit: UnitDone | None, warehouse: Warehouse) -> tuple[Run, ...] | 
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class BackfillWork:
     """Units that are read, and sorted by ranges where they overlap, by a crew. If it `merges` all that it reads, a row
     counts half when it is read, and half when it is sorted."""
 
-    crew: Crew
+    crew: Executor
     warehouse: Warehouse
     kept: dict[str, UnitDone]
     report: Report
     sizes: Sizes
     merges: bool = False
 
-    def build(self, reads: Sequence[UnitRead], targets: Sequence[Target]) -> tuple[Built, ...]:
+    def build(self, reads: Sequence[UnitRead], targets: Sequence[BuiltIndex]) -> tuple[Built, ...]:
         runs = self._read(reads)
         of_target = [[run for run in runs if run.index_id == target.index.id] for target in targets]
         pairs = list(zip(targets, of_target, strict=True))
@@ -154,12 +169,12 @@ class Work:
     def _counted(self, read: UnitRead) -> int:
         return (read.rows + 1) // 2 if self.merges else read.rows
 
-    def _merge(self, pairs: Sequence[tuple[Target, Sequence[Run]]], rows: int) -> list[list[Run]]:
+    def _merge(self, pairs: Sequence[tuple[BuiltIndex, Sequence[Run]]], rows: int) -> list[list[Run]]:
         """The base segments of each target, with what is in them, read back. All of it counts for so many rows."""
         made: list[list[Run]] = []
         places: list[int] = []
         tasks: list[MergeRange | SortRange] = []
-        stay: list[tuple[Target, list[Segment]]] = []
+        stay: list[tuple[BuiltIndex, list[Segment]]] = []
         for place, (target, runs) in enumerate(pairs):
             kept, groups = plan_merge(runs)
             stay.append((target, kept))
@@ -187,7 +202,7 @@ class Work:
             made[place].append(run)
         return made
 
-    def _ranges(self, target: Target, groups: Sequence[list[Segment]]) -> list[KeyRange]:
+    def _ranges(self, target: BuiltIndex, groups: Sequence[list[Segment]]) -> list[KeyRange]:
         rows_max = self.sizes.range_rows
         step = sample_step(rows_max)
         ranges = [whole_range(group) for group in groups if is_small(group, rows_max)]
@@ -197,7 +212,7 @@ class Work:
             ranges += cut_ranges(target, group, samples, step, rows_max)
         return ranges
 
-    def _read_back(self, pairs: Sequence[tuple[Target, Sequence[Segment]]]) -> Iterator[tuple[int, Run]]:
+    def _read_back(self, pairs: Sequence[tuple[BuiltIndex, Sequence[Segment]]]) -> Iterator[tuple[int, Run]]:
         """Base segments that are not merged, of each target by its place."""
         places: list[int] = []
         tasks: list[TallySegments] = []
@@ -234,7 +249,7 @@ def _done(name: str, runs: Sequence[Run], rows: int) -> UnitDone:
     return UnitDone(name, tuple(id_ for run in runs for id_ in run.files), encode_runs(runs), rows)
 
 
-def _compare(target: Target, expected: Tally, found: Tally) -> None:
+def _compare(target: BuiltIndex, expected: EntrySum, found: EntrySum) -> None:
     if expected != found:
         raise errors.Bug(
             detail=f"index {target.index.name} of {target.table.name} was built with {found.entries} entries for "
@@ -242,6 +257,6 @@ def _compare(target: Target, expected: Tally, found: Tally) -> None:
         )
 
 
-def _built(target: Target, runs: Sequence[Run]) -> Built:
+def _built(target: BuiltIndex, runs: Sequence[Run]) -> Built:
     ordered = sorted((segment for run in runs for segment in run.segments), key=lambda segment: segment.key_min)
     return Built(target.index.id, tuple(GenerationMember(segment) for segment in ordered))

@@ -14,17 +14,17 @@ import duckdb
 
 from seachange import errors
 from seachange.model.schema.descriptor import Column, Table
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.rebuild import Computed, computed_columns, converted, locate
 from seachange.pipeline.kernels.row_names import name_row, naming_columns
-from seachange.pipeline.kernels.source import Source, Unit
+from seachange.pipeline.kernels.source import IndexSource, Unit
 from seachange.storage.arrow import column_name
 from seachange.storage.sorter import Sorter
 
 _ROWS, _EMPTY = "rows", "rows_without"
 
 
-def check_converted(source: Source, workshop: Workshop) -> None:
+def check_converted(source: IndexSource, workshop: KernelContext) -> None:
     """Raises the error of the first row that has none."""
     first, generated = computed_columns(source.table)
     for item in (computed for computed in (*first, *generated) if computed.column.id not in computed.inputs):
@@ -33,7 +33,7 @@ def check_converted(source: Source, workshop: Workshop) -> None:
             _check_unit(source, unit, item, workshop)
 
 
-def check_keys(source: Source, made: Source, columns: Sequence[Column], workshop: Workshop) -> None:
+def check_keys(source: IndexSource, made: IndexSource, columns: Sequence[Column], workshop: KernelContext) -> None:
     """The same for columns of the new primary key, by the rows of the index that there is. A row that its writer found
     no key for is not in the new one, whatever is found for it now: so both have as many rows."""
     table = source.table
@@ -60,7 +60,7 @@ def missing_key(sorter: Sorter, rows: str, table: Table, column: Column) -> erro
     return problem.located(f"the row with {name_row(sorter, f'({rows})', table)}")
 
 
-def _check_unit(source: Source, unit: Unit, item: Computed, workshop: Workshop) -> None:
+def _check_unit(source: IndexSource, unit: Unit, item: Computed, workshop: KernelContext) -> None:
     table, column = source.table, item.column
     read = [column, *(table.column_by_id[c] for c in item.inputs), *naming_columns(table)]
     scan = source.scan(list(dict.fromkeys(read)), unit.parts, workshop.warehouse, "rows")
@@ -78,7 +78,7 @@ def _check_unit(source: Source, unit: Unit, item: Computed, workshop: Workshop) 
             raise _missing(source, column).located(f"the row with {place}")
 
 
-def _missing(source: Source, column: Column) -> errors.Error:
+def _missing(source: IndexSource, column: Column) -> errors.Error:
     if not column.nullable:
         return errors.NotNullViolation(column=column.name, relation=source.table.name)
     return errors.DataError(

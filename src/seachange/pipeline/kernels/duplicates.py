@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column
-from seachange.pipeline.kernels.executor import Crew
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.executor import Executor
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.reading import ReadsSource
-from seachange.pipeline.kernels.source import Source, size_of
+from seachange.pipeline.kernels.source import IndexSource, size_of
 from seachange.storage.arrow import column_name
 from seachange.storage.bulk import equal_neighbours
 from seachange.storage.image import FileSlice, SnapshotParts
@@ -33,7 +33,7 @@ from seachange.storage.segment_reader import reading
 Found = tuple[int, Key]
 
 
-def find_duplicates(source: Source, crew: Crew, report: Callable[[int], None]) -> Found | None:
+def find_duplicates(source: IndexSource, crew: Executor, report: Callable[[int], None]) -> Found | None:
     """How many rows have the key of another before them, and one such key."""
     chain, rest = split_chain(source)
     tasks: list[CompareNeighbours | CompareAcross] = []
@@ -77,7 +77,7 @@ class CompareNeighbours(ReadsSource):
     def title(self) -> str:
         return f"compare {self.source.rows} neighbours in {self.source.index.name}"
 
-    def run(self, workshop: Workshop) -> Found | None:
+    def run(self, workshop: KernelContext) -> Found | None:
         return _in_chain(self.source, self.before, workshop)
 
 
@@ -95,11 +95,11 @@ class CompareAcross(ReadsSource):
     def read_bytes(self) -> int:
         return self.source.size_bytes + size_of(self.chain)
 
-    def run(self, workshop: Workshop) -> Found | None:
+    def run(self, workshop: KernelContext) -> Found | None:
         return _across(self.source, self.chain, self.source.parts, workshop)
 
 
-def split_chain(source: Source) -> tuple[list[FileSlice], SnapshotParts]:
+def split_chain(source: IndexSource) -> tuple[list[FileSlice], SnapshotParts]:
     """Files in the order of their keys, none overlapping another, in the layout of today; and what is left."""
     chain: list[FileSlice] = []
     rest: list[FileSlice] = []
@@ -114,7 +114,7 @@ def split_chain(source: Source) -> tuple[list[FileSlice], SnapshotParts]:
     return chain, SnapshotParts(tuple(rest), source.parts.inline)
 
 
-def _in_chain(source: Source, before: FileSlice | None, workshop: Workshop) -> Found | None:
+def _in_chain(source: IndexSource, before: FileSlice | None, workshop: KernelContext) -> Found | None:
     names = [column_name(c) for c in source.index.key]
     rows, key = 0, None
     last = None if before is None else _last_live_key(before, names, workshop)
@@ -131,7 +131,7 @@ def _in_chain(source: Source, before: FileSlice | None, workshop: Workshop) -> F
     return (rows, key) if key is not None else None
 
 
-def _live_keys(chain: Sequence[FileSlice], names: list[str], workshop: Workshop) -> Iterator[list[pa.Array]]:
+def _live_keys(chain: Sequence[FileSlice], names: list[str], workshop: KernelContext) -> Iterator[list[pa.Array]]:
     """The key columns, a row group at a time, without the rows that are superseded."""
     for file in chain:
         gone = _gone(file)
@@ -145,7 +145,7 @@ def _live_keys(chain: Sequence[FileSlice], names: list[str], workshop: Workshop)
                     yield [live.column(name) for name in names]
 
 
-def _last_live_key(file: FileSlice, names: list[str], workshop: Workshop) -> list[pa.Array]:
+def _last_live_key(file: FileSlice, names: list[str], workshop: KernelContext) -> list[pa.Array]:
     place = int(np.flatnonzero(~_gone(file))[-1])
     with _opened(file, workshop) as opened:
         group = start = 0
@@ -163,14 +163,14 @@ def _gone(file: FileSlice) -> NDArray[np.bool_]:
 
 
 @contextmanager
-def _opened(file: FileSlice, workshop: Workshop) -> Iterator[pq.ParquetFile]:
+def _opened(file: FileSlice, workshop: KernelContext) -> Iterator[pq.ParquetFile]:
     workshop.warehouse.path(file.segment)
     name = segment_name(file.segment.id)
     with reading(name), workshop.warehouse.files.open_input(name) as opened:
         yield pq.ParquetFile(opened)
 
 
-def _across(source: Source, chain: SnapshotParts, rest: SnapshotParts, workshop: Workshop) -> Found | None:
+def _across(source: IndexSource, chain: SnapshotParts, rest: SnapshotParts, workshop: KernelContext) -> Found | None:
     key = [source.table.column_by_id[c] for c in source.index.key]
     names = ", ".join(column_name(c.id) for c in key)
     loose = source.scan(key, rest, workshop.warehouse, "loose")

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.merge import RANGE_ROWS_MAX
 from seachange.pipeline.kernels.source import UNIT_ROWS_MAX
-from seachange.pipeline.throttling.progress_meter import Meter
+from seachange.pipeline.throttling.progress_meter import ProgressMeter
 from seachange.runtime.process import give_way
 
 T_co = TypeVar("T_co", covariant=True)
@@ -50,7 +50,7 @@ class Task(Protocol[T_co]):
     def steps(self) -> int:
         """About how many queries it is."""
 
-    def run(self, workshop: Workshop) -> T_co: ...
+    def run(self, workshop: KernelContext) -> T_co: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Sizes:
     range_rows: int = RANGE_ROWS_MAX
 
 
-class Crew(Protocol):
+class Executor(Protocol):
     @property
     def hands(self) -> int:
         """How many tasks it does at the same time."""
@@ -76,11 +76,11 @@ class Crew(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LocalCrew:
+class LocalExecutor:
     """One task after the other: DuckDB itself uses the cores. In a thread that gives way to those who serve clients, on
     this machine; the caller's may be one of them."""
 
-    workshop: Workshop
+    workshop: KernelContext
     fixed: Sizes = Sizes()
     hands: int = 1
     # Is called several times a second while a task runs, and may raise.
@@ -95,12 +95,12 @@ class LocalCrew:
                 self.workshop.interrupts.check()
                 self.workshop.manners.wait_for_foreground(partial(self.look, 0))
                 self.workshop.manners.admit(task.read_bytes, task.write_bytes)
-                meter = Meter(task.steps)
+                meter = ProgressMeter(task.steps)
                 future = hand.submit(task.run, replace(self.workshop, meter=meter))
                 self._watch(future, meter, rows[number] if rows else 0)
                 done(number, future.result())
 
-    def _watch(self, future: Future[T], meter: Meter, rows: int) -> None:
+    def _watch(self, future: Future[T], meter: ProgressMeter, rows: int) -> None:
         try:
             while not wait((future,), TICK_SECONDS).done:
                 self.look(int(rows * meter.read()))
@@ -111,7 +111,7 @@ class LocalCrew:
             raise
 
 
-def run_all(crew: Crew, tasks: Sequence[Task[T]]) -> list[T]:
+def run_all(crew: Executor, tasks: Sequence[Task[T]]) -> list[T]:
     """All results, in the order of the tasks."""
     results: dict[int, T] = {}
     crew.run(tasks, results.__setitem__)

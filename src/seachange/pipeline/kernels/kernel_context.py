@@ -15,15 +15,15 @@ import duckdb
 
 from seachange.model.ids import SegmentId
 from seachange.pipeline.kernels.rebuild import Translate
-from seachange.pipeline.throttling.progress_meter import Meter
-from seachange.pipeline.throttling.throttle import Manners
+from seachange.pipeline.throttling.progress_meter import ProgressMeter
+from seachange.pipeline.throttling.throttle import Throttling
 from seachange.storage.segment_writer import Reserve
 from seachange.storage.sorter import Sorter
 from seachange.storage.spill import Connect, SortLimits, sorting_connection
 from seachange.storage.warehouse import Warehouse
 
 
-class Interrupts(Protocol):
+class TaskInterrupts(Protocol):
     def check(self) -> None:
         """Raises if the work is to stop."""
 
@@ -36,22 +36,22 @@ def _keep(ids: Sequence[SegmentId]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class KernelContext:
     """`translate` makes the client's error of DuckDB's. Segments that were reserved and not reported are garbage
     at once by `give_up`; those that somebody may still be writing are garbage when the epoch ends, by `leave`."""
 
     warehouse: Warehouse
     spill: Path
     reserve: Reserve
-    interrupts: Interrupts
+    interrupts: TaskInterrupts
     translate: Translate
     limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
     give_up: Callable[[Sequence[SegmentId]], None] = _keep
     leave: Callable[[Sequence[SegmentId]], None] = _keep
     # Asked by whoever hands out the tasks.
-    manners: Manners = field(default_factory=Manners)
+    manners: Throttling = field(default_factory=Throttling)
     # Of the task that is done with it.
-    meter: Meter = field(default_factory=Meter)
+    meter: ProgressMeter = field(default_factory=ProgressMeter)
     connect: Connect = sorting_connection
 
     @contextmanager

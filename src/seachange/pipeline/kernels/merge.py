@@ -19,13 +19,13 @@ import xxhash
 
 from seachange.model.scan import Scan
 from seachange.model.segments import Segment
-from seachange.pipeline.kernels.kernel_context import Workshop
-from seachange.pipeline.kernels.runs import Run, Tally, Target, tally_of
+from seachange.pipeline.kernels.kernel_context import KernelContext
+from seachange.pipeline.kernels.runs import BuiltIndex, EntrySum, Run, tally_of
 from seachange.storage.arrow import column_name, schema_of
 from seachange.storage.keys import AFTER, KeyCodec
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
 from seachange.storage.segment_writer import SegmentShape
-from seachange.storage.shuffle_file import PassingFile, read_range
+from seachange.storage.shuffle_file import ShuffleFile, read_range
 from seachange.storage.sorter import Sorter
 from seachange.values.types import ENCODED_AS_GIVEN
 
@@ -45,7 +45,7 @@ class KeyRange:
     high: Any
     rows: int
 
-    def name(self, target: Target) -> str:
+    def name(self, target: BuiltIndex) -> str:
         text = repr((target.index.id, [s.id for s in self.segments], self.low, self.high))
         return f"merged-{xxhash.xxh3_64_hexdigest(text.encode())}"
 
@@ -88,7 +88,9 @@ def whole_range(group: Sequence[Segment]) -> KeyRange:
     return KeyRange(tuple(group), None, None, sum(segment.rows for segment in group))
 
 
-def sample_keys(target: Target, group: Sequence[Segment], step: int, workshop: Workshop) -> list[tuple[Any, ...]]:
+def sample_keys(
+    target: BuiltIndex, group: Sequence[Segment], step: int, workshop: KernelContext
+) -> list[tuple[Any, ...]]:
     """Values of the first key column in order, each with how many times it was met."""
     name = column_name(target.index.key[0])
     sql = (
@@ -100,7 +102,7 @@ def sample_keys(target: Target, group: Sequence[Segment], step: int, workshop: W
 
 
 def cut_ranges(
-    target: Target, group: Sequence[Segment], samples: Iterable[tuple[Any, ...]], step: int, rows_max: int
+    target: BuiltIndex, group: Sequence[Segment], samples: Iterable[tuple[Any, ...]], step: int, rows_max: int
 ) -> list[KeyRange]:
     """Each with the segments that have keys in it: without that, to open all for each of many ranges would grow with
     the square of the rows."""
@@ -108,7 +110,7 @@ def cut_ranges(
     return [KeyRange(tuple(within(target, group, low, high)), low, high, rows) for low, high, rows in cuts]
 
 
-def within(target: Target, group: Sequence[Segment], low: Any, high: Any) -> list[Segment]:
+def within(target: BuiltIndex, group: Sequence[Segment], low: Any, high: Any) -> list[Segment]:
     """Segments that may have keys of the range, by their own least and greatest keys."""
     first = target.table.column_by_id[target.index.key[0]].type
     # As DuckDB gives others to Python, they are not what keys are encoded from.
@@ -138,7 +140,7 @@ def cut_points(samples: Iterable[tuple[Any, ...]], step: int, rows_max: int) -> 
     return [*ranges, (low, None, max(rows, 1))]
 
 
-def merge_range(target: Target, part: KeyRange, workshop: Workshop) -> Run:
+def merge_range(target: BuiltIndex, part: KeyRange, workshop: KernelContext) -> Run:
     """With the tally of what was written, read back."""
     first = target.table.column_by_id[target.index.key[0]]
     name, type_ = column_name(first.id), first.type.duckdb
@@ -165,14 +167,14 @@ def merge_range(target: Target, part: KeyRange, workshop: Workshop) -> Run:
 class DealtRange:
     """One of the ranges that the entries in these files were dealt into."""
 
-    files: tuple[PassingFile, ...]
+    files: tuple[ShuffleFile, ...]
     number: int
 
     @property
     def rows(self) -> int:
         return sum(file.counts[self.number] for file in self.files)
 
-    def name(self, target: Target) -> str:
+    def name(self, target: BuiltIndex) -> str:
         text = repr((target.index.id, [file.id for file in self.files], self.number))
         return f"sorted-{xxhash.xxh3_64_hexdigest(text.encode())}"
 
@@ -184,7 +186,7 @@ def dealt_ranges(runs: Sequence[Run]) -> list[DealtRange]:
     return [part for part in ranges if part.rows]
 
 
-def sort_range(target: Target, part: DealtRange, workshop: Workshop) -> Run:
+def sort_range(target: BuiltIndex, part: DealtRange, workshop: KernelContext) -> Run:
     """With the tally of what was written, read back."""
     files = workshop.warehouse.files
     batches = (batch for file in part.files for batch in read_range(files, file, part.number))
@@ -202,7 +204,7 @@ def _parameter(value: Any) -> object:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _even(target: Target, rows: int) -> SegmentShape:
+def _even(target: BuiltIndex, rows: int) -> SegmentShape:
     """Segments of the same size, rather than a small one at the end of each range."""
     shape = target.shape
     count = -(-rows // shape.rows_max)
@@ -210,19 +212,19 @@ def _even(target: Target, rows: int) -> SegmentShape:
     return replace(shape, rows_max=min(shape.rows_max, int(rows / count * 1.1) + 1))
 
 
-def total(runs: Iterable[Run]) -> Tally:
-    return sum((run.tally for run in runs), Tally(0, 0))
+def total(runs: Iterable[Run]) -> EntrySum:
+    return sum((run.tally for run in runs), EntrySum(0, 0))
 
 
-def tally_segments(target: Target, segments: Sequence[Segment], workshop: Workshop) -> Tally:
+def tally_segments(target: BuiltIndex, segments: Sequence[Segment], workshop: KernelContext) -> EntrySum:
     """Read back from the files."""
     with workshop.sorter() as sorter:
         return _read_back(sorter, target, segments, workshop)
 
 
-def _read_back(sorter: Sorter, target: Target, segments: Sequence[Segment], workshop: Workshop) -> Tally:
+def _read_back(sorter: Sorter, target: BuiltIndex, segments: Sequence[Segment], workshop: KernelContext) -> EntrySum:
     if not segments:
-        return Tally(0, 0)
+        return EntrySum(0, 0)
     names = ", ".join(column_name(c) for c, _ in target.shape.columns)
     sql = f"SELECT {names} FROM read_parquet($files)"  # noqa: S608 - named by id
     return tally_of(sorter, target, Scan(sql, {"files": workshop.warehouse.paths(segments)}))

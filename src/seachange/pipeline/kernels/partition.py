@@ -17,13 +17,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seachange.model.scan import Scan
-from seachange.pipeline.kernels.kernel_context import Workshop
-from seachange.pipeline.kernels.runs import Run, Tally, Target, hash_sql
-from seachange.pipeline.kernels.split_points import Cuts, place_sql
+from seachange.pipeline.kernels.kernel_context import KernelContext
+from seachange.pipeline.kernels.runs import BuiltIndex, EntrySum, Run, hash_sql
+from seachange.pipeline.kernels.split_points import SplitPoints, place_sql
 from seachange.storage.arrow import schema_of
 from seachange.storage.bulk import as_stored, stored_output
 from seachange.storage.entries import select_values
-from seachange.storage.shuffle_file import PassingWriter
+from seachange.storage.shuffle_file import ShuffleWriter
 from seachange.storage.sorter import Sorter
 
 # As DuckDB gives rows, so that wide text stays below Arrow's 2 GB, and as they are dealt.
@@ -36,11 +36,11 @@ _CHUNK_BYTES_MAX = 16 << 20
 class Hand:
     """What is dealt to one index."""
 
-    target: Target
-    cuts: Cuts
+    target: BuiltIndex
+    cuts: SplitPoints
 
 
-def deal_rows(sorter: Sorter, rows: Scan, hands: Sequence[Hand], workshop: Workshop) -> list[Run]:
+def deal_rows(sorter: Sorter, rows: Scan, hands: Sequence[Hand], workshop: KernelContext) -> list[Run]:
     """`rows` gives the columns that the entries are made from, by their ids. One file for each index."""
     query = _entries_sql(rows, hands)
     with ExitStack() as stack:
@@ -89,15 +89,15 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class _Dealer:
-    def __init__(self, number: int, hand: Hand, workshop: Workshop, stack: ExitStack) -> None:
+    def __init__(self, number: int, hand: Hand, workshop: KernelContext, stack: ExitStack) -> None:
         self._hash, self._place = f"hash{number}", f"place{number}"
         self._target = hand.target
         self._ranges = hand.cuts.ranges
         self._schema = schema_of(hand.target.shape.columns)
-        self._tally = Tally(0, 0)
+        self._tally = EntrySum(0, 0)
         self._warehouse = workshop.warehouse
         (id_,) = workshop.take(1)
-        writer = PassingWriter(workshop.warehouse.files, id_, self._schema, self._ranges)
+        writer = ShuffleWriter(workshop.warehouse.files, id_, self._schema, self._ranges)
         self._writer = stack.enter_context(writer)
 
     def deal(self, chunk: pa.RecordBatch) -> None:
@@ -105,7 +105,7 @@ class _Dealer:
         hashes = chunk.column(self._hash).to_numpy()
         if self._target.index.where is not None:
             hashes = hashes[places < self._ranges]
-        self._tally += Tally(len(hashes), _sum(hashes))
+        self._tally += EntrySum(len(hashes), _sum(hashes))
         self._writer.deal(as_stored(chunk, self._schema), places)
 
     def finish(self) -> Run:

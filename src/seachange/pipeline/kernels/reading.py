@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seachange.pipeline.kernels.source import Source
+from seachange.pipeline.kernels.source import IndexSource
 
 
 class WritesNothing:
@@ -27,7 +27,7 @@ class WritesNothing:
 class ReadsSource(WritesNothing):
     """Reads the rows of `source`, and perhaps more."""
 
-    source: Source
+    source: IndexSource
 
     @property
     def read_bytes(self) -> int:

@@ -16,19 +16,19 @@ from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.segments import Segment, SegmentKind
 from seachange.model.states import State
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.row_names import show_key
 from seachange.pipeline.kernels.segment_shape import base_shape
 from seachange.storage.arrow import column_name
 from seachange.storage.bulk import Distinct
 from seachange.storage.entries import columns_read, select_entries
 from seachange.storage.segment_writer import SegmentShape
-from seachange.storage.shuffle_file import PassingFile
+from seachange.storage.shuffle_file import ShuffleFile
 from seachange.storage.sorter import Sorter
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class BuiltIndex:
     """An index to be built; `table` is seen with the primary index that its entries end in."""
 
     table: Table
@@ -67,14 +67,14 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class EntrySum:
     """How many entries there are, and the sum of their hashes, whatever their order."""
 
     entries: int
     hashes: int
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(self.entries + other.entries, self.hashes + other.hashes)
+    def __add__(self, other: EntrySum) -> EntrySum:
+        return EntrySum(self.entries + other.entries, self.hashes + other.hashes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ class Run:
     of entries that are yet to be sorted."""
 
     index_id: IndexId
-    tally: Tally
+    tally: EntrySum
     segments: tuple[Segment, ...]
-    passing: PassingFile | None = None
+    passing: ShuffleFile | None = None
 
     @property
     def files(self) -> tuple[SegmentId, ...]:
@@ -112,7 +112,7 @@ def decode_runs(text: str) -> tuple[Run, ...]:
     return tuple(
         Run(
             IndexId(index_id),
-            Tally(entries, int(hashes)),
+            EntrySum(entries, int(hashes)),
             tuple(map(_decode_segment, segments)),
             None if passing is None else _decode_passing(passing),
         )
@@ -139,28 +139,28 @@ def _decode_segment(body: list[Any]) -> Segment:
     )
 
 
-def _encode_passing(file: PassingFile) -> list[object]:
+def _encode_passing(file: ShuffleFile) -> list[object]:
     return [file.id, file.size_bytes, file.checksum.hex(), list(file.counts)]
 
 
-def _decode_passing(body: list[Any]) -> PassingFile:
+def _decode_passing(body: list[Any]) -> ShuffleFile:
     id_, size, checksum, counts = body
-    return PassingFile(SegmentId(id_), size, bytes.fromhex(checksum), tuple(counts))
+    return ShuffleFile(SegmentId(id_), size, bytes.fromhex(checksum), tuple(counts))
 
 
-def hash_sql(target: Target) -> str:
+def hash_sql(target: BuiltIndex) -> str:
     """Of an entry, by its columns as they are stored or as they are computed."""
     return f"hash({', '.join(f'CAST({column_name(c.id)} AS {c.type.duckdb})' for c in target.columns)})"
 
 
-def tally_of(sorter: Sorter, target: Target, scan: Scan) -> Tally:
+def tally_of(sorter: Sorter, target: BuiltIndex, scan: Scan) -> EntrySum:
     """Of a query that gives the stored columns of the index."""
     sql = f"SELECT count(*), sum({hash_sql(target)}) FROM ({scan.sql})"  # noqa: S608 - named by id
     ((entries, hashes),) = sorter.ask(sql, scan)
-    return Tally(int(entries), int(hashes or 0))
+    return EntrySum(int(entries), int(hashes or 0))
 
 
-def build_run(sorter: Sorter, rows: str, target: Target, workshop: Workshop) -> Run:
+def build_run(sorter: Sorter, rows: str, target: BuiltIndex, workshop: KernelContext) -> Run:
     """`rows` is a table with the columns that the entries are made from, by their ids."""
     entries = select_entries(target.table, target.index, rows, filled=True)
     tally = tally_of(sorter, target, Scan(entries))

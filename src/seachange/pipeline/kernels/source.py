@@ -19,7 +19,7 @@ from seachange.model.change.work import Built
 from seachange.model.ids import Epoch, GenerationId, IndexId, Seq
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column, Index, Table
-from seachange.storage.image import FileSlice, IndexImage, Shape, SnapshotParts
+from seachange.storage.image import FileSlice, ImageShape, IndexImage, SnapshotParts
 from seachange.storage.keys import KeyCodec
 from seachange.storage.plan import plan_columns
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
@@ -50,7 +50,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class IndexSource:
     """`table` is the version at the sequence, seen with the primary index by which the entries of `index` are made."""
 
     table: Table
@@ -112,11 +112,11 @@ def seen_through(table: Table, primary_id: IndexId | None) -> Table:
     )
 
 
-def built_source(table: Table, built: Built) -> Source:
+def built_source(table: Table, built: Built) -> IndexSource:
     """A primary index that was just built: as of its base it is nothing but its generation."""
     nothing = np.array([], dtype=np.int64)
     files = tuple(FileSlice(member.segment, nothing) for member in built.members)
-    return Source(table, table.primary, NOT_ATTACHED, SnapshotParts(files, ()))
+    return IndexSource(table, table.primary, NOT_ATTACHED, SnapshotParts(files, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +133,13 @@ class Sources:
         published = self.catalog.descriptors(self.epoch, self.at)
         return {d.id: d.body for d in published if isinstance(d.body, Table)}
 
-    def load(self, table: Table, index: Index) -> Source:
+    def load(self, table: Table, index: Index) -> IndexSource:
         """`table` as `seen_through` the primary index that the entries of `index` end in."""
         contents = self.catalog.index_contents(self.epoch, index.id, self.at)
         if contents.generation is None:
             raise errors.Bug(detail=f"index {index.name} of {table.name} is read before it is complete")
         key = table.stored_columns(index, table.layout)[: len(table.entry_key(index))]
-        shape = Shape(
+        shape = ImageShape(
             index_id=index.id,
             key_width=len(key),
             prefix_width=len(index.key) if index.id != table.primary.id else 0,
@@ -148,4 +148,4 @@ class Sources:
             table=lambda: table.full_name,
         )
         image = IndexImage(shape, KeyCodec([type_ for _, type_ in key]), self.warehouse, contents)
-        return Source(table, index, contents.generation.id, image.parts(self.at))
+        return IndexSource(table, index, contents.generation.id, image.parts(self.at))

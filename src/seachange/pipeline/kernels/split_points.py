@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from seachange.model.scan import Scan
-from seachange.pipeline.kernels.kernel_context import Workshop
-from seachange.pipeline.kernels.runs import Target
-from seachange.pipeline.kernels.source import Source
+from seachange.pipeline.kernels.kernel_context import KernelContext
+from seachange.pipeline.kernels.runs import BuiltIndex
+from seachange.pipeline.kernels.source import IndexSource
 from seachange.storage.arrow import column_name
 from seachange.storage.bulk import stored_output
 from seachange.storage.entries import columns_read, select_entries
@@ -30,7 +30,7 @@ _SAMPLED = f"file_row_number % {4 * ROW_GROUP_ROWS} < 256"
 
 
 @dataclass(frozen=True, slots=True)
-class Cuts:
+class SplitPoints:
     """Stored values of the first key column, in order: each begins another range. NULL is in the last one."""
 
     values: tuple[Any, ...]
@@ -40,7 +40,7 @@ class Cuts:
         return len(self.values) + 1
 
 
-def place_sql(target: Target, cuts: Cuts, prefix: str) -> tuple[str, dict[str, object]]:
+def place_sql(target: BuiltIndex, cuts: SplitPoints, prefix: str) -> tuple[str, dict[str, object]]:
     """DuckDB text for the range of a row of stored columns, by halving, and its parameters."""
     first = target.table.column_by_id[target.index.key[0]]
     name = column_name(first.id)
@@ -59,12 +59,12 @@ def place_sql(target: Target, cuts: Cuts, prefix: str) -> tuple[str, dict[str, o
     return halve(0, len(values)), {f"{prefix}{place}": value for place, value in enumerate(values)}
 
 
-def choose_cuts(source: Source, target: Target, ranges: int, workshop: Workshop) -> Cuts:
+def choose_cuts(source: IndexSource, target: BuiltIndex, ranges: int, workshop: KernelContext) -> SplitPoints:
     with workshop.sorter() as sorter:
         return cut_evenly(_sample(sorter, source, target, workshop), ranges)
 
 
-def _sample(sorter: Sorter, source: Source, target: Target, workshop: Workshop) -> list[tuple[Any, int]]:
+def _sample(sorter: Sorter, source: IndexSource, target: BuiltIndex, workshop: KernelContext) -> list[tuple[Any, int]]:
     first = target.table.column_by_id[target.index.key[0]]
     columns = columns_read(target.table, target.index, [first], filled=True)
     scan = plan_columns(
@@ -84,7 +84,7 @@ def _some(parts: SnapshotParts) -> SnapshotParts:
     return SnapshotParts(tuple(files[::step]), ()) if files else parts
 
 
-def cut_evenly(sample: Sequence[tuple[Any, int]], ranges: int) -> Cuts:
+def cut_evenly(sample: Sequence[tuple[Any, int]], ranges: int) -> SplitPoints:
     """At most so many ranges, of about the same number of rows, from values in order, each with how often it was met.
     All rows with one value are in one range, however many they are.
 
@@ -100,4 +100,4 @@ def cut_evenly(sample: Sequence[tuple[Any, int]], ranges: int) -> Cuts:
         if rows and value is not None and place > last:
             values.append(value)
         rows, last = rows + count, place
-    return Cuts(tuple(values))
+    return SplitPoints(tuple(values))

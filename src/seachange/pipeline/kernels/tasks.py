@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from seachange.model.segments import Segment
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.merge import DealtRange, KeyRange, merge_range, sample_keys, sort_range, tally_segments
 from seachange.pipeline.kernels.reading import ReadsSource, WritesNothing
-from seachange.pipeline.kernels.runs import Run, Tally, Target
-from seachange.pipeline.kernels.source import Source, Unit
-from seachange.pipeline.kernels.split_points import Cuts, choose_cuts
+from seachange.pipeline.kernels.runs import BuiltIndex, EntrySum, Run
+from seachange.pipeline.kernels.source import IndexSource, Unit
+from seachange.pipeline.kernels.split_points import SplitPoints, choose_cuts
 from seachange.pipeline.kernels.unit import read_unit
 from seachange.storage.segment_footer import SEGMENT_BYTES_MAX, SEGMENT_ROWS_MAX
 
@@ -30,13 +30,13 @@ def segments_for(rows: int, size_bytes: int) -> int:
     return max(-(-rows // SEGMENT_ROWS_MAX), size_bytes * _UNPACKED // SEGMENT_BYTES_MAX + 1)
 
 
-def entry_bytes(source: Source, target: Target) -> int:
+def entry_bytes(source: IndexSource, target: BuiltIndex) -> int:
     """About how much the entries of an index take: what its columns are of all, as if all were alike."""
     held = source.table.stored_columns(source.index, source.table.layout)
     return source.size_bytes * len(target.columns) // max(len(held), 1)
 
 
-def work_bytes(source: Source, targets: Sequence[Target]) -> int:
+def work_bytes(source: IndexSource, targets: Sequence[BuiltIndex]) -> int:
     """About how much is written until all is built: sorted runs, and what is merged of them, side by side. Of how many
     rows a partial index has entries is not known: nothing is refused because of one."""
     return 2 * sum(entry_bytes(source, target) for target in targets if target.index.where is None)
@@ -46,10 +46,10 @@ def work_bytes(source: Source, targets: Sequence[Target]) -> int:
 class ReadUnit:
     """`source` has no parts but the unit's. Entries of a target without cuts are sorted, those of the others dealt."""
 
-    source: Source
+    source: IndexSource
     unit: Unit
-    targets: tuple[Target, ...]
-    cuts: tuple[Cuts | None, ...]
+    targets: tuple[BuiltIndex, ...]
+    cuts: tuple[SplitPoints | None, ...]
 
     @property
     def title(self) -> str:
@@ -76,13 +76,13 @@ class ReadUnit:
         sorted_here = sum(cuts is None for cuts in self.cuts)
         return int(sorted_here < len(self.cuts)) + (1 + 2 * sorted_here if sorted_here else 0)
 
-    def run(self, workshop: Workshop) -> list[Run]:
+    def run(self, workshop: KernelContext) -> list[Run]:
         return read_unit(self.source, self.unit, self.targets, self.cuts, workshop)
 
 
 @dataclass(frozen=True, slots=True)
-class ChooseCuts(ReadsSource):
-    target: Target
+class ChooseSplitPoints(ReadsSource):
+    target: BuiltIndex
     ranges: int
 
     @property
@@ -94,13 +94,13 @@ class ChooseCuts(ReadsSource):
         # A few rows of each file.
         return 0
 
-    def run(self, workshop: Workshop) -> Cuts:
+    def run(self, workshop: KernelContext) -> SplitPoints:
         return choose_cuts(self.source, self.target, self.ranges, workshop)
 
 
 @dataclass(frozen=True, slots=True)
 class SampleKeys(WritesNothing):
-    target: Target
+    target: BuiltIndex
     group: tuple[Segment, ...]
     step: int
 
@@ -112,7 +112,7 @@ class SampleKeys(WritesNothing):
     def read_bytes(self) -> int:
         return sum(segment.size_bytes for segment in self.group)
 
-    def run(self, workshop: Workshop) -> list[tuple[Any, ...]]:
+    def run(self, workshop: KernelContext) -> list[tuple[Any, ...]]:
         return sample_keys(self.target, self.group, self.step, workshop)
 
 
@@ -136,7 +136,7 @@ class _SortsRange:
 
 @dataclass(frozen=True, slots=True)
 class MergeRange(_SortsRange):
-    target: Target
+    target: BuiltIndex
     part: KeyRange
 
     @property
@@ -153,7 +153,7 @@ class MergeRange(_SortsRange):
         whole_rows = sum(s.rows for s in self.part.segments)
         return sum(s.size_bytes for s in self.part.segments) * self.part.rows // max(whole_rows, 1)
 
-    def run(self, workshop: Workshop) -> Run:
+    def run(self, workshop: KernelContext) -> Run:
         # Whoever wrote the runs has read them back, and what comes of them is compared with the rows in the end.
         workshop.warehouse.remember(self.part.segments)
         return merge_range(self.target, self.part, workshop)
@@ -161,7 +161,7 @@ class MergeRange(_SortsRange):
 
 @dataclass(frozen=True, slots=True)
 class SortRange(_SortsRange):
-    target: Target
+    target: BuiltIndex
     part: DealtRange
 
     @property
@@ -177,14 +177,14 @@ class SortRange(_SortsRange):
         whole_rows = sum(sum(file.counts) for file in self.part.files)
         return sum(file.size_bytes for file in self.part.files) * self.part.rows // max(whole_rows, 1)
 
-    def run(self, workshop: Workshop) -> Run:
+    def run(self, workshop: KernelContext) -> Run:
         # What comes of the files is compared with the rows in the end.
         return sort_range(self.target, self.part, workshop)
 
 
 @dataclass(frozen=True, slots=True)
 class TallySegments(WritesNothing):
-    target: Target
+    target: BuiltIndex
     written: tuple[Segment, ...]
 
     @property
@@ -195,5 +195,5 @@ class TallySegments(WritesNothing):
     def read_bytes(self) -> int:
         return sum(segment.size_bytes for segment in self.written)
 
-    def run(self, workshop: Workshop) -> Tally:
+    def run(self, workshop: KernelContext) -> EntrySum:
         return tally_segments(self.target, self.written, workshop)

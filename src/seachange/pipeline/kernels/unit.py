@@ -10,12 +10,12 @@ import duckdb
 from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column
 from seachange.pipeline.kernels.converted import missing_key
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.partition import Hand, deal_rows
 from seachange.pipeline.kernels.rebuild import computed_columns, locate, select_computed
-from seachange.pipeline.kernels.runs import Run, Target, build_run
-from seachange.pipeline.kernels.source import Source, Unit
-from seachange.pipeline.kernels.split_points import Cuts
+from seachange.pipeline.kernels.runs import BuiltIndex, Run, build_run
+from seachange.pipeline.kernels.source import IndexSource, Unit
+from seachange.pipeline.kernels.split_points import SplitPoints
 from seachange.storage.arrow import column_name
 from seachange.storage.entries import columns_read
 from seachange.storage.sorter import Sorter
@@ -24,7 +24,11 @@ _STORED, _COMPUTED, _ROWS = "stored_rows", "computed_rows", "unit_rows"
 
 
 def read_unit(
-    source: Source, unit: Unit, targets: Sequence[Target], cuts: Sequence[Cuts | None], workshop: Workshop
+    source: IndexSource,
+    unit: Unit,
+    targets: Sequence[BuiltIndex],
+    cuts: Sequence[SplitPoints | None],
+    workshop: KernelContext,
 ) -> list[Run]:
     """Entries of a target without cuts are sorted here, those of the others dealt."""
     hands = [Hand(target, cut) for target, cut in zip(targets, cuts, strict=True) if cut is not None]
@@ -38,12 +42,14 @@ def read_unit(
         return [*runs, *(deal_rows(sorter, Scan(f"FROM {_ROWS}"), hands, workshop) if hands else ())]
 
 
-def _columns_read(targets: Sequence[Target]) -> list[Column]:
+def _columns_read(targets: Sequence[BuiltIndex]) -> list[Column]:
     found = (c for t in targets for c in columns_read(t.table, t.index, t.columns, filled=True))
     return list(dict.fromkeys(found))
 
 
-def _hold_rows(sorter: Sorter, source: Source, unit: Unit, targets: Sequence[Target], workshop: Workshop) -> None:
+def _hold_rows(
+    sorter: Sorter, source: IndexSource, unit: Unit, targets: Sequence[BuiltIndex], workshop: KernelContext
+) -> None:
     """Expressions are evaluated once, so that what is volatile has one value in all that is made of it."""
     computes = any(target.is_computed_from(source.index) for target in targets)
     first, generated = computed_columns(source.table) if computes else ((), ())
@@ -66,7 +72,7 @@ def _hold_rows(sorter: Sorter, source: Source, unit: Unit, targets: Sequence[Tar
         _check_key(sorter, source, target)
 
 
-def _check_key(sorter: Sorter, source: Source, target: Target) -> None:
+def _check_key(sorter: Sorter, source: IndexSource, target: BuiltIndex) -> None:
     """A row that has no value for its new key, since others may write such a one, would be lost."""
     for column_id in source.table.needed_for(target.index):
         empty = f"SELECT * FROM {_ROWS} WHERE {column_name(column_id)} IS NULL LIMIT 1"  # noqa: S608 - named by id

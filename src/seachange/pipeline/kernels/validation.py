@@ -20,11 +20,11 @@ from seachange.model.scan import Scan
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.states import State
 from seachange.pipeline.kernels.duplicates import find_duplicates
-from seachange.pipeline.kernels.executor import Crew
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.executor import Executor
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.reading import ReadsSource
 from seachange.pipeline.kernels.row_names import SHOWN_MAX, naming_columns, show_key, show_keys
-from seachange.pipeline.kernels.source import UNIT_BYTES_MAX, Source, Sources, Unit, seen_through
+from seachange.pipeline.kernels.source import UNIT_BYTES_MAX, IndexSource, Sources, Unit, seen_through
 from seachange.storage.arrow import column_name
 from seachange.storage.image import FileSlice, SnapshotParts
 from seachange.storage.keys import Key
@@ -44,7 +44,9 @@ class Broken:
     keys: tuple[Key, ...]
 
 
-def validate(op: Validate, sources: Sources, crew: Crew, warehouse: Warehouse, report: Progress) -> Violation | None:
+def validate(
+    op: Validate, sources: Sources, crew: Executor, warehouse: Warehouse, report: Progress
+) -> Violation | None:
     validation = _Validation(sources, sources.tables(), crew, warehouse, report)
     match op.element:
         case elements.CheckConstraint() as check:
@@ -53,7 +55,7 @@ def validate(op: Validate, sources: Sources, crew: Crew, warehouse: Warehouse, r
             return validation.not_null(not_null)
         case elements.UniqueIndex() as unique:
             return validation.unique(unique)
-        case elements.ForeignKey() as key:
+        case elements.ForeignKeyElement() as key:
             return validation.foreign_key(key)
         case other:
             raise errors.Bug(detail=f"there is nothing to validate in {other}")
@@ -63,7 +65,7 @@ def validate(op: Validate, sources: Sources, crew: Crew, warehouse: Warehouse, r
 class _Validation:
     sources: Sources
     tables: dict[int, Table]
-    crew: Crew
+    crew: Executor
     warehouse: Warehouse
     report: Progress
 
@@ -84,7 +86,7 @@ class _Validation:
         skipped = files_without_nulls(source, column, self.warehouse)
         self.report(sum(f.segment.rows - len(f.superseded) for f in skipped))
         rest = tuple(f for f in source.parts.files if f not in skipped)
-        left = Source(source.table, source.index, source.generation_id, SnapshotParts(rest, source.parts.inline))
+        left = IndexSource(source.table, source.index, source.generation_id, SnapshotParts(rest, source.parts.inline))
         broken = broken_rows(left, (column.id,), condition, self.crew, self.report)
         if broken is None:
             return None
@@ -103,7 +105,7 @@ class _Validation:
         message = f'could not create unique index "{index.name}"'
         return Violation("23505", message, f"Key {show_key(columns, key)} is duplicated.", rows)
 
-    def foreign_key(self, element: elements.ForeignKey) -> Violation | None:
+    def foreign_key(self, element: elements.ForeignKeyElement) -> Violation | None:
         source = self._rows(element.table_id, element.column_ids)
         parent = self._parent(element.parent_id, element.parent_index_id)
         columns = [source.table.column_by_id[c] for c in element.column_ids]
@@ -124,7 +126,7 @@ class _Validation:
             raise errors.Bug(detail=f"table {table_id} is validated, and is not there at {self.sources.at}")
         return table
 
-    def _rows(self, table_id: TableId, columns: Sequence[ColumnId]) -> Source:
+    def _rows(self, table_id: TableId, columns: Sequence[ColumnId]) -> IndexSource:
         """Values that come into being with a new primary index are complete only there. It may not be so yet, and need
         not be, if all that is asked for are columns that read the same from every row."""
         table = self._table(table_id)
@@ -133,7 +135,7 @@ class _Validation:
             table = seen_through(table, coming.id)
         return self.sources.load(table, table.primary)
 
-    def _parent(self, table_id: TableId, index_id: IndexId) -> Source:
+    def _parent(self, table_id: TableId, index_id: IndexId) -> IndexSource:
         table = self._table(table_id)
         coming = table.next_primary
         index = next((i for i in _all_indexes(table) if i.id == index_id), None)
@@ -161,7 +163,7 @@ def _constraint_name(table: Table, constraint_id: ConstraintId) -> str:
     return names[constraint_id]
 
 
-def _violation(sqlstate: str, message: str, source: Source, broken: Broken) -> Violation:
+def _violation(sqlstate: str, message: str, source: IndexSource, broken: Broken) -> Violation:
     rows = "1 row" if broken.rows == 1 else f"{broken.rows} rows"
     shown = show_keys(naming_columns(source.table), broken.keys, broken.rows)
     return Violation(sqlstate, message, f"{rows}: {shown}.", broken.rows)
@@ -178,7 +180,7 @@ class FindBroken(ReadsSource):
     def title(self) -> str:
         return f"check {self.source.rows} rows of {self.source.table.name}"
 
-    def run(self, workshop: Workshop) -> Broken:
+    def run(self, workshop: KernelContext) -> Broken:
         table = self.source.table
         shown = naming_columns(table)
         read = list(dict.fromkeys([*(table.column_by_id[c] for c in self.columns), *shown]))
@@ -189,13 +191,13 @@ class FindBroken(ReadsSource):
 
 
 def broken_rows(
-    source: Source, columns: Sequence[ColumnId], condition: str, crew: Crew, report: Progress
+    source: IndexSource, columns: Sequence[ColumnId], condition: str, crew: Executor, report: Progress
 ) -> Broken | None:
     """Unit by unit."""
     return _together(crew, [FindBroken(part, tuple(columns), condition) for part in _units(source, crew)], report)
 
 
-def _units(source: Source, crew: Crew) -> list[Source]:
+def _units(source: IndexSource, crew: Executor) -> list[IndexSource]:
     """Nothing of a look is kept, and one that has all cores is over soon: where tasks are done one after the other,
     few are cheaper than many."""
     times = _UNITS_AT_ONCE if crew.hands == 1 else 1
@@ -203,14 +205,14 @@ def _units(source: Source, crew: Crew) -> list[Source]:
     return [replace(source, parts=unit.parts) for unit in units]
 
 
-def _count_and_show(found: str, scan: Scan, workshop: Workshop) -> Broken:
+def _count_and_show(found: str, scan: Scan, workshop: KernelContext) -> Broken:
     with workshop.sorter() as sorter:
         ((count,),) = sorter.ask(f"SELECT count(*) FROM ({found})", scan)  # noqa: S608 - columns are named by id
         keys = sorter.fetch(f"{found} ORDER BY ALL LIMIT {SHOWN_MAX}", scan) if count else []
     return Broken(count, tuple(keys))
 
 
-def _together(crew: Crew, tasks: Sequence[FindBroken] | Sequence[FindOrphans], report: Progress) -> Broken | None:
+def _together(crew: Executor, tasks: Sequence[FindBroken] | Sequence[FindOrphans], report: Progress) -> Broken | None:
     """What the tasks have found, in their order."""
     found: dict[int, Broken] = {}
 
@@ -224,12 +226,12 @@ def _together(crew: Crew, tasks: Sequence[FindBroken] | Sequence[FindOrphans], r
     return Broken(rows, tuple(keys[:SHOWN_MAX])) if rows else None
 
 
-def files_without_nulls(source: Source, column: Column, warehouse: Warehouse) -> list[FileSlice]:
+def files_without_nulls(source: IndexSource, column: Column, warehouse: Warehouse) -> list[FileSlice]:
     """Files whose own statistics say so; of a layout without the column, what all of its rows read."""
     return [file for file in source.parts.files if _has_no_nulls(source, file, column, warehouse)]
 
 
-def _has_no_nulls(source: Source, file: FileSlice, column: Column, warehouse: Warehouse) -> bool:
+def _has_no_nulls(source: IndexSource, file: FileSlice, column: Column, warehouse: Warehouse) -> bool:
     layout = source.table.layout_by_id[file.segment.layout_id]
     if column.id not in dict(source.table.stored_columns(source.index, layout)):
         return column.frozen is not None
@@ -252,7 +254,7 @@ class FindOrphans(ReadsSource):
     """Rows that refer to a key which the parent's index does not have."""
 
     columns: tuple[Column, ...]
-    parent: Source
+    parent: IndexSource
     match_full: bool
 
     @property
@@ -263,7 +265,7 @@ class FindOrphans(ReadsSource):
     def read_bytes(self) -> int:
         return self.source.size_bytes + self.parent.size_bytes
 
-    def run(self, workshop: Workshop) -> Broken:
+    def run(self, workshop: KernelContext) -> Broken:
         others = [self.parent.table.column_by_id[c] for c in self.parent.index.key]
         child = self.source.scan(list(dict.fromkeys(self.columns)), self.source.parts, workshop.warehouse, "child")
         keys = self.parent.scan(others, self.parent.parts, workshop.warehouse, "parent")
@@ -281,7 +283,12 @@ class FindOrphans(ReadsSource):
 
 
 def missing_parents(
-    source: Source, columns: Sequence[Column], parent: Source, crew: Crew, report: Progress, match_full: bool = False
+    source: IndexSource,
+    columns: Sequence[Column],
+    parent: IndexSource,
+    crew: Executor,
+    report: Progress,
+    match_full: bool = False,
 ) -> Broken | None:
     """Each task reads all parents, so there are no more tasks than hands."""
     per_task = -(-source.rows // crew.hands) or 1

@@ -26,10 +26,10 @@ from pyspark import TaskContext
 from seachange import errors
 from seachange.model.ids import SegmentId
 from seachange.pipeline.kernels.executor import Task
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.rebuild import Translate
-from seachange.pipeline.spark.progress_file import Beacon
-from seachange.pipeline.throttling.progress_meter import Meter
+from seachange.pipeline.spark.progress_file import ProgressFile
+from seachange.pipeline.throttling.progress_meter import ProgressMeter
 from seachange.runtime.identity import check_identity
 from seachange.runtime.opening import open_files
 from seachange.storage.sorter import Sorter
@@ -58,7 +58,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class PackedTask:
     """A task with the ids of its files, for each attempt that may be made at it, and where it tells how far it is."""
 
     task: Task[Any]
@@ -145,7 +145,7 @@ def _run(payload: bytes) -> Outcome:
     return run_assignment(pickle.loads(body), trace)
 
 
-def run_assignment(assignment: Assignment, trace: Trace) -> Outcome:
+def run_assignment(assignment: PackedTask, trace: Trace) -> Outcome:
     if trace.attempt >= len(assignment.ids):
         return Again(trace, too_few=False)
     left = list(assignment.ids[trace.attempt])
@@ -164,8 +164,8 @@ def run_assignment(assignment: Assignment, trace: Trace) -> Outcome:
         check_identity(Path(site.segments), site.identity)
     except errors.Error as problem:
         return Failed(problem.sqlstate, str(problem), problem.hint, trace)
-    meter = Meter(assignment.task.steps)
-    workshop = Workshop(
+    meter = ProgressMeter(assignment.task.steps)
+    workshop = KernelContext(
         open_warehouse(site.segments),
         spill_folder(site.spill),
         take,
@@ -176,7 +176,7 @@ def run_assignment(assignment: Assignment, trace: Trace) -> Outcome:
         connect=_KEPT.connect,
     )
     try:
-        with Beacon(meter, assignment.sign, trace.task_id):
+        with ProgressFile(meter, assignment.sign, trace.task_id):
             return Finished(assignment.task.run(workshop), tuple(used), trace)
     except _NoneLeft:
         return Again(trace, too_few=True)

@@ -14,17 +14,17 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from seachange.pipeline.throttling.progress_meter import Meter
+from seachange.pipeline.throttling.progress_meter import ProgressMeter
 
 # A whole task is a file of so many bytes.
 _WHOLE = 1_000
 _SECONDS = 0.4
 
 
-class Beacon:
+class ProgressFile:
     """Tells while it is entered, if it is known where (`sign` is not empty)."""
 
-    def __init__(self, meter: Meter, sign: str, attempt: int) -> None:
+    def __init__(self, meter: ProgressMeter, sign: str, attempt: int) -> None:
         self._meter = meter
         self._path = f"{sign}.{attempt}" if sign else ""
         self._told = 0

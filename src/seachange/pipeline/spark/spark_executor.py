@@ -23,11 +23,11 @@ from pyspark import cloudpickle
 from seachange import errors
 from seachange.model.ids import SegmentId
 from seachange.pipeline.kernels.executor import TICK_SECONDS, Look, Sizes, Task
-from seachange.pipeline.kernels.kernel_context import Workshop
+from seachange.pipeline.kernels.kernel_context import KernelContext
 from seachange.pipeline.kernels.merge import RANGE_ROWS_MAX
 from seachange.pipeline.kernels.source import UNIT_ROWS_MAX
 from seachange.pipeline.spark.host import AnyApplication
-from seachange.pipeline.spark.packed_task import VERSIONS, Again, Assignment, Failed, Finished, Outcome, Site, Trace
+from seachange.pipeline.spark.packed_task import VERSIONS, Again, Failed, Finished, Outcome, PackedTask, Site, Trace
 from seachange.pipeline.spark.progress_file import read_signs, sign_of
 from seachange.storage.segment_footer import SEGMENT_ROWS_MAX
 from seachange.storage.spill import passing_folder
@@ -50,12 +50,12 @@ class _Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class SparkCrew:
+class SparkExecutor:
     """`look` is called several times a second while tasks run, and may raise; `tell` keeps a line of history."""
 
     application: AnyApplication
     site: Site
-    workshop: Workshop
+    workshop: KernelContext
     look: Look
     tell: Callable[[str], None]
     cores: int = 0
@@ -99,7 +99,7 @@ class SparkCrew:
 class _Shift:
     """The tasks of one run. Everything but the wait for Spark happens in the caller's thread."""
 
-    crew: SparkCrew
+    crew: SparkExecutor
     sent_max: int
     pool: ThreadPoolExecutor
     group: str
@@ -147,7 +147,7 @@ class _Shift:
         reserve = self.crew.workshop.reserve
         reserved = tuple(reserve(count * _ATTEMPTS)) if count else ()
         ids = tuple(reserved[start * count : (start + 1) * count] for start in range(_ATTEMPTS))
-        assignment = Assignment(self.tasks[place], self.crew.site, ids, sign_of(self.signs, place))
+        assignment = PackedTask(self.tasks[place], self.crew.site, ids, sign_of(self.signs, place))
         payload = pickle.dumps((VERSIONS, cloudpickle.dumps(assignment)))
         call = self.crew.application.call
         future = self.pool.submit(call, payload, self.group, self.tasks[place].title)

@@ -21,7 +21,7 @@ class Measured(Protocol):
     def interrupt(self) -> None: ...
 
 
-class Meter:
+class ProgressMeter:
     """Of a task of about so many queries. Read from other threads than that of the task."""
 
     def __init__(self, steps: int = 1) -> None:

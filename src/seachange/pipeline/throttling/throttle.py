@@ -25,7 +25,7 @@ def _no_pause(seconds: float) -> None:
 
 
 @dataclass(slots=True)
-class Manners:
+class Throttling:
     """Without `files` space is no matter, and 0 bytes in a second are no limit. `pause` may raise to end the work."""
 
     files: FileSystem | None = None

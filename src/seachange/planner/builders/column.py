@@ -12,7 +12,7 @@ from seachange.model.statements.table_statements import (
     AddColumn,
     ColumnDefinition,
     ColumnType,
-    Constant,
+    ConstantDefault,
     Default,
     DropColumn,
     DropNotNull,
@@ -62,7 +62,7 @@ def add_column(draft: Draft, table_id: TableId, action: AddColumn) -> None:
     for rule in action.rules:
         add_rule(draft, table_id, rule)
     column = draft.column_element(table_id, column_id)
-    if isinstance(column, elements.Column) and column.frozen is None and not is_computed(definition):
+    if isinstance(column, elements.ColumnElement) and column.frozen is None and not is_computed(definition):
         for reference in keys_on(draft, table_id, [column_id]):
             draft.implied[reference] = "rows without the column refer to nothing"
 
@@ -84,7 +84,7 @@ def define_column(draft: Draft, table_id: TableId, definition: ColumnDefinition)
     text, sequences = bind_default(draft, type_, definition.default)
     frozen = _frozen(draft, type_, definition, text) if not draft.is_new(table_id) else None
     computed = is_computed(definition)
-    draft.add(elements.Column(table_id, column_id, frozen=frozen))
+    draft.add(elements.ColumnElement(table_id, column_id, frozen=frozen))
     draft.add(elements.ColumnName(table_id, column_id, definition.name))
     draft.add(elements.ColumnType(table_id, column_id, type_))
     if text is not None:
@@ -122,7 +122,7 @@ def is_computed(definition: ColumnDefinition) -> bool:
 def _frozen(draft: Draft, type_: SqlType, definition: ColumnDefinition, text: str | None) -> str | None:
     """What rows read that were written before the column: its default as it is now."""
     match definition.default:
-        case Constant():
+        case ConstantDefault():
             return format_canonical(type_, constant_value(type_, text))
         case ExpressionDefinition() if not is_computed(definition) and text is not None:
             return draft.evaluated.get(text, text)
@@ -172,7 +172,7 @@ def release_column(draft: Draft, table_id: TableId, column_id: ColumnId, cascade
         name = draft.column_name(table_id, generated.column_id)
         need_cascade(draft, cascade, what, f"column {name} of {label_of(draft, table_id)}")
         drop_column(draft, table_id, DropColumn(name, cascade=True))
-    for owned in draft.select(elements.SequenceOwner, table_id=table_id, column_id=column_id):
+    for owned in draft.select(elements.SequenceOwnerElement, table_id=table_id, column_id=column_id):
         _release_sequence(draft, owned, cascade, what)
     for index in indexes_on(draft, table_id, column_id):
         drop_index(draft, index, cascade, what)
@@ -182,7 +182,7 @@ def release_column(draft: Draft, table_id: TableId, column_id: ColumnId, cascade
         drop_foreign_key(draft, key)
 
 
-def _release_sequence(draft: Draft, owned: elements.SequenceOwner, cascade: bool, what: str) -> None:
+def _release_sequence(draft: Draft, owned: elements.SequenceOwnerElement, cascade: bool, what: str) -> None:
     """The sequence goes with the column; other columns may draw from it."""
     for default in draft.select(elements.ColumnDefault, sequence_ids=owned.sequence_id):
         if (default.table_id, default.column_id) != (owned.table_id, owned.column_id):
@@ -249,7 +249,7 @@ def set_default(draft: Draft, table_id: TableId, action: SetDefault) -> None:
 
 def _forget_implied(draft: Draft, table_id: TableId, column_id: ColumnId, default: Default | None) -> None:
     """What was known of the first default of a hidden column is not known of another, which is stored meanwhile."""
-    if not isinstance(default, Constant):
+    if not isinstance(default, ConstantDefault):
         draft.implied.pop(elements.ColumnNotNull(table_id, column_id), None)
     for key in keys_on(draft, table_id, [column_id]):
         if draft.implied.pop(key, None) is not None and draft.goal(key) is Goal.PUBLIC:

@@ -268,7 +268,7 @@ def replace_column(
     _refuse_generated_key(draft, table_id, old_id, conversion)
     if conversion is None or draft.has_no_rows(table_id):
         # Nobody who writes beside this commit knows of it, or others are what it is made from.
-        draft.add(elements.Column(table_id, new_id, in_place_of=old_id, origin=conversion))
+        draft.add(elements.ColumnElement(table_id, new_id, in_place_of=old_id, origin=conversion))
     else:
         draft.add(elements.ConvertedColumn(table_id, new_id, conversion, in_place_of=old_id))
     drop_column_attributes(draft, table_id, old_id)
@@ -283,7 +283,7 @@ def replace_column(
             elif old_id in draft.primary(table_id).key:
                 draft.implied[following] = f"index {draft.index_name(draft.primary(table_id)).name} has no row without"
     _recast_default(draft, table_id, new_id, old_type, type_)
-    for owner in draft.select(elements.SequenceOwner, **place):
+    for owner in draft.select(elements.SequenceOwnerElement, **place):
         draft.replace(owner, replace(owner, column_id=new_id))
     rebuild_primary(draft, table_id, new_id)
     # Looked up anew: foreign keys of the table to itself refer to the new primary index by now.
@@ -292,7 +292,9 @@ def replace_column(
         _move_user(draft, user, old_id, new_id, distinct)
         for key in referring:
             # By now it refers to the index that has come for the new column.
-            (current,) = draft.select(elements.ForeignKey, table_id=key.table_id, constraint_id=key.constraint_id)
+            (current,) = draft.select(
+                elements.ForeignKeyElement, table_id=key.table_id, constraint_id=key.constraint_id
+            )
             renew_foreign_key(draft, current, current.column_ids)
     for view in draft.select(elements.ViewQuery, column_uses=(table_id, old_id)):
         uses = tuple((table_id, new_id) if use == (table_id, old_id) else use for use in view.column_uses)
@@ -338,11 +340,11 @@ def _users(draft: Draft, table_id: TableId, column_id: ColumnId) -> list[element
 
 def _keys_to(
     draft: Draft, user: elements.AnyIndex | elements.Constraint, column_id: ColumnId
-) -> list[elements.ForeignKey]:
+) -> list[elements.ForeignKeyElement]:
     """The foreign keys that refer to a key with the column in it."""
     if not isinstance(user, elements.UniqueIndex | elements.PrimaryIndex) or column_id not in user.key:
         return []
-    return draft.select(elements.ForeignKey, parent_id=user.table_id, parent_index_id=user.index_id)
+    return draft.select(elements.ForeignKeyElement, parent_id=user.table_id, parent_index_id=user.index_id)
 
 
 def _move_user(
@@ -372,7 +374,7 @@ def _move_user(
             id_ = draft.take_constraint_id(user.table_id)
             moved_check = replace(user, constraint_id=id_, expression=bound.text, column_ids=bound.columns)
             move_constraint(draft, user, moved_check)
-        case elements.ForeignKey():
+        case elements.ForeignKeyElement():
             renew_foreign_key(draft, user, _swap(user.column_ids, old, new))
         case elements.PrimaryIndex():
             replaced = user.replaces_id if user in draft.targets else user.index_id
@@ -410,7 +412,7 @@ def _moved_key(draft: Draft, table_id: TableId, key: ColumnId, old: ColumnId, ne
         if known.virtual and known.expression == moved.expression:
             return known.column_id
     column_id = draft.take_column_id(table_id)
-    draft.add(elements.Column(table_id, column_id, hidden=True))
+    draft.add(elements.ColumnElement(table_id, column_id, hidden=True))
     draft.add(elements.ColumnName(table_id, column_id, draft.column_name(table_id, key)))
     # Of which type its values are is for DuckDB to say, before anything is published.
     draft.add(elements.ColumnType(table_id, column_id, TEXT))

@@ -117,7 +117,7 @@ def _find(draft: Draft, table_id: TableId, name: str) -> elements.Constraint | e
     for label in draft.select(elements.ConstraintName, table_id=table_id, name=name):
         place = {"table_id": table_id, "constraint_id": label.constraint_id}
         check = draft.only(elements.CheckConstraint, **place)
-        return check or draft.only(elements.ForeignKey, **place)
+        return check or draft.only(elements.ForeignKeyElement, **place)
     for index in draft.select(elements.IndexName, table_id=table_id, name=name):
         return draft.only(elements.KeyConstraint, table_id=table_id, index_id=index.index_id)
     return None
@@ -141,7 +141,7 @@ def drop_constraint(draft: Draft, table_id: TableId, action: DropConstraint) -> 
             )
         case elements.CheckConstraint():
             drop_check(draft, found)
-        case elements.ForeignKey():
+        case elements.ForeignKeyElement():
             drop_foreign_key(draft, found)
         case elements.KeyConstraint():
             index = next(i for i in draft.indexes(table_id) if i.index_id == found.index_id)
@@ -178,7 +178,7 @@ def validate_constraint(draft: Draft, table_id: TableId, action: ValidateConstra
         raise errors.WrongObjectType(name=action.name, kind="foreign key or check constraint")
     if draft.state(found) is State.ENFORCED:
         draft.promote(found)
-        if isinstance(found, elements.ForeignKey):
+        if isinstance(found, elements.ForeignKeyElement):
             if found not in draft.implied:
                 refuse_unseen_key(draft, table_id, draft.index_by_id(found.parent_id, found.parent_index_id))
             draft.promote(elements.ForeignKeyParent(found.parent_id, table_id, found.constraint_id))

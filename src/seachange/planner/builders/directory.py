@@ -25,7 +25,7 @@ Place = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundObject:
     """What a name leads to. Of an index, `id` is its table's."""
 
     kind: ObjectKind
@@ -36,25 +36,25 @@ class Found:
 class Directory:
     def __init__(self, database: str) -> None:
         self._database = database
-        self._found: dict[Place, Found] = {}
+        self._found: dict[Place, FoundObject] = {}
         # Where the names of a table's indexes stand.
         self._indexes: dict[DescriptorId, dict[IndexId, Place]] = {}
 
-    def find(self, schema: str, name: str) -> Found | None:
+    def find(self, schema: str, name: str) -> FoundObject | None:
         """A relation."""
         return self._found.get((_RELATIONS, schema, name))
 
-    def find_type(self, schema: str, name: str) -> Found | None:
+    def find_type(self, schema: str, name: str) -> FoundObject | None:
         return self._found.get((_SPACES[ObjectKind.TYPE], schema, name))
 
-    def find_space(self, kind: ObjectKind, name: str) -> Found | None:
+    def find_space(self, kind: ObjectKind, name: str) -> FoundObject | None:
         """A schema or a database."""
         return self._found.get((_SPACES[kind], "", name))
 
     def names_in(self, schema: str) -> Container[str]:
         return _Taken(self._found, schema)
 
-    def objects_in(self, schema: str) -> list[Found]:
+    def objects_in(self, schema: str) -> list[FoundObject]:
         """All but the indexes, which come and go with their tables."""
         return [
             found
@@ -62,20 +62,20 @@ class Directory:
             if where == schema and found.kind is not ObjectKind.INDEX
         ]
 
-    def put(self, entry: elements.Namespace) -> None:
+    def put(self, entry: elements.NamespaceElement) -> None:
         if self._is_ours(entry):
-            self._found[_place(entry)] = Found(entry.kind, entry.descriptor_id)
+            self._found[_place(entry)] = FoundObject(entry.kind, entry.descriptor_id)
 
-    def put_indexes(self, entry: elements.Namespace, indexes: Iterable[tuple[IndexId, str]]) -> None:
+    def put_indexes(self, entry: elements.NamespaceElement, indexes: Iterable[tuple[IndexId, str]]) -> None:
         """Indexes of the table of this entry, with their names."""
         if self._is_ours(entry):
             for index_id, name in indexes:
-                found = Found(ObjectKind.INDEX, entry.descriptor_id, index_id)
+                found = FoundObject(ObjectKind.INDEX, entry.descriptor_id, index_id)
                 place = (_RELATIONS, entry.schema, name)
                 self._found[place] = found
                 self._indexes.setdefault(entry.descriptor_id, {})[index_id] = place
 
-    def remove(self, entry: elements.Namespace) -> None:
+    def remove(self, entry: elements.NamespaceElement) -> None:
         found = self._found.get(_place(entry))
         if found is not None and found.id == entry.descriptor_id:
             del self._found[_place(entry)]
@@ -87,18 +87,18 @@ class Directory:
         if place is not None and self._found[place].index_id == index.index_id:
             del self._found[place]
 
-    def _is_ours(self, entry: elements.Namespace) -> bool:
+    def _is_ours(self, entry: elements.NamespaceElement) -> bool:
         return entry.database in (self._database, "")
 
 
-def _place(entry: elements.Namespace) -> Place:
+def _place(entry: elements.NamespaceElement) -> Place:
     return (_SPACES.get(entry.kind, _RELATIONS), entry.schema, entry.name)
 
 
 class _Taken:
     """The names of the relations of one schema."""
 
-    def __init__(self, found: dict[Place, Found], schema: str) -> None:
+    def __init__(self, found: dict[Place, FoundObject], schema: str) -> None:
         self._found = found
         self._schema = schema
 

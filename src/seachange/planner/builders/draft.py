@@ -23,9 +23,9 @@ from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import DEFAULT_SCHEMA, Descriptor
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.states import State
-from seachange.planner.builders.directory import Directory, Found
+from seachange.planner.builders.directory import Directory, FoundObject
 from seachange.planner.graph import field_values
-from seachange.planner.known_schema import Catalog
+from seachange.planner.known_schema import KnownSchema
 from seachange.planner.object_parts import decompose, namespace_of
 
 E = TypeVar("E")
@@ -58,7 +58,7 @@ _STATUS_AT_REST: dict[State, Status] = {State.PUBLIC: Status.PUBLIC, State.ENFOR
 class Draft:
     def __init__(
         self,
-        catalog: Catalog,
+        catalog: KnownSchema,
         ids: Iterator[int],
         evaluated: Mapping[str, str | None] | None = None,
     ) -> None:
@@ -235,7 +235,7 @@ class Draft:
         for id_ in self.catalog.descriptors:
             self.load(id_)
 
-    def find(self, name: RelationName) -> Found | None:
+    def find(self, name: RelationName) -> FoundObject | None:
         for schema in self.schemas_of(name):
             found = self.directory.find(schema, name.name)
             if found is not None:
@@ -272,9 +272,9 @@ class Draft:
             raise errors.WrongObjectType(name=name, kind="table")
         return found.id
 
-    def entry(self, id_: DescriptorId) -> elements.Namespace:
+    def entry(self, id_: DescriptorId) -> elements.NamespaceElement:
         self.load(id_)
-        found = self.only(elements.Namespace, descriptor_id=id_)
+        found = self.only(elements.NamespaceElement, descriptor_id=id_)
         assert found is not None
         return found
 
@@ -292,12 +292,14 @@ class Draft:
     def column(self, table_id: TableId, name: str) -> ColumnId:
         for found in self.select(elements.ColumnName, table_id=table_id, name=name):
             host = self.column_element(table_id, found.column_id)
-            if not (isinstance(host, elements.Column) and host.hidden):
+            if not (isinstance(host, elements.ColumnElement) and host.hidden):
                 return found.column_id
         raise errors.UndefinedColumn(name=name, relation=self.name_of(table_id))
 
-    def column_element(self, table_id: TableId, column_id: ColumnId) -> elements.Column | elements.ConvertedColumn:
-        found = self.only(elements.Column, table_id=table_id, column_id=column_id)
+    def column_element(
+        self, table_id: TableId, column_id: ColumnId
+    ) -> elements.ColumnElement | elements.ConvertedColumn:
+        found = self.only(elements.ColumnElement, table_id=table_id, column_id=column_id)
         if found is not None:
             return found
         converted = self.only(elements.ConvertedColumn, table_id=table_id, column_id=column_id)
@@ -363,14 +365,14 @@ class Draft:
             for value in field_values(element, name):
                 self._index.setdefault((type(element), name, value), {})[element] = None
         match element:
-            case elements.Namespace(descriptor_id=id_):
+            case elements.NamespaceElement(descriptor_id=id_):
                 self._loaded.add(id_)
                 self.directory.put(element)
                 # A table takes its indexes with it into another schema.
                 indexes = self.select(elements.IndexName, table_id=id_)
                 self.directory.put_indexes(element, ((i.index_id, i.name) for i in indexes))
             case elements.IndexName():
-                entry = self.only(elements.Namespace, descriptor_id=element.table_id)
+                entry = self.only(elements.NamespaceElement, descriptor_id=element.table_id)
                 if entry is not None:
                     self.directory.put_indexes(entry, [(element.index_id, element.name)])
             case _:
@@ -382,7 +384,7 @@ class Draft:
             for value in field_values(element, name):
                 del self._index[(type(element), name, value)][element]
         match element:
-            case elements.Namespace():
+            case elements.NamespaceElement():
                 self.directory.remove(element)
             case elements.IndexName():
                 self.directory.remove_index(element)

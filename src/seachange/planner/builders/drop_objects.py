@@ -57,7 +57,7 @@ def _drop_schemas(draft: Draft, schemas: Going, cascade: bool) -> None:
             raise errors.FeatureNotSupported(feature=f"dropping {what}", instead="Drop what is in it.")
         for found in draft.directory.objects_in(name):
             going[found.id] = label_of(draft, found.id)
-            if not draft.select(elements.SequenceOwner, sequence_id=found.id):
+            if not draft.select(elements.SequenceOwnerElement, sequence_id=found.id):
                 need_cascade(draft, cascade, what, going[found.id])
     _drop(draft, going, cascade)
     for id_ in schemas:
@@ -73,7 +73,7 @@ def _drop_databases(draft: Draft, databases: Going) -> None:
             raise errors.ObjectInUse(detail=f"cannot drop {what}: it is the database of the session")
         if name == ALWAYS[ObjectKind.DATABASE]:
             raise errors.FeatureNotSupported(feature=f"dropping {what}", instead="Drop what is in it.")
-        entries = draft.select(elements.Namespace, database=name)
+        entries = draft.select(elements.NamespaceElement, database=name)
         inside = {e.descriptor_id: f"{e.kind} {e.name}" for e in entries if e.kind is not ObjectKind.SCHEMA}
         _drop(draft, inside, cascade=True)
         # Nobody asks what was in it.
@@ -93,7 +93,7 @@ def _drop(draft: Draft, named: Going, cascade: bool) -> None:
         for release in _RELEASES[kinds[id_]]:
             release(draft, id_, what, going, cascade)
     for id_ in going:
-        if draft.select(elements.Table, table_id=id_):
+        if draft.select(elements.TableElement, table_id=id_):
             drop_table(draft, id_)
         else:
             # It may have gone with a column.
@@ -106,7 +106,7 @@ def _close(draft: Draft, named: Going, cascade: bool) -> Going:
     pending = list(named)
     while pending:
         id_ = pending.pop(0)
-        owned = [owner.sequence_id for owner in draft.select(elements.SequenceOwner, table_id=id_)]
+        owned = [owner.sequence_id for owner in draft.select(elements.SequenceOwnerElement, table_id=id_)]
         views = [view.view_id for view in draft.select(elements.ViewQuery, relation_ids=id_)]
         for view_id in views:
             if view_id not in named:
@@ -119,7 +119,7 @@ def _close(draft: Draft, named: Going, cascade: bool) -> Going:
 
 
 def _release_parent(draft: Draft, id_: TableId, what: str, going: Going, cascade: bool) -> None:
-    for key in draft.select(elements.ForeignKey, parent_id=id_):
+    for key in draft.select(elements.ForeignKeyElement, parent_id=id_):
         if key.table_id not in going:
             need_cascade(draft, cascade, what, constraint_label(draft, key))
         drop_foreign_key(draft, key)

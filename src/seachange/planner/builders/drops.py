@@ -15,7 +15,7 @@ from seachange.planner.rules.rule import Kinds
 def drop_index(draft: Draft, index: AnyIndex, cascade: bool, what: str) -> None:
     """With CASCADE, the foreign keys that refer to it go too; `what` is what the user asked to drop."""
     note_references(draft, index, cascade, what)
-    for key in draft.select(elements.ForeignKey, parent_id=index.table_id, parent_index_id=index.index_id):
+    for key in draft.select(elements.ForeignKeyElement, parent_id=index.table_id, parent_index_id=index.index_id):
         drop_foreign_key(draft, key)
     drop_comments(draft, index.table_id, (ObjectKind.INDEX, index.index_id))
     remove_index(draft, index)
@@ -24,7 +24,7 @@ def drop_index(draft: Draft, index: AnyIndex, cascade: bool, what: str) -> None:
 
 def note_references(draft: Draft, index: AnyIndex, cascade: bool, what: str) -> None:
     draft.load_all()
-    for key in draft.select(elements.ForeignKey, parent_id=index.table_id, parent_index_id=index.index_id):
+    for key in draft.select(elements.ForeignKeyElement, parent_id=index.table_id, parent_index_id=index.index_id):
         need_cascade(draft, cascade, what, constraint_label(draft, key))
 
 
@@ -42,7 +42,7 @@ def drop_check(draft: Draft, check: elements.CheckConstraint) -> None:
     draft.drop(check)
 
 
-def drop_foreign_key(draft: Draft, key: elements.ForeignKey) -> None:
+def drop_foreign_key(draft: Draft, key: elements.ForeignKeyElement) -> None:
     _drop_constraint_name(draft, key)
     draft.drop(key)
     draft.drop(elements.ForeignKeyParent(key.parent_id, key.table_id, key.constraint_id))
@@ -70,7 +70,7 @@ def drop_column_parts(draft: Draft, table_id: TableId, column_id: ColumnId) -> N
     forget_rebuild(draft, table_id, column_id)
     draft.drop(draft.column_element(table_id, column_id))
     draft.load_all()
-    for owner in draft.select(elements.SequenceOwner, **place):
+    for owner in draft.select(elements.SequenceOwnerElement, **place):
         drop_object(draft, owner.sequence_id)
 
 
@@ -113,24 +113,24 @@ _PARTS: Kinds = (
     elements.Comment,
     elements.Privileges,
     elements.Owner,
-    elements.SequenceOwner,
+    elements.SequenceOwnerElement,
     elements.SequenceStart,
     elements.SequenceSettings,
     elements.EnumLabel,
     elements.EnumValue,
     elements.ViewQuery,
-    elements.Namespace,
-    elements.Database,
-    elements.Schema,
-    elements.Sequence,
-    elements.EnumType,
-    elements.View,
+    elements.NamespaceElement,
+    elements.DatabaseElement,
+    elements.SchemaElement,
+    elements.SequenceElement,
+    elements.EnumTypeElement,
+    elements.ViewElement,
 )
 
 
 def drop_table(draft: Draft, table_id: TableId) -> None:
     """What refers to other objects goes piece by piece, the rest with the table itself."""
-    for key in draft.select(elements.ForeignKey, table_id=table_id):
+    for key in draft.select(elements.ForeignKeyElement, table_id=table_id):
         drop_foreign_key(draft, key)
     if draft.is_new(table_id):
         _forget(draft, table_id)
@@ -150,8 +150,8 @@ _DROPPED_WITH_TABLE: Kinds = (
     elements.ColumnType,
     elements.IndexName,
     elements.IndexData,
-    elements.Namespace,
-    elements.Table,
+    elements.NamespaceElement,
+    elements.TableElement,
 )
 
 
@@ -171,6 +171,6 @@ def _forget(draft: Draft, table_id: TableId) -> None:
         draft.drop(element)
 
 
-def constraint_label(draft: Draft, key: elements.ForeignKey) -> str:
+def constraint_label(draft: Draft, key: elements.ForeignKeyElement) -> str:
     name = draft.only(elements.ConstraintName, table_id=key.table_id, constraint_id=key.constraint_id)
     return f"constraint {name.name if name else key.constraint_id} on {label_of(draft, key.table_id)}"

@@ -28,8 +28,8 @@ def create_enum(draft: Draft, statement: CreateEnum) -> None:
     schema = draft.schema_of(statement.name)
     refuse_taken(draft, ObjectKind.TYPE, schema, statement.name.name)
     id_ = DescriptorId(next(draft.ids))
-    draft.add(elements.EnumType(id_))
-    draft.add(elements.Namespace(id_, ObjectKind.TYPE, draft.database, schema, statement.name.name))
+    draft.add(elements.EnumTypeElement(id_))
+    draft.add(elements.NamespaceElement(id_, ObjectKind.TYPE, draft.database, schema, statement.name.name))
     for rank, label in enumerate(statement.values, 1):
         if statement.values.count(label) > 1:
             raise errors.DuplicateObject(kind="enum label", name=label)

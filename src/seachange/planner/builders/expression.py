@@ -15,7 +15,13 @@ from seachange.model.schema.constraint import column_reference
 from seachange.model.schema.defaults import constant_default
 from seachange.model.schema.enums import quote_text, relabel, relabel_list
 from seachange.model.schema.expression import Expression
-from seachange.model.statements.table_statements import Constant, Default, ExpressionDefinition, UserType, sequence_call
+from seachange.model.statements.table_statements import (
+    ConstantDefault,
+    Default,
+    ExpressionDefinition,
+    UserType,
+    sequence_call,
+)
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import existing, find_type
 from seachange.values.coercion import coerce
@@ -91,7 +97,7 @@ def bind_default(draft: Draft, type_: SqlType, default: Default | None) -> tuple
     match default:
         case None:
             return None, ()
-        case Constant(text=text, casts=casts, read_as=read_as):
+        case ConstantDefault(text=text, casts=casts, read_as=read_as):
             for cast in casts:
                 _check_cast(draft, type_, cast)
             given = coerce(read_as, text) if read_as is not None and text is not None else text

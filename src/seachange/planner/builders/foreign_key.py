@@ -41,7 +41,7 @@ def add_foreign_key(draft: Draft, table_id: TableId, rule: ForeignKeyDefinition,
     pairs = dict(zip(referred, columns, strict=True))
     id_ = draft.take_constraint_id(table_id)
     goal = Goal.ENFORCED if rule.not_valid else Goal.PUBLIC
-    key = elements.ForeignKey(
+    key = elements.ForeignKeyElement(
         table_id,
         id_,
         tuple(pairs[c] for c in index.key),
@@ -79,7 +79,7 @@ def _reads_as_null(draft: Draft, table_id: TableId, columns: Sequence[ColumnId])
         # Whoever writes a row while the column is hidden stores its default.
         if id_ not in rebuilt and not draft.select(elements.ColumnDefault, table_id=table_id, column_id=id_)
     ]
-    return any(isinstance(c, elements.Column) and c in draft.targets and c.frozen is None for c in found)
+    return any(isinstance(c, elements.ColumnElement) and c in draft.targets and c.frozen is None for c in found)
 
 
 def refuse_unseen_key(draft: Draft, table_id: TableId, key: elements.AnyIndex) -> None:
@@ -99,7 +99,7 @@ def _find_key(draft: Draft, parent_id: TableId, rule: ForeignKeyDefinition) -> t
     primary = draft.primary(parent_id)
     if not rule.parent_columns:
         hidden = [draft.column_element(parent_id, c) for c in primary.key]
-        if any(isinstance(column, elements.Column) and column.hidden for column in hidden):
+        if any(isinstance(column, elements.ColumnElement) and column.hidden for column in hidden):
             raise errors.UndefinedObject(kind="primary key of referenced table", name=draft.name_of(parent_id))
         return primary, list(primary.key)
     columns = [draft.column(parent_id, name) for name in rule.parent_columns]
@@ -133,7 +133,7 @@ def _is_comparable(one: SqlType, other: SqlType) -> bool:
     return any(one.kind in family and other.kind in family for family in _FAMILIES)
 
 
-def renew_foreign_key(draft: Draft, key: elements.ForeignKey, columns: tuple[ColumnId, ...]) -> None:
+def renew_foreign_key(draft: Draft, key: elements.ForeignKeyElement, columns: tuple[ColumnId, ...]) -> None:
     """Another foreign key in the place of one, under its name: what the old one has shown says nothing of it."""
     id_ = draft.take_constraint_id(key.table_id)
     goal = move_constraint(draft, key, replace(key, constraint_id=id_, column_ids=columns))
@@ -144,8 +144,8 @@ def renew_foreign_key(draft: Draft, key: elements.ForeignKey, columns: tuple[Col
 def settle_references(draft: Draft, table_id: TableId) -> None:
     """At the end of a statement that may have changed types, of one end of a foreign key or of both."""
     keys = [
-        *draft.select(elements.ForeignKey, table_id=table_id),
-        *draft.select(elements.ForeignKey, parent_id=table_id),
+        *draft.select(elements.ForeignKeyElement, table_id=table_id),
+        *draft.select(elements.ForeignKeyElement, parent_id=table_id),
     ]
     for key in dict.fromkeys(keys):
         parent = draft.index_by_id(key.parent_id, key.parent_index_id)
@@ -159,7 +159,7 @@ def settle_references(draft: Draft, table_id: TableId) -> None:
             draft.repointed.add(key.table_id)
 
 
-def _why_still_valid(draft: Draft, key: elements.ForeignKey, parent: elements.AnyIndex) -> str | None:
+def _why_still_valid(draft: Draft, key: elements.ForeignKeyElement, parent: elements.AnyIndex) -> str | None:
     """Why a foreign key that has taken the place of a valid one needs no proof."""
     if draft.goal(key) is not Goal.PUBLIC or _valid_before(draft, key, parent) is None:
         return None
@@ -171,13 +171,15 @@ def _why_still_valid(draft: Draft, key: elements.ForeignKey, parent: elements.An
     return None
 
 
-def _valid_before(draft: Draft, key: elements.ForeignKey, parent: elements.AnyIndex) -> elements.ForeignKey | None:
+def _valid_before(
+    draft: Draft, key: elements.ForeignKeyElement, parent: elements.AnyIndex
+) -> elements.ForeignKeyElement | None:
     """The foreign key that goes, and said of the old columns what this one says of the new."""
     referred = [_column_before(draft, key.parent_id, column) for column in parent.key]
     columns = tuple(_column_before(draft, key.table_id, column) for column in key.column_ids)
     for target in draft.targets.values():
         old = target.element
-        if not isinstance(old, elements.ForeignKey) or target.adds or target.start is not Status.PUBLIC:
+        if not isinstance(old, elements.ForeignKeyElement) or target.adds or target.start is not Status.PUBLIC:
             continue
         if (old.table_id, old.column_ids, old.parent_id) == (key.table_id, columns, key.parent_id):
             table = draft.catalog.descriptors[old.parent_id]
@@ -205,6 +207,6 @@ def _is_alike(draft: Draft, child: _Column, parent: _Column) -> bool:
     return len(types) == 1 and rebind(one.conversion, one.in_place_of, other.in_place_of) == other.conversion
 
 
-def keys_on(draft: Draft, table_id: TableId, columns: Sequence[ColumnId]) -> list[elements.ForeignKey]:
-    found = [draft.select(elements.ForeignKey, table_id=table_id, column_ids=column) for column in columns]
+def keys_on(draft: Draft, table_id: TableId, columns: Sequence[ColumnId]) -> list[elements.ForeignKeyElement]:
+    found = [draft.select(elements.ForeignKeyElement, table_id=table_id, column_ids=column) for column in columns]
     return list(dict.fromkeys(key for keys in found for key in keys))

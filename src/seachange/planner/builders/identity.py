@@ -37,10 +37,10 @@ def _own_sequence(draft: Draft, table_id: TableId, column_id: ColumnId, options:
     id_ = DescriptorId(next(draft.ids))
     schema = draft.schema_named(table_id)
     name = choose_name(draft.name_of(table_id), [column], "seq", draft.relations_in(schema))
-    draft.add(elements.Sequence(id_))
-    draft.add(elements.Namespace(id_, ObjectKind.SEQUENCE, draft.database, schema, name))
+    draft.add(elements.SequenceElement(id_))
+    draft.add(elements.NamespaceElement(id_, ObjectKind.SEQUENCE, draft.database, schema, name))
     draft.add(sequence_settings(id_, replace(options, type=options.type or SqlType(type_.kind))))
-    draft.add(elements.SequenceOwner(id_, table_id, column_id))
+    draft.add(elements.SequenceOwnerElement(id_, table_id, column_id))
     return id_
 
 

@@ -18,7 +18,7 @@ from seachange.model.statements.table_statements import (
     ExpressionDefinition,
     KeyDefinition,
 )
-from seachange.planner.builders.directory import Found
+from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.drops import drop_index
 from seachange.planner.builders.expression import bind_expression
@@ -73,7 +73,7 @@ def _key_column(draft: Draft, table_id: TableId, item: str | ExpressionDefinitio
         if known.virtual and known.expression == expression:
             return known.column_id
     column_id = draft.take_column_id(table_id)
-    draft.add(elements.Column(table_id, column_id, hidden=True))
+    draft.add(elements.ColumnElement(table_id, column_id, hidden=True))
     draft.add(elements.ColumnName(table_id, column_id, _display(draft, table_id, item, column_id)))
     # Of which type its values are is for DuckDB to say, before anything is published.
     draft.add(elements.ColumnType(table_id, column_id, TEXT))
@@ -168,7 +168,7 @@ def drop_indexes(draft: Draft, statement: DropIndex) -> None:
         drop_index(draft, index, statement.cascade, f"index {name}")
 
 
-def _find_index(draft: Draft, name: RelationName, if_exists: bool) -> Found | None:
+def _find_index(draft: Draft, name: RelationName, if_exists: bool) -> FoundObject | None:
     try:
         return find_object(draft, ObjectKind.INDEX, name, if_exists)
     except errors.UndefinedTable:

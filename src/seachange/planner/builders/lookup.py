@@ -11,7 +11,7 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.access import EVERYBODYS, PUBLIC_ROLE
 from seachange.model.schema.objects import DEFAULT_DATABASE, DEFAULT_SCHEMA
-from seachange.planner.builders.directory import Found
+from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
 
 # Objects that are in no schema.
@@ -39,7 +39,7 @@ _MISSING: dict[ObjectKind, Callable[..., errors.Error]] = {
 
 def find_object(
     draft: Draft, kind: ObjectKind, name: RelationName, if_exists: bool = False, accepts: Kinds = frozenset()
-) -> Found | None:
+) -> FoundObject | None:
     """The object of that name and kind, or of one of the kinds that are accepted as well. None, with a notice: there is
     none, and there need not be one."""
     found = _find(draft, kind, name, if_exists)
@@ -53,13 +53,13 @@ def find_object(
     return found
 
 
-def existing(draft: Draft, kind: ObjectKind, name: RelationName, accepts: Kinds = frozenset()) -> Found:
+def existing(draft: Draft, kind: ObjectKind, name: RelationName, accepts: Kinds = frozenset()) -> FoundObject:
     found = find_object(draft, kind, name, accepts=accepts)
     assert found is not None
     return found
 
 
-def _find(draft: Draft, kind: ObjectKind, name: RelationName, if_exists: bool) -> Found | None:
+def _find(draft: Draft, kind: ObjectKind, name: RelationName, if_exists: bool) -> FoundObject | None:
     if kind in SPACES:
         return find_space(draft, kind, name.name)
     if if_exists and name.schema is not None and not draft.has_schema(name.schema):
@@ -67,7 +67,7 @@ def _find(draft: Draft, kind: ObjectKind, name: RelationName, if_exists: bool) -
     return find_type(draft, name) if kind is ObjectKind.TYPE else draft.find(name)
 
 
-def find_type(draft: Draft, name: RelationName) -> Found | None:
+def find_type(draft: Draft, name: RelationName) -> FoundObject | None:
     """A type that somebody created. The rows of a table or view are of a type of its name, which is found as what it
     is the type of."""
     for schema in draft.schemas_of(name):
@@ -82,7 +82,7 @@ def find_type(draft: Draft, name: RelationName) -> Found | None:
 _WITH_ROW_TYPE = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
 
 
-def find_space(draft: Draft, kind: ObjectKind, name: str) -> Found | None:
+def find_space(draft: Draft, kind: ObjectKind, name: str) -> FoundObject | None:
     """A schema or database. The one that is always there gets its descriptor now."""
     found = draft.directory.find_space(kind, name)
     if found is None and name == ALWAYS[kind]:
@@ -99,11 +99,11 @@ def find_space(draft: Draft, kind: ObjectKind, name: str) -> Found | None:
 def add_space(draft: Draft, kind: ObjectKind, name: str) -> DescriptorId:
     id_ = DescriptorId(next(draft.ids))
     if kind is ObjectKind.SCHEMA:
-        draft.add(elements.Schema(id_))
-        draft.add(elements.Namespace(id_, kind, draft.database, "", name))
+        draft.add(elements.SchemaElement(id_))
+        draft.add(elements.NamespaceElement(id_, kind, draft.database, "", name))
     else:
-        draft.add(elements.Database(id_))
-        draft.add(elements.Namespace(id_, kind, "", "", name))
+        draft.add(elements.DatabaseElement(id_))
+        draft.add(elements.NamespaceElement(id_, kind, "", "", name))
     if kind in EVERYBODYS:
         draft.add(elements.Privileges(id_, PUBLIC_ROLE, EVERYBODYS[kind]))
     return id_

@@ -10,7 +10,7 @@ from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.statements.object_statements import ChangeOwner, MoveObject, RenameObject
-from seachange.planner.builders.directory import Found
+from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import ALWAYS, Kinds, find_object, refuse_taken
 from seachange.planner.builders.schema import check_schema_name, is_taken
@@ -25,7 +25,7 @@ def rename_object(draft: Draft, statement: RenameObject) -> None:
         rename(draft, found, statement.new_name)
 
 
-def rename(draft: Draft, found: Found, new_name: str) -> None:
+def rename(draft: Draft, found: FoundObject, new_name: str) -> None:
     match found.kind:
         case ObjectKind.INDEX:
             _rename_index(draft, found, new_name)
@@ -39,7 +39,7 @@ def rename(draft: Draft, found: Found, new_name: str) -> None:
             draft.replace(entry, replace(entry, name=new_name))
 
 
-def _rename_index(draft: Draft, found: Found, new_name: str) -> None:
+def _rename_index(draft: Draft, found: FoundObject, new_name: str) -> None:
     (old,) = draft.select(elements.IndexName, table_id=found.id, index_id=found.index_id)
     refuse_taken(draft, ObjectKind.INDEX, draft.schema_named(found.id), new_name)
     # The constraint of an index bears its name.
@@ -79,12 +79,12 @@ def _rename_database(draft: Draft, id_: DescriptorId, new_name: str) -> None:
         draft.replace(inside, replace(inside, database=new_name))
 
 
-def entries_of(draft: Draft, database: str) -> list[elements.Namespace]:
+def entries_of(draft: Draft, database: str) -> list[elements.NamespaceElement]:
     """What is in a database, if all is loaded."""
-    return draft.select(elements.Namespace, database=database)
+    return draft.select(elements.NamespaceElement, database=database)
 
 
-def _refuse_standing(entry: elements.Namespace) -> None:
+def _refuse_standing(entry: elements.NamespaceElement) -> None:
     if entry.name == ALWAYS[entry.kind]:
         raise errors.FeatureNotSupported(
             feature=f"renaming {entry.kind} {entry.name}", instead=f"Create another {entry.kind}, and use that."
@@ -103,13 +103,13 @@ def move_object(draft: Draft, statement: MoveObject) -> None:
             feature="moving objects into or out of temporary schemas", instead="CREATE TABLE ... AS copies a table."
         )
     draft.load_all()
-    if found.kind is ObjectKind.SEQUENCE and draft.select(elements.SequenceOwner, sequence_id=found.id):
+    if found.kind is ObjectKind.SEQUENCE and draft.select(elements.SequenceOwnerElement, sequence_id=found.id):
         raise errors.FeatureNotSupported(
             feature=f"moving sequence {statement.name}, which a column owns,",
             instead="ALTER TABLE ... SET SCHEMA moves the table with its sequences.",
         )
     _move(draft, found.id, statement.schema)
-    for owned in draft.select(elements.SequenceOwner, table_id=found.id):
+    for owned in draft.select(elements.SequenceOwnerElement, table_id=found.id):
         _move(draft, owned.sequence_id, statement.schema)
 
 
@@ -131,7 +131,7 @@ def change_owner(draft: Draft, statement: ChangeOwner) -> None:
     _set_owner(draft, found.id, statement.role)
     if found.kind is ObjectKind.TABLE:
         draft.load_all()
-        for owned in draft.select(elements.SequenceOwner, table_id=found.id):
+        for owned in draft.select(elements.SequenceOwnerElement, table_id=found.id):
             _set_owner(draft, owned.sequence_id, statement.role)
 
 

@@ -128,7 +128,7 @@ def _let_go(draft: Draft, table_id: TableId, action: AlterAction) -> None:
     primary = draft.primary(table_id)
     kind = "column" if isinstance(action, DropColumn) else "constraint"
     note_references(draft, primary, action.cascade, f"{kind} {action.name} of table {draft.name_of(table_id)}")
-    for key in draft.select(elements.ForeignKey, parent_id=table_id, parent_index_id=primary.index_id):
+    for key in draft.select(elements.ForeignKeyElement, parent_id=table_id, parent_index_id=primary.index_id):
         drop_foreign_key(draft, key)
 
 
@@ -138,7 +138,7 @@ def drop_primary_key(draft: Draft, table_id: TableId, cascade: bool, what: str) 
     note_references(draft, old, cascade, what)
     if table_id in draft.key_goes:
         return
-    for key in draft.select(elements.ForeignKey, parent_id=table_id, parent_index_id=old.index_id):
+    for key in draft.select(elements.ForeignKeyElement, parent_id=table_id, parent_index_id=old.index_id):
         drop_foreign_key(draft, key)
     column_id = find_row_id(draft, table_id)
     if column_id is None and not draft.has_no_rows(table_id):

@@ -13,7 +13,7 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.access import PRIVILEGES, PUBLIC_ROLE
 from seachange.model.statements.object_statements import Grant
-from seachange.planner.builders.directory import Found
+from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import Kinds, existing, missing
 
@@ -35,7 +35,7 @@ def change_privileges(draft: Draft, statement: Grant) -> None:
             _change(draft, found.id, role, names, statement)
 
 
-def _objects(draft: Draft, statement: Grant) -> list[Found]:
+def _objects(draft: Draft, statement: Grant) -> list[FoundObject]:
     if statement.all_in_schema:
         kinds = _IN_SCHEMA[statement.kind]
         return [f for name in statement.names for f in _in_schema(draft, name) if f.kind in kinds]
@@ -43,7 +43,7 @@ def _objects(draft: Draft, statement: Grant) -> list[Found]:
     return [existing(draft, statement.kind, name, accepts) for name in statement.names]
 
 
-def _in_schema(draft: Draft, name: RelationName) -> list[Found]:
+def _in_schema(draft: Draft, name: RelationName) -> list[FoundObject]:
     if not draft.has_schema(name.name):
         raise missing(ObjectKind.SCHEMA, name.name)
     found = draft.directory.objects_in(name.name)
@@ -52,7 +52,7 @@ def _in_schema(draft: Draft, name: RelationName) -> list[Found]:
     return found
 
 
-def _privileges(statement: Grant, found: Found) -> tuple[str, ...]:
+def _privileges(statement: Grant, found: FoundObject) -> tuple[str, ...]:
     """A sequence that is granted on as if it were a table has the privileges of both that it knows."""
     known = PRIVILEGES[ObjectKind.TABLE if found.kind is ObjectKind.VIEW else found.kind]
     if statement.privileges == (_ALL,):

@@ -14,7 +14,7 @@ _NAME = "rowid"
 
 
 def find_row_id(draft: Draft, table_id: TableId) -> ColumnId | None:
-    hidden = [column.column_id for column in draft.select(elements.Column, table_id=table_id) if column.hidden]
+    hidden = [column.column_id for column in draft.select(elements.ColumnElement, table_id=table_id) if column.hidden]
     computed = {generated.column_id for generated in draft.select(elements.ColumnGenerated, table_id=table_id)}
     return next((column_id for column_id in hidden if column_id not in computed), None)
 
@@ -23,7 +23,7 @@ def define_row_id(draft: Draft, table_id: TableId) -> ColumnId:
     column_id = draft.take_column_id(table_id)
     names = {c.folded for c in draft.select(elements.ColumnName, table_id=table_id)}
     name = next(n for n in (_NAME, *(f"{_NAME}{i}" for i in range(len(names)))) if n not in names)
-    draft.add(elements.Column(table_id, column_id, hidden=True))
+    draft.add(elements.ColumnElement(table_id, column_id, hidden=True))
     draft.add(elements.ColumnName(table_id, column_id, name))
     draft.add(elements.ColumnType(table_id, column_id, BIGINT))
     required = elements.ColumnNotNull(table_id, column_id)

@@ -8,7 +8,7 @@ from seachange import errors
 from seachange.model.change import elements
 from seachange.model.ids import DescriptorId
 from seachange.model.object_kind import ObjectKind
-from seachange.model.statements.object_statements import AlterSequence, CreateSequence, SequenceOptions, SequenceOwner
+from seachange.model.statements.object_statements import AlterSequence, CreateSequence, OwnedBy, SequenceOptions
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import find_object, refuse_taken
 from seachange.values.types import BIGINT, Kind, SqlType
@@ -24,8 +24,8 @@ def create_sequence(draft: Draft, statement: CreateSequence) -> None:
     # As a table, it must not be created beside a type of its name, though it may be renamed to it.
     refuse_taken(draft, ObjectKind.TABLE, schema, statement.name.name)
     id_ = DescriptorId(next(draft.ids))
-    draft.add(elements.Sequence(id_))
-    draft.add(elements.Namespace(id_, ObjectKind.SEQUENCE, draft.database, schema, statement.name.name))
+    draft.add(elements.SequenceElement(id_))
+    draft.add(elements.NamespaceElement(id_, ObjectKind.SEQUENCE, draft.database, schema, statement.name.name))
     draft.add(sequence_settings(id_, statement.options))
     if statement.owner is not None:
         _set_owner(draft, id_, statement.owner)
@@ -40,8 +40,8 @@ def alter_sequence(draft: Draft, statement: AlterSequence) -> None:
         _set_owner(draft, found.id, statement.owner)
 
 
-def _set_owner(draft: Draft, id_: DescriptorId, owner: SequenceOwner) -> None:
-    old = draft.only(elements.SequenceOwner, sequence_id=id_)
+def _set_owner(draft: Draft, id_: DescriptorId, owner: OwnedBy) -> None:
+    old = draft.only(elements.SequenceOwnerElement, sequence_id=id_)
     draft.load_all()
     if draft.select(elements.ColumnIdentity, sequence_id=id_):
         raise errors.FeatureNotSupported(
@@ -55,7 +55,7 @@ def _set_owner(draft: Draft, id_: DescriptorId, owner: SequenceOwner) -> None:
     table_id = draft.table(owner.table)
     if draft.schema_named(table_id) != draft.schema_named(id_):
         raise errors.NotInPrerequisiteState(detail="a sequence must be in the schema of the table that owns it")
-    draft.replace(old, elements.SequenceOwner(id_, table_id, draft.column(table_id, owner.column)))
+    draft.replace(old, elements.SequenceOwnerElement(id_, table_id, draft.column(table_id, owner.column)))
 
 
 def sequence_settings(id_: DescriptorId, options: SequenceOptions) -> elements.SequenceSettings:

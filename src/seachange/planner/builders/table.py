@@ -33,8 +33,8 @@ def create_table(draft: Draft, statement: CreateTable) -> None:
     if not statement.columns:
         raise errors.FeatureNotSupported(feature="a table without columns", instead="Give it at least one.")
     table_id = TableId(DescriptorId(next(draft.ids)))
-    draft.add(elements.Table(table_id))
-    draft.add(elements.Namespace(table_id, ObjectKind.TABLE, draft.database, schema, name))
+    draft.add(elements.TableElement(table_id))
+    draft.add(elements.NamespaceElement(table_id, ObjectKind.TABLE, draft.database, schema, name))
     for definition in statement.columns:
         if draft.select(elements.ColumnName, table_id=table_id, name=definition.name):
             raise errors.DuplicateColumn(name=definition.name)
@@ -64,7 +64,7 @@ def truncate_tables(draft: Draft, statement: TruncateTables) -> None:
     tables = list(dict.fromkeys(draft.table(name) for name in statement.tables))
     draft.load_all()
     for table_id in tables:
-        for key in draft.select(elements.ForeignKey, parent_id=table_id):
+        for key in draft.select(elements.ForeignKeyElement, parent_id=table_id):
             if key.table_id in tables:
                 continue
             if not statement.cascade:
@@ -76,7 +76,7 @@ def truncate_tables(draft: Draft, statement: TruncateTables) -> None:
             tables.append(key.table_id)
     for table_id in tables:
         _empty_indexes(draft, table_id)
-        for owner in draft.select(elements.SequenceOwner, table_id=table_id):
+        for owner in draft.select(elements.SequenceOwnerElement, table_id=table_id):
             if statement.restart_identity:
                 restart_sequence(draft, owner.sequence_id)
 

@@ -44,14 +44,14 @@ def _find_kept(draft: Draft, schema: str, statement: UndropTable) -> Table:
     """The one of that name that was dropped last."""
     name = (draft.database, schema, statement.table.name)
     for table in reversed(draft.catalog.dropped):
-        is_back = table.id in draft.catalog.descriptors or elements.Table(table.id) in draft.targets
+        is_back = table.id in draft.catalog.descriptors or elements.TableElement(table.id) in draft.targets
         if (table.database, table.schema, table.name) == name and not is_back:
             return table
     raise errors.UndefinedTable(name=f"{statement.table} (dropped)")
 
 
 def _refuse_lost_type(draft: Draft, table: Table, type_: elements.ColumnType) -> None:
-    if type_.type_id is not None and not draft.select(elements.EnumType, type_id=type_.type_id):
+    if type_.type_id is not None and not draft.select(elements.EnumTypeElement, type_id=type_.type_id):
         column = table.column_by_id[type_.column_id].name
         raise errors.FeatureNotSupported(
             feature=f"UNDROP TABLE {table.name}, the type of whose column {column} was dropped too,",
@@ -64,14 +64,14 @@ def _is_whole(draft: Draft, table: Table, element: Element) -> bool:
     match element:
         case elements.ColumnDefault() | elements.ColumnIdentity():
             wanted = element.sequence_ids if isinstance(element, elements.ColumnDefault) else (element.sequence_id,)
-            is_there = all(draft.select(elements.Sequence, sequence_id=id_) for id_ in wanted)
+            is_there = all(draft.select(elements.SequenceElement, sequence_id=id_) for id_ in wanted)
             if not is_there:
                 column = table.column_by_id[ColumnId(element.column_id)].name
                 draft.notices.append(
                     f'column "{column}" has no default any more: the sequence that it drew from was dropped'
                 )
             return is_there
-        case elements.ForeignKey():
+        case elements.ForeignKeyElement():
             is_there = _has_parent_key(draft, table, element)
             if not is_there:
                 name = _name(table, element)
@@ -79,21 +79,23 @@ def _is_whole(draft: Draft, table: Table, element: Element) -> bool:
             return is_there
         case elements.ConstraintName(constraint_id=id_):
             keys = [
-                key for key in decompose(table) if isinstance(key, elements.ForeignKey) and key.constraint_id == id_
+                key
+                for key in decompose(table)
+                if isinstance(key, elements.ForeignKeyElement) and key.constraint_id == id_
             ]
             return all(_has_parent_key(draft, table, key) for key in keys)
         case _:
             return True
 
 
-def _has_parent_key(draft: Draft, table: Table, key: elements.ForeignKey) -> bool:
+def _has_parent_key(draft: Draft, table: Table, key: elements.ForeignKeyElement) -> bool:
     if key.parent_id == table.id:
         return True
     place = {"table_id": key.parent_id, "index_id": key.parent_index_id}
     return bool(draft.select(elements.PrimaryIndex, **place) or draft.select(elements.UniqueIndex, **place))
 
 
-def _name(table: Table, key: elements.ForeignKey) -> str:
+def _name(table: Table, key: elements.ForeignKeyElement) -> str:
     return next(k.name for k in table.foreign_keys if k.id == key.constraint_id)
 
 
@@ -102,7 +104,7 @@ def _bring_back(draft: Draft, element: Element, state: State) -> None:
     match element:
         case elements.PrimaryIndex() | elements.SecondaryIndex() | elements.UniqueIndex():
             draft.add(replace(element, built=True))
-        case elements.ForeignKey(table_id=table_id, parent_id=parent_id):
+        case elements.ForeignKeyElement(table_id=table_id, parent_id=parent_id):
             if parent_id != table_id and goal is Goal.PUBLIC:
                 # Nobody has kept parents from going while there was no child.
                 goal = Goal.ENFORCED

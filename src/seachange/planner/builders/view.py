@@ -17,7 +17,7 @@ from seachange.model.object_kind import ObjectKind
 from seachange.model.relation import RelationName
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.statements.object_statements import CreateView
-from seachange.planner.builders.directory import Found
+from seachange.planner.builders.directory import FoundObject
 from seachange.planner.builders.draft import Draft
 from seachange.planner.builders.lookup import refuse_taken
 
@@ -36,12 +36,12 @@ def create_view(draft: Draft, statement: CreateView) -> None:
         return
     refuse_taken(draft, ObjectKind.VIEW, schema, statement.name.name)
     id_ = DescriptorId(next(draft.ids))
-    draft.add(elements.View(id_))
-    draft.add(elements.Namespace(id_, ObjectKind.VIEW, draft.database, schema, statement.name.name))
+    draft.add(elements.ViewElement(id_))
+    draft.add(elements.NamespaceElement(id_, ObjectKind.VIEW, draft.database, schema, statement.name.name))
     draft.add(replace(query, view_id=id_))
 
 
-def _replace_view(draft: Draft, found: Found, query: elements.ViewQuery, name: RelationName) -> None:
+def _replace_view(draft: Draft, found: FoundObject, query: elements.ViewQuery, name: RelationName) -> None:
     if found.kind is not ObjectKind.VIEW:
         raise errors.WrongObjectType(name=name, kind=ObjectKind.VIEW)
     old = draft.only(elements.ViewQuery, view_id=found.id)
@@ -111,14 +111,14 @@ def _sequence(draft: Draft, name: RelationName) -> DescriptorId:
 
 
 def _is_view(draft: Draft, id_: DescriptorId) -> bool:
-    return bool(draft.select(elements.View, view_id=id_))
+    return bool(draft.select(elements.ViewElement, view_id=id_))
 
 
 def _columns(draft: Draft, id_: DescriptorId, name: str | None) -> Iterator[tuple[TableId, ColumnId]]:
     """The column of that name; all of them for a star. Those of a view are its own affair."""
     for label in draft.select(elements.ColumnName, table_id=id_):
         host = draft.column_element(id_, label.column_id)
-        is_hidden = isinstance(host, elements.Column) and host.hidden
+        is_hidden = isinstance(host, elements.ColumnElement) and host.hidden
         if not is_hidden and name in (None, label.name):
             yield (id_, label.column_id)
 

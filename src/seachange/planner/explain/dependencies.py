@@ -8,18 +8,18 @@ from seachange.planner.explain.names import Names
 from seachange.planner.explain.outline import indent, view_stages
 from seachange.planner.explain.words import count_of, status_name
 from seachange.planner.graph import Dependency
-from seachange.planner.known_schema import Catalog
-from seachange.planner.plan import Plan
-from seachange.planner.rules.rule import Order, Rule
+from seachange.planner.known_schema import KnownSchema
+from seachange.planner.plan import ChangePlan
+from seachange.planner.rules.rule import Rule, RuleOrder
 
-_ORDERS: dict[Order, str] = {
-    Order.BEFORE: "before, or in the same stage",
-    Order.WITH: "in the same stage",
-    Order.EARLIER: "in an earlier stage",
+_ORDERS: dict[RuleOrder, str] = {
+    RuleOrder.BEFORE: "before, or in the same stage",
+    RuleOrder.WITH: "in the same stage",
+    RuleOrder.EARLIER: "in an earlier stage",
 }
 
 
-def explain_dependencies(plan: Plan, catalog: Catalog) -> list[str]:
+def explain_dependencies(plan: ChangePlan, catalog: KnownSchema) -> list[str]:
     names = Names(plan, catalog)
     return [*_nodes(plan, catalog, names), *_op_edges(plan), *_dependency_edges(plan, names)]
 
@@ -28,7 +28,7 @@ def _node(number: int) -> str:
     return f"n{number + 1}"
 
 
-def _nodes(plan: Plan, catalog: Catalog, names: Names) -> list[str]:
+def _nodes(plan: ChangePlan, catalog: KnownSchema, names: Names) -> list[str]:
     """Each status that an element arrives at, and the stage in which it does."""
     places = {n: view.title for view in view_stages(plan, catalog) for t in view.stage.transitions for n in t.nodes}
     lines = [f"Nodes: {len(plan.graph.nodes)}"]
@@ -38,7 +38,7 @@ def _nodes(plan: Plan, catalog: Catalog, names: Names) -> list[str]:
     return lines
 
 
-def _op_edges(plan: Plan) -> list[str]:
+def _op_edges(plan: ChangePlan) -> list[str]:
     """The steps of each element, one after the other."""
     edges = [(one, other) for path in plan.graph.paths for one, other in pairwise(path)]
     lines = [f"Op edges: {len(edges)}"]
@@ -49,7 +49,7 @@ def _op_edges(plan: Plan) -> list[str]:
     return lines
 
 
-def _dependency_edges(plan: Plan, names: Names) -> list[str]:
+def _dependency_edges(plan: ChangePlan, names: Names) -> list[str]:
     by_rule: dict[str, tuple[Rule, list[Dependency]]] = {}
     for dependency in plan.graph.dependencies:
         by_rule.setdefault(dependency.rule.name, (dependency.rule, []))[1].append(dependency)
@@ -61,7 +61,7 @@ def _dependency_edges(plan: Plan, names: Names) -> list[str]:
     return lines
 
 
-def _edge(edge: Dependency, plan: Plan, names: Names) -> str:
+def _edge(edge: Dependency, plan: ChangePlan, names: Names) -> str:
     ends = []
     for number in (edge.first, edge.then):
         node = plan.graph.nodes[number]

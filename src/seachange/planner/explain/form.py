@@ -11,11 +11,11 @@ from seachange.planner.explain.shape import explain_shape
 from seachange.planner.explain.stages import explain_stages
 from seachange.planner.explain.verbose import explain_verbose
 from seachange.planner.explain.words import bytes_in_words, count_of
-from seachange.planner.known_schema import Catalog
-from seachange.planner.plan import Plan
+from seachange.planner.known_schema import KnownSchema
+from seachange.planner.plan import ChangePlan
 from seachange.planner.strategy import Cost, measure_whole
 
-_FORMS: dict[DdlExplanation, Callable[[Plan, Catalog], list[str]]] = {
+_FORMS: dict[DdlExplanation, Callable[[ChangePlan, KnownSchema], list[str]]] = {
     DdlExplanation.STAGES: explain_stages,
     DdlExplanation.VERBOSE: explain_verbose,
     DdlExplanation.DEPENDENCIES: explain_dependencies,
@@ -25,7 +25,7 @@ _FORMS: dict[DdlExplanation, Callable[[Plan, Catalog], list[str]]] = {
 _THEN = "Then, by the same job:"
 
 
-def explain_plan(plan: Plan, catalog: Catalog, form: DdlExplanation) -> list[str]:
+def explain_plan(plan: ChangePlan, catalog: KnownSchema, form: DdlExplanation) -> list[str]:
     """The lines of an explanation. `catalog` is the one that the plan was made for."""
     lines = _FORMS[form](plan, catalog)
     if plan.then is None or plan.between is None:

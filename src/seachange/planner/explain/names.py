@@ -16,9 +16,9 @@ from seachange.model.change.targets import Goal, Target
 from seachange.model.ids import ColumnId, ConstraintId, DescriptorId, IndexId, TableId
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.objects import DEFAULT_SCHEMA
-from seachange.planner.known_schema import Catalog
+from seachange.planner.known_schema import KnownSchema
 from seachange.planner.object_parts import decompose, namespace_of
-from seachange.planner.plan import Plan
+from seachange.planner.plan import ChangePlan
 
 _PLAIN = re.compile("[a-z_][a-z0-9_$]*")
 
@@ -28,19 +28,19 @@ Place = tuple[Any, ...]
 _MARKS: dict[Goal, str] = {Goal.PUBLIC: "+", Goal.ENFORCED: "+", Goal.ABSENT: "-", Goal.TRANSIENT: "~"}
 
 _NOUNS: dict[type[Element], str] = {
-    elements.Database: "database",
-    elements.Schema: "schema",
-    elements.Table: "table",
-    elements.Sequence: "sequence",
-    elements.EnumType: "type",
-    elements.View: "view",
-    elements.Column: "column",
+    elements.DatabaseElement: "database",
+    elements.SchemaElement: "schema",
+    elements.TableElement: "table",
+    elements.SequenceElement: "sequence",
+    elements.EnumTypeElement: "type",
+    elements.ViewElement: "view",
+    elements.ColumnElement: "column",
     elements.ConvertedColumn: "column",
     elements.PrimaryIndex: "primary index",
     elements.SecondaryIndex: "index",
     elements.UniqueIndex: "unique index",
     elements.CheckConstraint: "check",
-    elements.ForeignKey: "foreign key",
+    elements.ForeignKeyElement: "foreign key",
 }
 # Parts, and what they are parts of.
 _PARTS: dict[type[Element], str] = {
@@ -52,7 +52,7 @@ _PARTS: dict[type[Element], str] = {
     elements.KeyConstraint: "constraint of index",
     elements.IndexData: "data of index",
     elements.SequenceSettings: "settings of sequence",
-    elements.SequenceOwner: "owning column of sequence",
+    elements.SequenceOwnerElement: "owning column of sequence",
     elements.SequenceStart: "start of sequence",
     elements.ViewQuery: "query of view",
     elements.ForeignKeyParent: "parent's end of foreign key",
@@ -67,7 +67,7 @@ _NAMES: dict[type[Element], str] = {
 
 
 class Names:
-    def __init__(self, plan: Plan, catalog: Catalog) -> None:
+    def __init__(self, plan: ChangePlan, catalog: KnownSchema) -> None:
         self._names: dict[Place, str] = {}
         self._marks: dict[Place, str] = {}
         # Of two elements in one place, which is thereby changed rather than come or gone.
@@ -89,7 +89,7 @@ class Names:
 
     def _read(self, element: Element) -> None:
         match element:
-            case elements.Namespace():
+            case elements.NamespaceElement():
                 parts = [element.schema] if element.schema not in ("", DEFAULT_SCHEMA) else []
                 shown = ".".join(quote(part) for part in (*parts, element.name))
                 self._names[("descriptor_id", element.descriptor_id)] = shown
@@ -130,14 +130,14 @@ class Names:
     def label(self, element: Element) -> str:
         """As `column c4+`; with the table's name where the plan is about several."""
         table_id = getattr(element, "table_id", None)
-        own = isinstance(element, elements.Table)
+        own = isinstance(element, elements.TableElement)
         where = f" of {self.object(table_id)}" if self._many and table_id is not None and not own else ""
         return self._label(element) + where
 
     def _label(self, element: Element) -> str:
         kind = type(element)
         match element:
-            case elements.Namespace():
+            case elements.NamespaceElement():
                 return f"name of {element.kind.value} {self.object(element.descriptor_id)}"
             case elements.Owner():
                 return f"owner {quote(element.role)} of {self.descriptor(element.descriptor_id)}"
@@ -200,7 +200,7 @@ def _unnamed(place: Place) -> str:
 def _place(element: Element) -> Place:
     for field in ("column_id", "index_id", "constraint_id", "value_id"):
         id_ = getattr(element, field, None)
-        if id_ is not None and not isinstance(element, elements.SequenceOwner):
+        if id_ is not None and not isinstance(element, elements.SequenceOwnerElement):
             owner = element.table_id if hasattr(element, "table_id") else descriptor_of(element)
             return (field, owner, id_)
     return ("descriptor_id", descriptor_of(element))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from seachange.model.ids import DescriptorId
-from seachange.planner.known_schema import Catalog
-from seachange.planner.plan import Plan
+from seachange.planner.known_schema import KnownSchema
+from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase, Stage
 
 
@@ -27,7 +27,7 @@ class StageView:
         return f"Stage {self.number} of {self.of} in {self.stage.phase.value}"
 
 
-def view_stages(plan: Plan, catalog: Catalog) -> list[StageView]:
+def view_stages(plan: ChangePlan, catalog: KnownSchema) -> list[StageView]:
     counts = {phase: sum(stage.phase is phase for stage in plan.stages) for phase in Phase}
     numbers = dict.fromkeys(Phase, 0)
     versions = {id_: descriptor.version for id_, descriptor in catalog.descriptors.items()}
@@ -42,7 +42,7 @@ def view_stages(plan: Plan, catalog: Catalog) -> list[StageView]:
     return views
 
 
-def point_of_no_return(plan: Plan) -> int | None:
+def point_of_no_return(plan: ChangePlan) -> int | None:
     """The position of the first stage that cannot be taken back."""
     for position, stage in enumerate(plan.stages):
         if stage.is_publication:

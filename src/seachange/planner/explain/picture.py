@@ -14,8 +14,8 @@ from seachange.planner.explain.names import Names
 from seachange.planner.explain.outline import StageView, view_stages
 from seachange.planner.explain.subjects import find_hosts
 from seachange.planner.explain.words import enumerate_words, status_name
-from seachange.planner.known_schema import Catalog
-from seachange.planner.plan import Plan
+from seachange.planner.known_schema import KnownSchema
+from seachange.planner.plan import ChangePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StageBox:
     """A stage with its boxes."""
 
     id: str
@@ -47,16 +47,16 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    frames: tuple[Frame, ...]
+    frames: tuple[StageBox, ...]
     arrows: tuple[Arrow, ...]
 
 
-def explain_picture(plan: Plan, catalog: Catalog) -> list[str]:
+def explain_picture(plan: ChangePlan, catalog: KnownSchema) -> list[str]:
     picture = draw(plan, catalog)
     return [*dot(picture), "", *mermaid(picture)]
 
 
-def draw(plan: Plan, catalog: Catalog) -> Picture:
+def draw(plan: ChangePlan, catalog: KnownSchema) -> Picture:
     names = Names(plan, catalog)
     hosts = find_hosts(plan, names)
     boxes_of: dict[int, str] = {}
@@ -75,7 +75,7 @@ def draw(plan: Plan, catalog: Catalog) -> Picture:
             )
             boxes.append(box)
             boxes_of |= dict.fromkeys(transition.nodes, box.id)
-        frames.append(Frame(f"stage{number}", _title(view, names), tuple(boxes)))
+        frames.append(StageBox(f"stage{number}", _title(view, names), tuple(boxes)))
     return Picture(tuple(frames), tuple(_arrows(plan, boxes_of)))
 
 
@@ -89,7 +89,7 @@ def _title(view: StageView, names: Names) -> tuple[str, ...]:
     return (notes[0], ", ".join(notes[1:]))
 
 
-def _arrows(plan: Plan, boxes: dict[int, str]) -> list[Arrow]:
+def _arrows(plan: ChangePlan, boxes: dict[int, str]) -> list[Arrow]:
     found: dict[Arrow, None] = {}
     for path in plan.graph.paths:
         for one, other in pairwise(path):

@@ -9,10 +9,10 @@ from seachange.planner.explain.outline import StageView, indent, point_of_no_ret
 from seachange.planner.explain.stages import NOTHING, statement_phase
 from seachange.planner.explain.subjects import subjects
 from seachange.planner.explain.words import bytes_in_words, claim, count_of, enumerate_words, status_name
-from seachange.planner.known_schema import Catalog, TableSize
-from seachange.planner.plan import Plan, plan_revert
+from seachange.planner.known_schema import KnownSchema, TableSize
+from seachange.planner.plan import ChangePlan, plan_revert
 from seachange.planner.stages import Phase, progress_after
-from seachange.planner.strategy import Cost, Strategy, Work, measure, strategy_of_all
+from seachange.planner.strategy import Cost, OpWork, Strategy, measure, strategy_of_all
 
 _MEANINGS: dict[Strategy, str] = {
     Strategy.METADATA_ONLY: "no data is read or written",
@@ -22,7 +22,7 @@ _MEANINGS: dict[Strategy, str] = {
 }
 
 
-def explain_shape(plan: Plan, catalog: Catalog) -> list[str]:
+def explain_shape(plan: ChangePlan, catalog: KnownSchema) -> list[str]:
     if not plan.stages:
         return [NOTHING]
     names = Names(plan, catalog)
@@ -61,7 +61,7 @@ def _published(cost: Cost, views: list[StageView], names: Names) -> str:
     return f"{cost.versions} ({enumerate_words(each)})"
 
 
-def _changes(plan: Plan, names: Names) -> list[str]:
+def _changes(plan: ChangePlan, names: Names) -> list[str]:
     """How each thing that the user named is brought about, by way of which statuses."""
     lines = ["Changes"]
     for subject in subjects(plan, names):
@@ -81,7 +81,7 @@ def _works(cost: Cost, names: Names) -> list[str]:
     return lines
 
 
-def _work(work: Work, names: Names) -> str:
+def _work(work: OpWork, names: Names) -> str:
     table = names.object(work.table_id)
     match work.op:
         case BackfillIndexes():
@@ -98,7 +98,7 @@ def _work(work: Work, names: Names) -> str:
             raise AssertionError(work)
 
 
-def _no_return(plan: Plan, views: list[StageView]) -> list[str]:
+def _no_return(plan: ChangePlan, views: list[StageView]) -> list[str]:
     turning = point_of_no_return(plan)
     if turning is None:
         return ["Point of no return: none"]
@@ -109,7 +109,7 @@ def _no_return(plan: Plan, views: list[StageView]) -> list[str]:
     return [f"Point of no return: stage {turning + 1} of {len(views)}, the publication ({views[turning].title})"]
 
 
-def _cancel(plan: Plan, catalog: Catalog, views: list[StageView]) -> list[str]:
+def _cancel(plan: ChangePlan, catalog: KnownSchema, views: list[StageView]) -> list[str]:
     """The way back from after the last stage that can be taken back: from none is there more to undo."""
     turning = point_of_no_return(plan)
     if turning == 0:

@@ -17,8 +17,8 @@ from seachange.planner.explain.words import (
     status_name,
     waits,
 )
-from seachange.planner.known_schema import Catalog
-from seachange.planner.plan import Plan
+from seachange.planner.known_schema import KnownSchema
+from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase, Transition
 from seachange.planner.strategy import measure, strategy_of_all
 
@@ -32,14 +32,14 @@ _DIRECTIONS: dict[Goal, str] = {
 }
 
 
-def explain_stages(plan: Plan, catalog: Catalog) -> list[str]:
+def explain_stages(plan: ChangePlan, catalog: KnownSchema) -> list[str]:
     return StagesText(plan, catalog).lines()
 
 
 class StagesText:
     """What VERBOSE adds comes in through `reasons` and `ops`."""
 
-    def __init__(self, plan: Plan, catalog: Catalog) -> None:
+    def __init__(self, plan: ChangePlan, catalog: KnownSchema) -> None:
         self.plan = plan
         self.catalog = catalog
         self.names = Names(plan, catalog)
@@ -105,7 +105,7 @@ class StagesText:
         return [text for status, text in LEGEND.items() if status in used]
 
 
-def summary(plan: Plan, catalog: Catalog) -> str:
+def summary(plan: ChangePlan, catalog: KnownSchema) -> str:
     cost = measure(plan, catalog)
     later = ", and once more before data is deleted" if cost.late_drains else ""
     moved = bytes_in_words(cost.bytes_moved) if cost.bytes_moved is not None else "an unknown number of bytes"
@@ -115,7 +115,7 @@ def summary(plan: Plan, catalog: Catalog) -> str:
     )
 
 
-def statement_phase(plan: Plan, names: Names) -> list[str]:
+def statement_phase(plan: ChangePlan, names: Names) -> list[str]:
     """What the transaction sees of its own change before it commits."""
     if plan.follows:
         return []
@@ -129,7 +129,7 @@ def statement_phase(plan: Plan, names: Names) -> list[str]:
     return lines
 
 
-def _no_return(view: StageView, plan: Plan) -> str:
+def _no_return(view: StageView, plan: ChangePlan) -> str:
     if plan.then is not None:
         return "publication of what comes first; a cancel takes it back until the second change is published"
     if view.stage.phase is Phase.PRE_COMMIT:

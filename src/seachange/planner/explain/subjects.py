@@ -8,14 +8,14 @@ from seachange.model.change import elements
 from seachange.model.change.elements import Element, descriptor_of
 from seachange.model.change.targets import Goal
 from seachange.planner.explain.names import Names, Place
-from seachange.planner.plan import Plan
+from seachange.planner.plan import ChangePlan
 
 # What is told with another: an index's data with the index, the parent's end with the foreign key.
 _SILENT = (elements.IndexData, elements.ForeignKeyParent)
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ExplainedSubject:
     """`targets` are the numbers of those that it stands for, `host` is the one that it is named after."""
 
     label: str
@@ -28,20 +28,20 @@ class Subject:
         return self.goal is not Goal.ABSENT
 
 
-def subjects(plan: Plan, names: Names) -> list[Subject]:
+def subjects(plan: ChangePlan, names: Names) -> list[ExplainedSubject]:
     targets = plan.graph.targets
     hosts = find_hosts(plan, names)
     groups: dict[int, list[int]] = {}
     for number in range(len(targets)):
         groups.setdefault(hosts.get(number, number), []).append(number)
     return [
-        Subject(names.label(targets[host].element), targets[host].goal, host, tuple(numbers))
+        ExplainedSubject(names.label(targets[host].element), targets[host].goal, host, tuple(numbers))
         for host, numbers in groups.items()
         if not isinstance(targets[host].element, _SILENT)
     ]
 
 
-def find_hosts(plan: Plan, names: Names) -> dict[int, int]:
+def find_hosts(plan: ChangePlan, names: Names) -> dict[int, int]:
     """For each target that comes or goes as a part of another, the number of that one."""
     by_place: dict[tuple[Place, bool], int] = {}
     for number, target in enumerate(plan.graph.targets):

@@ -12,19 +12,19 @@ from seachange.planner.explain.names import Names
 from seachange.planner.explain.outline import StageView
 from seachange.planner.explain.stages import StagesText
 from seachange.planner.explain.words import status_name
-from seachange.planner.known_schema import Catalog
-from seachange.planner.plan import Plan
-from seachange.planner.rules.rule import Order
+from seachange.planner.known_schema import KnownSchema
+from seachange.planner.plan import ChangePlan
+from seachange.planner.rules.rule import RuleOrder
 from seachange.planner.stages import Transition
 
-_ORDERS: dict[Order, str] = {
-    Order.BEFORE: "not before",
-    Order.WITH: "in the stage in which",
-    Order.EARLIER: "in a later stage than that in which",
+_ORDERS: dict[RuleOrder, str] = {
+    RuleOrder.BEFORE: "not before",
+    RuleOrder.WITH: "in the stage in which",
+    RuleOrder.EARLIER: "in a later stage than that in which",
 }
 
 
-def explain_verbose(plan: Plan, catalog: Catalog) -> list[str]:
+def explain_verbose(plan: ChangePlan, catalog: KnownSchema) -> list[str]:
     return _VerboseText(plan, catalog).lines()
 
 

@@ -108,7 +108,7 @@ def claim(element: Element, names: Names) -> str:
         case elements.CheckConstraint():
             check = names.constraint(element.table_id, element.constraint_id)
             return f"every row of {names.object(element.table_id)} meets check {check}"
-        case elements.ForeignKey():
+        case elements.ForeignKeyElement():
             parent = names.object(TableId(element.parent_id))
             return f"every row of {names.object(element.table_id)} has its parent in {parent}"
         case _:

@@ -10,21 +10,21 @@ from seachange.model.change import elements
 from seachange.model.change.elements import Element
 from seachange.model.change.ops import OpType
 from seachange.model.change.targets import Status
-from seachange.planner.lifecycles.lifecycle import Lifecycle, Step
+from seachange.planner.lifecycles.lifecycle import Lifecycle, LifecycleStep
 
 # Every step relies on nobody being further behind than the status it starts from.
 _DOWN = (
-    Step(Status.WRITE_ONLY, fenced=True),
-    Step(Status.DELETE_ONLY, fenced=True, revertible=False),
-    Step(Status.ABSENT, fenced=True, revertible=False),
+    LifecycleStep(Status.WRITE_ONLY, fenced=True),
+    LifecycleStep(Status.DELETE_ONLY, fenced=True, revertible=False),
+    LifecycleStep(Status.ABSENT, fenced=True, revertible=False),
 )
 
 COLUMN = Lifecycle(
     add=(
-        Step(Status.DELETE_ONLY, fenced=True),
-        Step(Status.WRITE_ONLY, fenced=True),
-        Step(Status.BACKFILLED, OpType.BACKFILL, fenced=True),
-        Step(Status.PUBLIC, fenced=True),
+        LifecycleStep(Status.DELETE_ONLY, fenced=True),
+        LifecycleStep(Status.WRITE_ONLY, fenced=True),
+        LifecycleStep(Status.BACKFILLED, OpType.BACKFILL, fenced=True),
+        LifecycleStep(Status.PUBLIC, fenced=True),
     ),
     drop=_DOWN,
 )
@@ -33,24 +33,24 @@ INDEX = COLUMN
 UNIQUE_INDEX = Lifecycle(
     add=(
         *INDEX.add[:-1],
-        Step(Status.ENFORCED, fenced=True),
-        Step(Status.VALIDATED, OpType.VALIDATION, fenced=True),
-        Step(Status.PUBLIC, fenced=True),
+        LifecycleStep(Status.ENFORCED, fenced=True),
+        LifecycleStep(Status.VALIDATED, OpType.VALIDATION, fenced=True),
+        LifecycleStep(Status.PUBLIC, fenced=True),
     ),
     # Others still rely on it, while anybody still shows it.
-    drop=(Step(Status.ENFORCED, fenced=True), *_DOWN),
+    drop=(LifecycleStep(Status.ENFORCED, fenced=True), *_DOWN),
 )
 CONSTRAINT = Lifecycle(
     add=(
-        Step(Status.ENFORCED, fenced=True),
-        Step(Status.VALIDATED, OpType.VALIDATION, fenced=True),
-        Step(Status.PUBLIC, fenced=True),
+        LifecycleStep(Status.ENFORCED, fenced=True),
+        LifecycleStep(Status.VALIDATED, OpType.VALIDATION, fenced=True),
+        LifecycleStep(Status.PUBLIC, fenced=True),
     ),
-    drop=(Step(Status.ENFORCED, fenced=True), Step(Status.ABSENT, fenced=True, revertible=False)),
+    drop=(LifecycleStep(Status.ENFORCED, fenced=True), LifecycleStep(Status.ABSENT, fenced=True, revertible=False)),
 )
 
 F1_LIFECYCLES: dict[type[Element], Lifecycle] = {
-    elements.Column: COLUMN,
+    elements.ColumnElement: COLUMN,
     elements.SecondaryIndex: INDEX,
     elements.UniqueIndex: UNIQUE_INDEX,
     elements.CheckConstraint: CONSTRAINT,

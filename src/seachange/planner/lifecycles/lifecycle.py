@@ -9,7 +9,7 @@ from seachange.model.change.targets import Status
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LifecycleStep:
     """One step to status `to`.
 
     `fenced`: the step relies on every writer knowing the status that it starts from, so that must be published, drained
@@ -27,8 +27,8 @@ class Lifecycle:
     """`add` begins at ABSENT. `drop` begins at PUBLIC, and equally at any status of `add`: a change is reverted by
     dropping what it has added so far."""
 
-    add: tuple[Step, ...]
-    drop: tuple[Step, ...]
+    add: tuple[LifecycleStep, ...]
+    drop: tuple[LifecycleStep, ...]
 
     @property
     def statuses(self) -> tuple[Status, ...]:

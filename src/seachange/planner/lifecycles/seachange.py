@@ -10,25 +10,25 @@ from seachange.model.change import elements
 from seachange.model.change.elements import Element
 from seachange.model.change.ops import OpType
 from seachange.model.change.targets import Status
-from seachange.planner.lifecycles.lifecycle import Lifecycle, Step
+from seachange.planner.lifecycles.lifecycle import Lifecycle, LifecycleStep
 
-_PUBLISH = Step(Status.PUBLIC, revertible=False)
-_REMOVE = (Step(Status.ABSENT, revertible=False),)
+_PUBLISH = LifecycleStep(Status.PUBLIC, revertible=False)
+_REMOVE = (LifecycleStep(Status.ABSENT, revertible=False),)
 
 # Schema only: what has no rows of its own, and what is true of all rows by definition.
 SIMPLE = Lifecycle(add=(_PUBLISH,), drop=_REMOVE)
 
 # A row that was written without the column reads as its frozen value, so no writer needs to be waited for.
-COLUMN = Lifecycle(add=(Step(Status.WRITE_ONLY), _PUBLISH), drop=_REMOVE)
+COLUMN = Lifecycle(add=(LifecycleStep(Status.WRITE_ONLY), _PUBLISH), drop=_REMOVE)
 
 # A row whose old value has no counterpart of the new type is recorded, not refused: the change is what fails.
-CONVERTED_COLUMN = Lifecycle(add=(Step(Status.VALIDATING), _PUBLISH), drop=_REMOVE)
+CONVERTED_COLUMN = Lifecycle(add=(LifecycleStep(Status.VALIDATING), _PUBLISH), drop=_REMOVE)
 
 # Reorganisation: entries are built for the rows as of a moment from which on every writer maintains them.
 INDEX = Lifecycle(
     add=(
-        Step(Status.WRITE_ONLY),
-        Step(Status.BACKFILLED, OpType.BACKFILL, fenced=True),
+        LifecycleStep(Status.WRITE_ONLY),
+        LifecycleStep(Status.BACKFILLED, OpType.BACKFILL, fenced=True),
         _PUBLISH,
     ),
     drop=_REMOVE,
@@ -37,10 +37,10 @@ INDEX = Lifecycle(
 # Writers declare their keys from WRITE_ONLY on; whoever checks, from ENFORCED on, can rely on them.
 UNIQUE_INDEX = Lifecycle(
     add=(
-        Step(Status.WRITE_ONLY),
-        Step(Status.BACKFILLED, OpType.BACKFILL, fenced=True),
-        Step(Status.ENFORCED),
-        Step(Status.VALIDATED, OpType.VALIDATION, fenced=True),
+        LifecycleStep(Status.WRITE_ONLY),
+        LifecycleStep(Status.BACKFILLED, OpType.BACKFILL, fenced=True),
+        LifecycleStep(Status.ENFORCED),
+        LifecycleStep(Status.VALIDATED, OpType.VALIDATION, fenced=True),
         _PUBLISH,
     ),
     drop=_REMOVE,
@@ -49,8 +49,8 @@ UNIQUE_INDEX = Lifecycle(
 # Validation of what looks at one row alone.
 ROW_CONSTRAINT = Lifecycle(
     add=(
-        Step(Status.ENFORCED),
-        Step(Status.VALIDATED, OpType.VALIDATION, fenced=True),
+        LifecycleStep(Status.ENFORCED),
+        LifecycleStep(Status.VALIDATED, OpType.VALIDATION, fenced=True),
         _PUBLISH,
     ),
     drop=_REMOVE,
@@ -59,9 +59,9 @@ ROW_CONSTRAINT = Lifecycle(
 # Validation of what looks at keys of another table: children leave the keys that they rely on before anybody checks.
 FOREIGN_KEY = Lifecycle(
     add=(
-        Step(Status.WRITE_ONLY),
-        Step(Status.ENFORCED, fenced=True),
-        Step(Status.VALIDATED, OpType.VALIDATION, fenced=True),
+        LifecycleStep(Status.WRITE_ONLY),
+        LifecycleStep(Status.ENFORCED, fenced=True),
+        LifecycleStep(Status.VALIDATED, OpType.VALIDATION, fenced=True),
         _PUBLISH,
     ),
     drop=_REMOVE,
@@ -69,28 +69,28 @@ FOREIGN_KEY = Lifecycle(
 
 # Files outlive the index by the time for which history is kept, and are deleted once no writer can add to them.
 DATA = Lifecycle(
-    add=(Step(Status.PUBLIC),),
-    drop=(Step(Status.ABSENT, OpType.COLLECTION, fenced=True, revertible=False),),
+    add=(LifecycleStep(Status.PUBLIC),),
+    drop=(LifecycleStep(Status.ABSENT, OpType.COLLECTION, fenced=True, revertible=False),),
 )
 
 LIFECYCLES: dict[type[Element], Lifecycle] = {
-    elements.Namespace: SIMPLE,
+    elements.NamespaceElement: SIMPLE,
     elements.Owner: SIMPLE,
     elements.Privileges: SIMPLE,
     elements.Comment: SIMPLE,
-    elements.Database: SIMPLE,
-    elements.Schema: SIMPLE,
-    elements.Table: SIMPLE,
-    elements.Sequence: SIMPLE,
+    elements.DatabaseElement: SIMPLE,
+    elements.SchemaElement: SIMPLE,
+    elements.TableElement: SIMPLE,
+    elements.SequenceElement: SIMPLE,
     elements.SequenceSettings: SIMPLE,
-    elements.SequenceOwner: SIMPLE,
+    elements.SequenceOwnerElement: SIMPLE,
     elements.SequenceStart: SIMPLE,
-    elements.EnumType: SIMPLE,
+    elements.EnumTypeElement: SIMPLE,
     elements.EnumValue: SIMPLE,
     elements.EnumLabel: SIMPLE,
-    elements.View: SIMPLE,
+    elements.ViewElement: SIMPLE,
     elements.ViewQuery: SIMPLE,
-    elements.Column: COLUMN,
+    elements.ColumnElement: COLUMN,
     elements.ConvertedColumn: CONVERTED_COLUMN,
     elements.ColumnName: SIMPLE,
     elements.ColumnType: SIMPLE,
@@ -105,7 +105,7 @@ LIFECYCLES: dict[type[Element], Lifecycle] = {
     elements.KeyConstraint: SIMPLE,
     elements.IndexData: DATA,
     elements.CheckConstraint: ROW_CONSTRAINT,
-    elements.ForeignKey: FOREIGN_KEY,
+    elements.ForeignKeyElement: FOREIGN_KEY,
     elements.ForeignKeyParent: FOREIGN_KEY,
     elements.ConstraintName: SIMPLE,
 }

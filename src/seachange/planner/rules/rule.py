@@ -11,7 +11,7 @@ from seachange.model.change.targets import Status
 
 Kinds = tuple[type[Element], ...]
 
-COLUMNS: Kinds = (elements.Column, elements.ConvertedColumn)
+COLUMNS: Kinds = (elements.ColumnElement, elements.ConvertedColumn)
 COLUMN_PARTS: Kinds = (
     elements.ColumnName,
     elements.ColumnType,
@@ -21,18 +21,18 @@ COLUMN_PARTS: Kinds = (
 )
 INDEXES: Kinds = (elements.PrimaryIndex, elements.SecondaryIndex, elements.UniqueIndex)
 INDEX_PARTS: Kinds = (elements.IndexName, elements.KeyConstraint)
-CONSTRAINTS: Kinds = (elements.CheckConstraint, elements.ForeignKey)
+CONSTRAINTS: Kinds = (elements.CheckConstraint, elements.ForeignKeyElement)
 OBJECTS: Kinds = (
-    elements.Database,
-    elements.Schema,
-    elements.Table,
-    elements.Sequence,
-    elements.EnumType,
-    elements.View,
+    elements.DatabaseElement,
+    elements.SchemaElement,
+    elements.TableElement,
+    elements.SequenceElement,
+    elements.EnumTypeElement,
+    elements.ViewElement,
 )
 
 
-class Order(StrEnum):
+class RuleOrder(StrEnum):
     # In the same stage, or in an earlier one.
     BEFORE = "before"
     # In the same stage; within it, first comes first.
@@ -75,6 +75,6 @@ class Rule:
     name: str
     reason: str
     first: At
-    order: Order
+    order: RuleOrder
     then: At
     join: tuple[str | tuple[str, str], ...]

@@ -10,7 +10,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.statements.table_statements import ColumnDefinition, CreateTable, CreateTableAs
 from seachange.sql.change.schema_change import run_ddl
-from seachange.sql.compile.target import Target
+from seachange.sql.compile.target import DmlTarget
 from seachange.sql.compile.type_holes import enum_types
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
@@ -49,7 +49,7 @@ def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSes
         exp.to_identifier(name.name, quoted=True),
         db=exp.to_identifier(name.schema, quoted=True) if name.schema is not None else None,
     )
-    target = Target(name.schema, name.name, name.name)
+    target = DmlTarget(name.schema, name.name, name.name)
     insert = InsertSelect(exp.Insert(this=table, expression=tree), target, target.resolve(port))
     count = insert.run(port, duck, ()).count
     return Result(f"SELECT {count}", count=count)

@@ -20,8 +20,8 @@ from seachange.planner.builders.draft import at_rest
 from seachange.planner.explain.form import explain_plan
 from seachange.planner.explain.names import one_line, quote
 from seachange.planner.explain.stages import summary
-from seachange.planner.known_schema import Catalog, TableSize, apply_ops
-from seachange.planner.plan import Plan, plan_statements
+from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
+from seachange.planner.plan import ChangePlan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.strategy import Cost, measure_whole
 from seachange.sql.change.check_types import verify_checks
@@ -68,12 +68,12 @@ def _settled(statement: DdlStatement, port: TransactionPort) -> list[DdlStatemen
     return [settle_conversions(expanded, port) for expanded in expand_likes(statement, port)]
 
 
-def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[Plan, Catalog]:
+def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[ChangePlan, KnownSchema]:
     """The plan with ids that are made up, and the catalog that it was made for."""
     tables, known = tables_of(statements, port), descriptors_of(statements, port)
     # A change that is under way would be waited for: the plan is made without it.
     rested = {id_: at_rest(descriptor) for id_, descriptor in known.items()}
-    catalog = Catalog(rested, _Sizes(tables, port), port.dropped_tables(), port.search_path, port.session.database)
+    catalog = KnownSchema(rested, _Sizes(tables, port), port.dropped_tables(), port.search_path, port.session.database)
     release = release_of(port.release)
     return plan_statements(catalog, statements, _made_up_ids(known.values()), release=release), catalog
 
@@ -99,7 +99,7 @@ def _made_up_ids(known: Iterable[Descriptor]) -> Iterator[int]:
     return count(max(used, default=0) + 1)
 
 
-def _verify(plan: Plan, catalog: Catalog, duck: DuckSession) -> None:
+def _verify(plan: ChangePlan, catalog: KnownSchema, duck: DuckSession) -> None:
     """What is wrong with an expression is only known to DuckDB."""
     after = catalog
     for stage in plan.stages:
@@ -110,7 +110,9 @@ def _verify(plan: Plan, catalog: Catalog, duck: DuckSession) -> None:
             verify_checks(before if isinstance(before, Table) else None, table, duck)
 
 
-def _with_rows(plan: Plan, catalog: Catalog, statements: Sequence[DdlStatement]) -> tuple[Plan, Catalog, list[str]]:
+def _with_rows(
+    plan: ChangePlan, catalog: KnownSchema, statements: Sequence[DdlStatement]
+) -> tuple[ChangePlan, KnownSchema, list[str]]:
     """On a table without rows nearly everything is one step. What is asked for is what it takes once there are some, of
     which nothing is known; what it takes now is said beside."""
     if not plan.change.empty:

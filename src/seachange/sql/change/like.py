@@ -19,7 +19,7 @@ from seachange.model.statements.object_statements import SequenceOptions
 from seachange.model.statements.table_statements import (
     CheckDefinition,
     ColumnDefinition,
-    Constant,
+    ConstantDefault,
     CreateIndex,
     CreateTable,
     DdlStatement,
@@ -82,7 +82,7 @@ def _default(column: Column, port: TransactionPort) -> Default | None:
     if is_constant(text):
         found = _CONSTANT.fullmatch(text)
         assert found is not None
-        return Constant(found[1].replace("''", "'"), quoted=True)
+        return ConstantDefault(found[1].replace("''", "'"), quoted=True)
     names = []
     for id_ in column.default_sequences:
         sequence = port.object_by_id(id_)

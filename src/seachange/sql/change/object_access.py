@@ -18,7 +18,7 @@ from seachange.model.schema.access import DEFAULT_ROLE, PRIVILEGES, PUBLIC_ROLE,
 from seachange.model.schema.actor import find_roles, role_exists
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import Database, Descriptor, EnumType, Role, Schema, Sequence, View
-from seachange.model.schema.rights import OWNER, Attribute, OnObject, OnUnsaid, Right
+from seachange.model.schema.rights import OWNER, OnObject, OnUnsaid, Right, RoleAttribute
 from seachange.model.schema.temporary import is_temporary
 from seachange.model.statements.object_statements import (
     ChangeOwner,
@@ -29,7 +29,7 @@ from seachange.model.statements.object_statements import (
     TruncateTables,
 )
 from seachange.model.statements.table_statements import DdlStatement, DropIndex, DropTable
-from seachange.planner.plan import Plan
+from seachange.planner.plan import ChangePlan
 from seachange.sql.port.port import TransactionPort
 
 _KINDS: dict[type[Descriptor], ObjectKind] = {
@@ -79,7 +79,7 @@ def _require(descriptor: Descriptor, privilege: str, port: TransactionPort, gran
 
 
 def check_plan(
-    statement: DdlStatement, plan: Plan, known: Mapping[DescriptorId, Descriptor], port: TransactionPort
+    statement: DdlStatement, plan: ChangePlan, known: Mapping[DescriptorId, Descriptor], port: TransactionPort
 ) -> None:
     """Whether the role may have all of it done."""
     touched: dict[DescriptorId, list[Element]] = {}
@@ -124,7 +124,7 @@ def drop_right(found: Descriptor, port: TransactionPort) -> Right:
 def _check_creation(
     parts: list[Element], statement: DdlStatement, known: Mapping[DescriptorId, Descriptor], port: TransactionPort
 ) -> None:
-    entry = next((part for part in parts if isinstance(part, elements.Namespace)), None)
+    entry = next((part for part in parts if isinstance(part, elements.NamespaceElement)), None)
     if entry is None or entry.kind is ObjectKind.DATABASE:
         return
     if entry.kind is ObjectKind.SCHEMA:
@@ -133,14 +133,14 @@ def _check_creation(
             denial = f"permission denied for database {entry.database}"
             port.require(_database_right(entry.database, "CREATE", known), denial)
         else:
-            port.require(Attribute("superuser"), f"permission denied for schema {entry.name}")
+            port.require(RoleAttribute("superuser"), f"permission denied for schema {entry.name}")
         return
     if is_temporary(entry.schema):
         denial = f'permission denied to create temporary tables in database "{entry.database}"'
         port.require(_database_right(entry.database, "TEMPORARY", known), denial)
         return
     denial = f"permission denied for schema {entry.schema}"
-    port.require(port.schema_right(entry.schema, "CREATE") or Attribute("superuser"), denial)
+    port.require(port.schema_right(entry.schema, "CREATE") or RoleAttribute("superuser"), denial)
 
 
 def _database_right(name: str, privilege: str, known: Mapping[DescriptorId, Descriptor]) -> Right:

@@ -24,7 +24,7 @@ from seachange.model.schema.objects import (
     Schema,
     View,
 )
-from seachange.model.schema.rights import OWNER, Attribute, MemberOf, OnObject, OnUnsaid, Right
+from seachange.model.schema.rights import OWNER, MemberOf, OnObject, OnUnsaid, Right, RoleAttribute
 from seachange.model.schema.temporary import OWN_SCHEMA, is_temporary
 from seachange.model.statements.object_statements import (
     AddEnumValue,
@@ -289,7 +289,7 @@ def _on_named_role(statement: Statement, need: Need, port: TransactionPort) -> F
 def _on_self(statement: Statement, need: Need, port: TransactionPort) -> Found:
     is_asked = not isinstance(statement, NeedlessStatement) or statement.for_superusers
     if need.right in _ATTRIBUTES and is_asked:
-        yield Attribute(_ATTRIBUTES[need.right]), _DENIALS[need.right]
+        yield RoleAttribute(_ATTRIBUTES[need.right]), _DENIALS[need.right]
 
 
 def _on_written(statement: Statement, need: Need, port: TransactionPort) -> Found:

@@ -18,7 +18,7 @@ from seachange.model.schema.access import DEFAULT_ROLE, PRIVILEGES, PartComment
 from seachange.model.schema.actor import find_roles, memberships, role_exists
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import DEFAULT_DATABASE, Database, DefaultPrivileges, Descriptor, Role, Schema
-from seachange.model.schema.rights import AdminOf, Attribute, MemberOf
+from seachange.model.schema.rights import AdminOf, MemberOf, RoleAttribute
 from seachange.model.schema.scram import SALT_BYTES, is_verifier, make_verifier
 from seachange.model.statements.object_statements import (
     AlterRole,
@@ -102,7 +102,7 @@ def _publish(before: Role, port: TransactionPort, **changes: Any) -> None:
 
 def _check_may_change(port: TransactionPort, superuser: bool = False) -> None:
     needed = "SUPERUSER" if superuser else "CREATEROLE"
-    right = Attribute("superuser" if superuser else "create_role")
+    right = RoleAttribute("superuser" if superuser else "create_role")
     port.require(right, f"permission denied: only roles with {needed} may do that")
 
 

@@ -10,7 +10,7 @@ from seachange.model.ids import DescriptorId
 from seachange.model.jobs import JobId
 from seachange.model.schema.descriptor import Table
 from seachange.model.statements.table_statements import DdlStatement
-from seachange.planner.exclusion import Answer, ChangeKind, Exclusion, classify, decide
+from seachange.planner.exclusion import ChangeKind, Exclusion, ExclusionDecision, classify, decide
 from seachange.planner.plan import Change
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.query.databases import relations_named
@@ -41,7 +41,7 @@ def check_change(change: Change, port: TransactionPort) -> None:
             if running is None or new is None:
                 continue
             exclusion = decide(running, new, job.can_be_canceled)
-            if exclusion.answer is not Answer.PROCEED:
+            if exclusion.answer is not ExclusionDecision.PROCEED:
                 found[record.id] = exclusion
     if found:
         raise Busy(found, touched)

@@ -24,8 +24,8 @@ from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.model.statements.object_statements import UndropTable
 from seachange.model.statements.table_statements import DdlStatement, DropIndex
 from seachange.planner.advice import advise
-from seachange.planner.known_schema import Catalog, TableSize, apply_ops
-from seachange.planner.plan import Plan, plan_statements
+from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
+from seachange.planner.plan import ChangePlan, plan_statements
 from seachange.planner.rules.release import release_of
 from seachange.planner.stages import Phase, progress_after
 from seachange.sql.change.check_types import verify_checks
@@ -74,7 +74,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     # Looked for only by the statement that brings them back.
     dropped = port.dropped_tables() if isinstance(statement, UndropTable) else ()
     kept = tuple(without_lost_roles(table, port) for table in dropped)
-    catalog = Catalog(known, _Sizes(port, tables), kept, port.search_path, port.session.database)
+    catalog = KnownSchema(known, _Sizes(port, tables), kept, port.search_path, port.session.database)
     check_named_roles(statement, port)
     check_needs(statement, port)
     plan = _plan(statement, catalog, port)
@@ -124,7 +124,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     return Result(command_tag(statement))
 
 
-def _plan(statement: DdlStatement, catalog: Catalog, port: TransactionPort) -> Plan:
+def _plan(statement: DdlStatement, catalog: KnownSchema, port: TransactionPort) -> ChangePlan:
     if isinstance(statement, DropIndex):
         # It may name one that another change is about to add.
         check_named(statement, port)
@@ -137,7 +137,9 @@ def _plan(statement: DdlStatement, catalog: Catalog, port: TransactionPort) -> P
         raise
 
 
-def _verify_outcome(plan: Plan, after: Catalog, known: Mapping[DescriptorId, Descriptor], duck: DuckSession) -> None:
+def _verify_outcome(
+    plan: ChangePlan, after: KnownSchema, known: Mapping[DescriptorId, Descriptor], duck: DuckSession
+) -> None:
     """A check that comes in a later stage, over a column of another type, would refuse every writer from then on."""
     rest = [(plan, stage) for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
     rest += [(plan.then, stage) for stage in plan.then.stages] if plan.then is not None else []
@@ -157,7 +159,7 @@ def _fresh_ids(port: TransactionPort) -> Iterator[int]:
 
 
 def _rely(
-    changed: Iterable[DescriptorId], known: Mapping[DescriptorId, Descriptor], after: Catalog, port: TransactionPort
+    changed: Iterable[DescriptorId], known: Mapping[DescriptorId, Descriptor], after: KnownSchema, port: TransactionPort
 ) -> None:
     """What a new version refers to must still be there when it is published."""
     used: set[DescriptorId] = set()
@@ -208,7 +210,7 @@ def _publish(
     port.publish(before, after)
 
 
-def _refuse_unfit(plan: Plan) -> None:
+def _refuse_unfit(plan: ChangePlan) -> None:
     added = [target.element for target in plan.change.targets if target.adds]
     rebuilt = {c for e in added if isinstance(e, elements.PrimaryIndex) for c in e.rebuilt_ids}
     rebuilt -= {e.column_id for e in added if isinstance(e, elements.ConvertedColumn)}

@@ -19,7 +19,7 @@ _OTHERS = (exp.Query, exp.Parameter, exp.Placeholder, exp.AggFunc, exp.Window, e
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class BoundText:
     """DuckDB text with a gap for each use of a column: `pieces[0] columns[0] pieces[1] ...`."""
 
     pieces: tuple[str, ...]
@@ -36,7 +36,7 @@ class Form:
         return "".join(parts)
 
 
-def read_form(node: exp.Expr, is_condition: bool = False) -> tuple[str, Form] | None:
+def read_form(node: exp.Expr, is_condition: bool = False) -> tuple[str, BoundText] | None:
     """The form of an expression over columns of one table, with the qualifier that they all have. Names are folded and
     functions translated already. A condition is compared with parts of predicates, which were read as DuckDB's text."""
     columns = list(node.find_all(exp.Column))
@@ -56,10 +56,10 @@ def read_form(node: exp.Expr, is_condition: bool = False) -> tuple[str, Form] | 
     if len(parts) // 2 != len(names):
         # A literal contains what looks like a gap.
         return None
-    return qualifiers.pop(), Form(tuple(parts[0::2]), tuple(names[int(number)] for number in parts[1::2]))
+    return qualifiers.pop(), BoundText(tuple(parts[0::2]), tuple(names[int(number)] for number in parts[1::2]))
 
 
-def virtual_column(form: Form, table: Table) -> Column | None:
+def virtual_column(form: BoundText, table: Table) -> Column | None:
     """The key of an index that is this expression."""
     text = form.bind(table) if table.virtual_columns else None
     return None if text is None else find_virtual(text, table)

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.model.schema.descriptor import Table
-from seachange.sql.compile.target import Target, folded
+from seachange.sql.compile.target import DmlTarget, folded
 from seachange.sql.duck.operands import Argument, DefaultValue, Given, Operand, read_operand
 from seachange.values.coercion import coercer
 from seachange.values.number_coercion import INTEGER_BITS
@@ -48,7 +48,7 @@ _EXACT: dict[Kind, tuple[type, ...]] = {
 }
 
 
-def match_key(where: exp.Expr | None, table: Table, target: Target) -> tuple[Operand, ...] | None:
+def match_key(where: exp.Expr | None, table: Table, target: DmlTarget) -> tuple[Operand, ...] | None:
     """The operands of `key = operand AND ...`, in the order of the primary key; None for any other condition."""
     if not isinstance(where, exp.Where):
         return None
@@ -64,7 +64,7 @@ def match_key(where: exp.Expr | None, table: Table, target: Target) -> tuple[Ope
     return tuple(found[name] for name in names)
 
 
-def _match_term(term: exp.Expr, target: Target) -> tuple[str, Operand] | None:
+def _match_term(term: exp.Expr, target: DmlTarget) -> tuple[str, Operand] | None:
     if not isinstance(term, exp.EQ):
         return None
     for column, value in ((term.this, term.expression), (term.expression, term.this)):
@@ -75,7 +75,7 @@ def _match_term(term: exp.Expr, target: Target) -> tuple[str, Operand] | None:
     return None
 
 
-def plain_column(node: exp.Expr, target: Target) -> str | None:
+def plain_column(node: exp.Expr, target: DmlTarget) -> str | None:
     """The name of a column of the target, if that is all the expression is."""
     if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
         return None

@@ -15,11 +15,11 @@ from typing import Any
 from sqlglot import exp
 
 from seachange import errors
-from seachange.model.condition import Above, Among, Below, Condition, Holds, IsNull, StartsWith
+from seachange.model.condition import Above, Among, Below, Condition, IsNull, MeetsCondition, StartsWith
 from seachange.model.schema.descriptor import Column, Table
-from seachange.sql.compile.bound import Form, read_form, virtual_column
+from seachange.sql.compile.bound import BoundText, read_form, virtual_column
 from seachange.sql.compile.keys import NOTHING, NotByKey, key_converter, plain_column
-from seachange.sql.compile.target import Target, folded
+from seachange.sql.compile.target import DmlTarget, folded
 from seachange.sql.duck.operands import Argument, Given, read_operand
 from seachange.values.types import Kind
 
@@ -33,7 +33,7 @@ _READ_ALIKE = _TEXTS | {Kind.CHAR, Kind.NAME, Kind.SMALLINT, Kind.INTEGER, Kind.
 _PREFIX_PATTERN = re.compile(r"([^%_\\]+)[%_].*", re.DOTALL)
 
 
-class Comparison(StrEnum):
+class SeekOperator(StrEnum):
     AMONG = "in"
     ABOVE = ">"
     ABOVE_OR_EQUAL = ">="
@@ -45,22 +45,22 @@ class Comparison(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class SeekCondition:
     """A comparison of a column, by its name, or of an expression with constants; or any other condition."""
 
     column: str
-    comparison: Comparison
+    comparison: SeekOperator
     operands: tuple[Given | Argument, ...]
-    form: Form | None = None
+    form: BoundText | None = None
 
 
-_COMPARISONS: dict[type[exp.Expr], tuple[Comparison, Comparison]] = {
+_COMPARISONS: dict[type[exp.Expr], tuple[SeekOperator, SeekOperator]] = {
     # As written, and with the sides exchanged.
-    exp.EQ: (Comparison.AMONG, Comparison.AMONG),
-    exp.GT: (Comparison.ABOVE, Comparison.BELOW),
-    exp.GTE: (Comparison.ABOVE_OR_EQUAL, Comparison.BELOW_OR_EQUAL),
-    exp.LT: (Comparison.BELOW, Comparison.ABOVE),
-    exp.LTE: (Comparison.BELOW_OR_EQUAL, Comparison.ABOVE_OR_EQUAL),
+    exp.EQ: (SeekOperator.AMONG, SeekOperator.AMONG),
+    exp.GT: (SeekOperator.ABOVE, SeekOperator.BELOW),
+    exp.GTE: (SeekOperator.ABOVE_OR_EQUAL, SeekOperator.BELOW_OR_EQUAL),
+    exp.LT: (SeekOperator.BELOW, SeekOperator.ABOVE),
+    exp.LTE: (SeekOperator.BELOW_OR_EQUAL, SeekOperator.ABOVE_OR_EQUAL),
 }
 
 
@@ -96,7 +96,7 @@ def has_more(source: exp.Table) -> bool:
     return any(value and key not in _TABLE_ARGS for key, value in source.args.items()) or bool(alias and alias.columns)
 
 
-def _where_demands(select: exp.Select, joins: Iterable[exp.Join]) -> Iterator[tuple[str, Demand, str]]:
+def _where_demands(select: exp.Select, joins: Iterable[exp.Join]) -> Iterator[tuple[str, SeekCondition, str]]:
     """Demands with the qualifier of their column, and the one table that they are about where others do not count.
 
     All comparisons but IS NULL reject NULL, so what an outer join adds for lack of a match is rejected as well.
@@ -131,23 +131,23 @@ def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
         yield condition
 
 
-def _read_term(term: exp.Expr, of_expressions: bool = False) -> Iterator[tuple[str, Demand]]:
+def _read_term(term: exp.Expr, of_expressions: bool = False) -> Iterator[tuple[str, SeekCondition]]:
     match term:
         case exp.In() if not any(value for key, value in term.args.items() if key not in ("this", "expressions")):
-            yield from _demand(term.this, Comparison.AMONG, term.expressions, of_expressions)
+            yield from _demand(term.this, SeekOperator.AMONG, term.expressions, of_expressions)
         case exp.Between() if not term.args.get("symmetric"):
-            yield from _demand(term.this, Comparison.ABOVE_OR_EQUAL, [term.args["low"]], of_expressions)
-            yield from _demand(term.this, Comparison.BELOW_OR_EQUAL, [term.args["high"]], of_expressions)
+            yield from _demand(term.this, SeekOperator.ABOVE_OR_EQUAL, [term.args["low"]], of_expressions)
+            yield from _demand(term.this, SeekOperator.BELOW_OR_EQUAL, [term.args["high"]], of_expressions)
         case exp.Column(this=exp.Identifier()):
-            yield from _demand(term, Comparison.AMONG, [exp.true()], of_expressions)
+            yield from _demand(term, SeekOperator.AMONG, [exp.true()], of_expressions)
         case exp.Not(this=exp.Column(this=exp.Identifier())):
-            yield from _demand(term.this, Comparison.AMONG, [exp.false()], of_expressions)
+            yield from _demand(term.this, SeekOperator.AMONG, [exp.false()], of_expressions)
         case exp.Is() if isinstance(term.expression, exp.Null) and not term.args.get("negate"):
             column = term.this.unnest()
             if not of_expressions and isinstance(column, exp.Column) and isinstance(column.this, exp.Identifier):
-                yield column.table.lower(), Demand(folded(column.this), Comparison.IS_NULL, ())
+                yield column.table.lower(), SeekCondition(folded(column.this), SeekOperator.IS_NULL, ())
         case exp.Like() if not term.args.get("negate"):
-            yield from _demand(term.this, Comparison.LIKE, [term.expression], of_expressions)
+            yield from _demand(term.this, SeekOperator.LIKE, [term.expression], of_expressions)
         case exp.EQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
             as_written, exchanged = _COMPARISONS[type(term)]
             yield from _demand(term.this, as_written, [term.expression], of_expressions)
@@ -156,17 +156,17 @@ def _read_term(term: exp.Expr, of_expressions: bool = False) -> Iterator[tuple[s
             return
 
 
-def _read_forms(term: exp.Expr) -> Iterator[tuple[str, Demand]]:
+def _read_forms(term: exp.Expr) -> Iterator[tuple[str, SeekCondition]]:
     """A condition as such, and what it says of expressions."""
     whole = read_form(term, is_condition=True)
     if whole is not None:
-        yield whole[0], Demand("", Comparison.HOLDS, (), whole[1])
+        yield whole[0], SeekCondition("", SeekOperator.HOLDS, (), whole[1])
     yield from _read_term(term, of_expressions=True)
 
 
 def _demand(
-    compared: exp.Expr, comparison: Comparison, values: Sequence[exp.Expr], of_expressions: bool
-) -> Iterator[tuple[str, Demand]]:
+    compared: exp.Expr, comparison: SeekOperator, values: Sequence[exp.Expr], of_expressions: bool
+) -> Iterator[tuple[str, SeekCondition]]:
     compared = compared.unnest()
     operands = [read_operand(value) for value in values]
     given = tuple(operand for operand in operands if isinstance(operand, Given | Argument))
@@ -174,16 +174,16 @@ def _demand(
         return
     if isinstance(compared, exp.Column) and isinstance(compared.this, exp.Identifier):
         if not of_expressions:
-            yield compared.table.lower(), Demand(folded(compared.this), comparison, given)
+            yield compared.table.lower(), SeekCondition(folded(compared.this), comparison, given)
     elif of_expressions and (found := read_form(compared)) is not None:
-        yield found[0], Demand("", comparison, given, found[1])
+        yield found[0], SeekCondition("", comparison, given, found[1])
 
 
-def read_whole_condition(where: exp.Expr, target: Target) -> tuple[Demand, ...] | None:
+def read_whole_condition(where: exp.Expr, target: DmlTarget) -> tuple[SeekCondition, ...] | None:
     """What a condition demands of a table, if that is all that the condition says."""
     if any(plain_column(column, target) is None for column in where.find_all(exp.Column)):
         return None
-    found: list[Demand] = []
+    found: list[SeekCondition] = []
     for term in conjuncts(where):
         demands = [demand for _, demand in _read_term(term)]
         # A pattern says more than how the text starts.
@@ -193,7 +193,7 @@ def read_whole_condition(where: exp.Expr, target: Target) -> tuple[Demand, ...] 
     return tuple(found)
 
 
-def bind_demands(demands: Iterable[Demand], table: Table, values: Sequence[Any]) -> tuple[Condition, ...]:
+def bind_demands(demands: Iterable[SeekCondition], table: Table, values: Sequence[Any]) -> tuple[Condition, ...]:
     """The demands that constants and parameters turn into conditions on the table's own values."""
     bound = (_bind_demand(demand, table, values) for demand in demands)
     return tuple(condition for condition in bound if condition is not None)
@@ -209,8 +209,8 @@ def bind_term(term: exp.Expr, columns: Mapping[str, Column]) -> tuple[Condition,
     return found if len(found) == len(demands) else ()
 
 
-def _bind_demand(demand: Demand, table: Table, values: Sequence[Any]) -> Condition | None:
-    if demand.comparison is Comparison.HOLDS:
+def _bind_demand(demand: SeekCondition, table: Table, values: Sequence[Any]) -> Condition | None:
+    if demand.comparison is SeekOperator.HOLDS:
         return _bind_form(demand, table)
     column = table.column_by_name.get(demand.column)
     if demand.form is not None:
@@ -218,19 +218,19 @@ def _bind_demand(demand: Demand, table: Table, values: Sequence[Any]) -> Conditi
     return None if column is None else _bind(demand, column, values)
 
 
-def _bind_form(demand: Demand, table: Table) -> Condition | None:
+def _bind_form(demand: SeekCondition, table: Table) -> Condition | None:
     """Only the predicates of partial indexes are compared with."""
     if demand.form is None or all(index.where is None for index in table.secondary):
         return None
     text = demand.form.bind(table)
-    return None if text is None else Holds(text)
+    return None if text is None else MeetsCondition(text)
 
 
-def _bind(demand: Demand, column: Column, values: Sequence[Any]) -> Condition | None:
-    if demand.comparison is Comparison.IS_NULL:
+def _bind(demand: SeekCondition, column: Column, values: Sequence[Any]) -> Condition | None:
+    if demand.comparison is SeekOperator.IS_NULL:
         return IsNull(column.id)
     given = [values[o.number - 1] if isinstance(o, Argument) else o.value for o in demand.operands]
-    if demand.comparison is Comparison.LIKE:
+    if demand.comparison is SeekOperator.LIKE:
         pattern = _PREFIX_PATTERN.fullmatch(given[0]) if isinstance(given[0], str) else None
         return StartsWith(column.id, pattern[1]) if pattern and column.type.kind in _TEXTS else None
     if any(isinstance(value, str) and column.type.kind not in _READ_ALIKE for value in given):
@@ -241,12 +241,12 @@ def _bind(demand: Demand, column: Column, values: Sequence[Any]) -> Condition | 
     except (NotByKey, errors.Error):
         # Whether it is an error is for the evaluation to say.
         return None
-    if demand.comparison is Comparison.AMONG:
+    if demand.comparison is SeekOperator.AMONG:
         return Among(column.id, tuple(value for value in converted if value is not NOTHING))
     return None if converted[0] is NOTHING else _bind_range(demand.comparison, column, converted[0])
 
 
-def _bind_range(comparison: Comparison, column: Column, value: Any) -> Condition:
-    inclusive = comparison in (Comparison.ABOVE_OR_EQUAL, Comparison.BELOW_OR_EQUAL)
-    above = comparison in (Comparison.ABOVE, Comparison.ABOVE_OR_EQUAL)
+def _bind_range(comparison: SeekOperator, column: Column, value: Any) -> Condition:
+    inclusive = comparison in (SeekOperator.ABOVE_OR_EQUAL, SeekOperator.BELOW_OR_EQUAL)
+    above = comparison in (SeekOperator.ABOVE, SeekOperator.ABOVE_OR_EQUAL)
     return Above(column.id, value, inclusive) if above else Below(column.id, value, inclusive)

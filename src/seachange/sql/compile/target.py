@@ -23,7 +23,7 @@ from seachange.sql.text.tree import OVERRIDING
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DmlTarget:
     schema: str | None
     name: str
     alias: str
@@ -51,14 +51,14 @@ def folded(identifier: exp.Expr) -> str:
     return identifier.name if quoted else identifier.name.lower()
 
 
-def read_target(node: exp.Expr | None) -> Target:
+def read_target(node: exp.Expr | None) -> DmlTarget:
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise errors.SyntaxProblem(detail="a table is expected")
     if node.args.get("joins"):
         raise errors.FeatureNotSupported(feature="a join as the target of a change", instead="")
     schema, alias = node.args.get("db"), node.args.get("alias")
     name = folded(node.this)
-    return Target(
+    return DmlTarget(
         folded(schema) if schema is not None else None,
         name,
         folded(alias.this) if alias is not None else name,

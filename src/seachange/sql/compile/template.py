@@ -21,7 +21,7 @@ from seachange.sql.compile.join_keys import LINKS, PLACE, Link, note_links
 from seachange.sql.compile.output_names import output_names
 from seachange.sql.compile.output_types import SOURCE, Outputs, note_outputs
 from seachange.sql.compile.reads import columns_read, columns_sought
-from seachange.sql.compile.seek import DEMANDS, Demand, note_demands
+from seachange.sql.compile.seek import DEMANDS, SeekCondition, note_demands
 from seachange.sql.compile.type_holes import ARGUMENT, TYPE_HOLES, TypeHole, cut_types, fill_types
 from seachange.sql.duck.sequence_calls import name_calls, plain_names
 from seachange.sql.pgcatalog.calls import name_catalog_calls
@@ -85,7 +85,7 @@ class TableReference:
     columns: frozenset[str] | None = None
     sought: frozenset[str] | None = None
     given: bool = False
-    demands: tuple[Demand, ...] = ()
+    demands: tuple[SeekCondition, ...] = ()
     # Of a reference that is linked to others: links go by numbers.
     number: int = -1
     # Of a source of the outermost query.

@@ -100,7 +100,7 @@ class Calculated:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListItem:
     """Before the parentheses around what is put to a list: nothing if it is one itself, which a column tells; nor if
     what is `beside` it turns out to be none."""
 
@@ -109,7 +109,7 @@ class Item:
     beside: exp.Column | None = None
 
 
-TypeHole = UserCast | Compared | Document | Calculated | Dependent | Item
+TypeHole = UserCast | Compared | Document | Calculated | Dependent | ListItem
 FindTable = Callable[[str | None, str], object]
 
 
@@ -164,13 +164,13 @@ def _cut_items(
     """What is put to lists; of two columns either may be one."""
     for call in [call for call in tree.find_all(exp.Anonymous) if call.name == ITEM_CALL]:
         item = call.expressions[0]
-        mark = _mark(holes, Item(deciding_column(item), sources))
+        mark = _mark(holes, ListItem(deciding_column(item), sources))
         call.replace(exp.Anonymous(this=mark, expressions=[item.copy()]))
     for pipe in list(tree.find_all(exp.DPipe)) if columns and sources else ():
         left, right = pipe.this, pipe.expression
         if isinstance(left, exp.Column) and isinstance(right, exp.Column):
             for key, item, beside in (("this", left, right), ("expression", right, left)):
-                mark = _mark(holes, Item(item, sources, beside))
+                mark = _mark(holes, ListItem(item, sources, beside))
                 pipe.set(key, exp.Anonymous(this=mark, expressions=[item.copy()]))
 
 
@@ -279,7 +279,7 @@ def _text(hole: TypeHole, port: TransactionPort, find: FindTable, values: Sequen
             return _compared(hole, port, find)
         case Document():
             return f"{PREFIX}json_value" if _is_document(hole.column, hole.tables, find) else ""
-        case Item():
+        case ListItem():
             return _item(hole, find)
         case Dependent():
             return dependent_text(hole, lambda schema, name: _find(schema, name, find))
@@ -320,7 +320,7 @@ def _value(parameter: exp.Expr, values: Sequence[Any]) -> Any:
     return values[int(number) - 1] if number.isdigit() and int(number) <= len(values) else None
 
 
-def _item(hole: Item, find: FindTable) -> str:
+def _item(hole: ListItem, find: FindTable) -> str:
     type_ = _column_type(hole.tables, hole.column, find) if hole.column is not None else None
     beside = _column_type(hole.tables, hole.beside, find) if hole.beside is not None else None
     is_put = hole.beside is None or (beside is not None and beside.element is not None)

@@ -10,7 +10,7 @@ from seachange.model.schema.constraint import Action
 from seachange.model.statements.table_statements import ForeignKeyDefinition, KeyDefinition, RuleDefinition
 from seachange.sql.ddl.check import read_check
 from seachange.sql.text.names import read_relation
-from seachange.sql.text.tokens import Kind, Reader, Word
+from seachange.sql.text.tokens import Reader, TokenKind, Word
 
 _ACTIONS: tuple[tuple[tuple[str, ...], Action], ...] = (
     (("no", "action"), Action.NO_ACTION),
@@ -81,7 +81,7 @@ def _take_index(reader: Reader) -> KeyDefinition | None:
     """[CONSTRAINT name] {UNIQUE | PRIMARY KEY} USING INDEX index, or nothing taken."""
     named = 2 if reader.at("constraint") else 0
     for words in _USING_INDEX:
-        if all(reader.peek(named + i) == Word(Kind.WORD, word) for i, word in enumerate(words)):
+        if all(reader.peek(named + i) == Word(TokenKind.WORD, word) for i, word in enumerate(words)):
             name = reader.name() if reader.take("constraint") else None
             reader.expect(*words)
             key = KeyDefinition((), name, primary=words[0] == "primary", using_index=reader.name())

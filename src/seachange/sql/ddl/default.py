@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seachange.model.statements.table_statements import ColumnType, Constant, Default, UserType
+from seachange.model.statements.table_statements import ColumnType, ConstantDefault, Default, UserType
 from seachange.sql.ddl.expression import DEFAULT, compile_expression
 from seachange.sql.text.names import read_column_type
-from seachange.sql.text.tokens import Kind, Reader
-from seachange.values.types import KIND_BY_ALIAS, SqlType
-from seachange.values.types import Kind as TypeKind
+from seachange.sql.text.tokens import Reader, TokenKind
+from seachange.values.types import KIND_BY_ALIAS, Kind, SqlType
 
-_WORDS: dict[str, Constant] = {"null": Constant(None), "true": Constant("true"), "false": Constant("false")}
+_WORDS: dict[str, ConstantDefault] = {
+    "null": ConstantDefault(None),
+    "true": ConstantDefault("true"),
+    "false": ConstantDefault("false"),
+}
 # Of a table of type names, those of one word: they may stand before a literal.
-_TIMES = frozenset({TypeKind.TIMESTAMPTZ, TypeKind.TIMESTAMP, TypeKind.DATE, TypeKind.TIME})
+_TIMES = frozenset({Kind.TIMESTAMPTZ, Kind.TIMESTAMP, Kind.DATE, Kind.TIME})
 _TYPED = frozenset(alias for alias in KIND_BY_ALIAS if " " not in alias)
 
 
@@ -27,7 +30,7 @@ def read_default(reader: Reader, stops: frozenset[str] = frozenset(), target: Co
     return compile_expression(text, DEFAULT, target)
 
 
-def _take_constant(reader: Reader) -> Constant | None:
+def _take_constant(reader: Reader) -> ConstantDefault | None:
     """A literal, perhaps signed, in parentheses or with a cast."""
     opened = 0
     while reader.take_symbol("("):
@@ -60,24 +63,24 @@ def _take_casts(reader: Reader) -> list[ColumnType]:
     return casts
 
 
-def _take_literal(reader: Reader) -> Constant | None:
+def _take_literal(reader: Reader) -> ConstantDefault | None:
     sign = "-" if reader.take_symbol("-") else ""
     signed = bool(sign) or reader.take_symbol("+")
     word = reader.peek()
     if word is None:
         return None
-    if word.kind is Kind.NUMBER:
-        return Constant(sign + reader.next().text)
+    if word.kind is TokenKind.NUMBER:
+        return ConstantDefault(sign + reader.next().text)
     if signed:
         return None
-    if word.kind is Kind.STRING:
-        return Constant(reader.next().text, quoted=True)
-    if word.kind is not Kind.WORD:
+    if word.kind is TokenKind.STRING:
+        return ConstantDefault(reader.next().text, quoted=True)
+    if word.kind is not TokenKind.WORD:
         return None
     if word.text in _WORDS:
         return _WORDS[reader.next().text]
     following = reader.peek(1)
-    if word.text in _TYPED and following is not None and following.kind is Kind.STRING:
+    if word.text in _TYPED and following is not None and following.kind is TokenKind.STRING:
         kind = KIND_BY_ALIAS[reader.next().text]
-        return Constant(reader.next().text, quoted=True, read_as=SqlType(kind) if kind in _TIMES else None)
+        return ConstantDefault(reader.next().text, quoted=True, read_as=SqlType(kind) if kind in _TIMES else None)
     return None

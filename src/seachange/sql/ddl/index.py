@@ -14,7 +14,7 @@ from seachange.sql.ddl.index_method import read_method, skip_operator_class
 from seachange.sql.ddl.object import take_cascade
 from seachange.sql.ddl.storage_parameters import take_storage
 from seachange.sql.text.names import read_collation, read_relation, read_relations
-from seachange.sql.text.tokens import Kind, Reader, Word
+from seachange.sql.text.tokens import Reader, TokenKind, Word
 
 IndexKey = str | ExpressionDefinition
 
@@ -80,9 +80,9 @@ def _read_key(reader: Reader) -> _Key:
     """A column, a function call, or any expression in parentheses; then the order."""
     first, following = reader.peek(), reader.peek(1)
     key: IndexKey
-    if first is not None and first.kind is Kind.SYMBOL:
+    if first is not None and first.kind is TokenKind.SYMBOL:
         key = _expression(reader.parenthesized())
-    elif first is not None and following is not None and following == Word(Kind.SYMBOL, "("):
+    elif first is not None and following is not None and following == Word(TokenKind.SYMBOL, "("):
         reader.next()
         key = _expression(reader.text[first.start : first.end] + reader.parenthesized())
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.statements.table_statements import BTREE
 from seachange.sql.text.names import read_relation
-from seachange.sql.text.tokens import Kind, Reader
+from seachange.sql.text.tokens import Reader, TokenKind
 
 _METHODS = frozenset({BTREE, "hash", "brin", "gin", "gist", "spgist"})
 
@@ -54,8 +54,8 @@ def skip_operator_class(reader: Reader) -> None:
     word = reader.peek()
     if (
         word is None
-        or word.kind not in (Kind.WORD, Kind.NAME)
-        or (word.kind is Kind.WORD and word.text in _ORDER_WORDS)
+        or word.kind not in (TokenKind.WORD, TokenKind.NAME)
+        or (word.kind is TokenKind.WORD and word.text in _ORDER_WORDS)
     ):
         return
     # A dump names its schema.

@@ -12,14 +12,13 @@ from seachange.model.statements.object_statements import (
     ChangeOwner,
     CreateSequence,
     MoveObject,
+    OwnedBy,
     RenameObject,
     SequenceOptions,
-    SequenceOwner,
 )
 from seachange.sql.ddl.object import take_change
 from seachange.sql.text.names import read_column_path, read_relation, read_type
-from seachange.sql.text.tokens import Kind as WordKind
-from seachange.sql.text.tokens import Reader
+from seachange.sql.text.tokens import Reader, TokenKind
 from seachange.values.types import Kind, SqlType
 
 INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
@@ -119,7 +118,7 @@ class OptionReader:
 
     def _take_restart(self) -> None:
         following = self._reader.peek()
-        is_number = following is not None and following.kind is WordKind.NUMBER
+        is_number = following is not None and following.kind is TokenKind.NUMBER
         if is_number or self._reader.plain() in ("with", "+", "-"):
             self._set("restart", _read_start(self._reader))
         else:
@@ -143,16 +142,16 @@ def read_identity_options(reader: Reader) -> SequenceOptions:
     return found.options
 
 
-def _read_owner(reader: Reader) -> SequenceOwner:
+def _read_owner(reader: Reader) -> OwnedBy:
     if reader.at("none") and reader.plain(1) != ".":
         reader.next()
-        return SequenceOwner(None, None)
-    return SequenceOwner(*read_column_path(reader))
+        return OwnedBy(None, None)
+    return OwnedBy(*read_column_path(reader))
 
 
-def _read_options(reader: Reader, restarts: bool) -> tuple[SequenceOptions, SequenceOwner | None]:
+def _read_options(reader: Reader, restarts: bool) -> tuple[SequenceOptions, OwnedBy | None]:
     found = OptionReader(reader, restarts)
-    owner: SequenceOwner | None = None
+    owner: OwnedBy | None = None
     while not reader.at_end:
         if reader.take("owned", "by"):
             if owner is not None:

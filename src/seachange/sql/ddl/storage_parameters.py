@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from seachange import errors
 from seachange.sql.text.names import read_list
-from seachange.sql.text.tokens import Kind, Reader
+from seachange.sql.text.tokens import Reader, TokenKind
 
 # Of tables and of indexes; those of autovacuum have a prefix.
 _PARAMETERS = (
@@ -60,7 +60,7 @@ def take_table_storage(reader: Reader) -> bool:
 
 def _take_changed(reader: Reader, read: Callable[[Reader], None]) -> bool:
     following = reader.peek(1)
-    opens = following is not None and following.kind is Kind.SYMBOL and following.text == "("
+    opens = following is not None and following.kind is TokenKind.SYMBOL and following.text == "("
     if not opens or reader.take_any("set", "reset") is None:
         return False
     reader.expect_symbol("(")

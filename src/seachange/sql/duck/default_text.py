@@ -23,7 +23,7 @@ _DUCKDB = DuckDB()
 _DRAW = "nextval"
 
 
-class Source(StrEnum):
+class DefaultFunction(StrEnum):
     """A function that is the whole of a default and needs no engine."""
 
     NOW = "current_timestamp"
@@ -33,7 +33,7 @@ class Source(StrEnum):
     SEQUENCE = _DRAW
 
 
-_SAME = {NOW: Source.NOW.value}
+_SAME = {NOW: DefaultFunction.NOW.value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class DrawnDefault:
     """`source` None: `text` is DuckDB's, over the parameters that moments stand for and a column `s0`, `s1`, ... for
     each of the values that are drawn from `sequences`."""
 
-    source: Source | None
+    source: DefaultFunction | None
     text: str
     sequences: tuple[DescriptorId, ...] = ()
 
@@ -117,9 +117,9 @@ def _word(token: Token) -> str:
     return "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.lower()
 
 
-def _only_source(tokens: list[Token]) -> Source | None:
+def _only_source(tokens: list[Token]) -> DefaultFunction | None:
     """`(NEXTVAL(7))`, `(UUID())`, `(CURRENT_TIMESTAMP)`, `(NOW())`."""
     words = [_word(token) for token in tokens if token.token_type not in (TokenType.L_PAREN, TokenType.R_PAREN)]
-    plain = [source for source in Source if [_SAME.get(word, word) for word in words[:1]] == [source.value]]
-    takes = 2 if plain == [Source.SEQUENCE] else 1
+    plain = [source for source in DefaultFunction if [_SAME.get(word, word) for word in words[:1]] == [source.value]]
+    takes = 2 if plain == [DefaultFunction.SEQUENCE] else 1
     return plain[0] if plain and len(words) == takes else None

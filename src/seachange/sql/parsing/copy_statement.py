@@ -7,7 +7,7 @@ from typing import Any
 from seachange import errors
 from seachange.model.statements.session_statements import CopyStream
 from seachange.sql.text.names import read_list, read_relation
-from seachange.sql.text.tokens import Kind, Reader
+from seachange.sql.text.tokens import Reader, TokenKind
 
 _ON_THE_SERVER = "Use STDIN or STDOUT, or \\copy in psql."
 # What a file of binary values has not.
@@ -93,4 +93,4 @@ def _format(name: str) -> dict[str, Any]:
 
 def _is_word(reader: Reader) -> bool:
     word = reader.peek()
-    return word is not None and word.kind is Kind.WORD
+    return word is not None and word.kind is TokenKind.WORD

@@ -38,7 +38,7 @@ from seachange.sql.parsing.transaction_statements import (
     read_start,
 )
 from seachange.sql.parsing.vacuum import read_vacuum
-from seachange.sql.text.tokens import Kind, RawStatement, Reader, split_script
+from seachange.sql.text.tokens import RawStatement, Reader, TokenKind, split_script
 from seachange.sql.text.tree import parse_tree, take_databases
 
 
@@ -144,6 +144,6 @@ def parse_statement(raw: RawStatement) -> Parsed:
             return statement
     refuse_ddl(reader)
     if first in _REFUSED:
-        form = " ".join(word.text.upper() for word in raw.words[:2] if word.kind is Kind.WORD)
+        form = " ".join(word.text.upper() for word in raw.words[:2] if word.kind is TokenKind.WORD)
         raise errors.FeatureNotSupported(feature=form, instead=_REFUSED[first])
     raise reader.problem()

@@ -16,7 +16,7 @@ from seachange.model.statements.session_statements import (
     PrepareStatement,
 )
 from seachange.sql.text.names import read_list, read_type
-from seachange.sql.text.tokens import Kind, Reader
+from seachange.sql.text.tokens import Reader, TokenKind
 from seachange.values.types import SqlType
 
 _DISCARDED = ("all", "plans", "sequences", "temp", "temporary")
@@ -100,7 +100,7 @@ def _read_way(reader: Reader) -> tuple[CursorWay, int | None]:
     following = reader.peek()
     if reader.take("all"):
         return way, None
-    if following is not None and (following.kind is Kind.NUMBER or reader.at_symbol("-")):
+    if following is not None and (following.kind is TokenKind.NUMBER or reader.at_symbol("-")):
         return way, _read_signed(reader)
     if word is None and not reader.at("from") and not reader.at("in"):
         raise reader.problem()
@@ -150,6 +150,6 @@ def _read_explain_option(reader: Reader) -> tuple[str, bool]:
     off = reader.take_any("off", "false") is not None
     if not off and not reader.take_any("on", "true", "text"):
         word = reader.peek()
-        if word is not None and word.kind is not Kind.SYMBOL:
+        if word is not None and word.kind is not TokenKind.SYMBOL:
             raise errors.FeatureNotSupported(feature=f"EXPLAIN ({option} {word.text})", instead="")
     return option, not off

@@ -55,7 +55,7 @@ SESSION: Final = "catalog_session"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CatalogCall:
     """`least` of the arguments must be given. A NULL among those makes the result NULL."""
 
     arguments: tuple[str, ...]
@@ -303,14 +303,14 @@ def _server_encoding(context: Context) -> str:
     return "UTF8"
 
 
-def _call(arguments: str, result: str, run: Callable[..., Any], least: int | None = None) -> Call:
+def _call(arguments: str, result: str, run: Callable[..., Any], least: int | None = None) -> CatalogCall:
     types = tuple(arguments.split())
-    return Call(types, result, run, len(types) if least is None else least)
+    return CatalogCall(types, result, run, len(types) if least is None else least)
 
 
 _VISIBLE: Final = _call("BIGINT", "BOOLEAN", _true)
 
-CALLS: Final[dict[str, Call]] = {
+CALLS: Final[dict[str, CatalogCall]] = {
     "regclassin": _call("VARCHAR", "UINTEGER", regclassin),
     "regclassout": _call("VARCHAR", "VARCHAR", regclassout),
     "regtypein": _call("VARCHAR", "UINTEGER", regtypein),
@@ -451,7 +451,7 @@ _RESULTS: Final[dict[str, pa.DataType]] = {
 
 
 @cache
-def _vectorised(call: Call, answer: Answerer) -> Callable[..., pa.Array]:
+def _vectorised(call: CatalogCall, answer: Answerer) -> Callable[..., pa.Array]:
     def run(session: pa.Array, *given: pa.Array) -> pa.Array:
         context, fail = answer(session[0].as_py())
         known: dict[tuple[Any, ...], Any] = {}
@@ -470,5 +470,5 @@ def _vectorised(call: Call, answer: Answerer) -> Callable[..., pa.Array]:
     return taking(len(call.arguments), run)
 
 
-def _run_one(call: Call, context: Context, row: Sequence[Any]) -> Any:
+def _run_one(call: CatalogCall, context: Context, row: Sequence[Any]) -> Any:
     return None if None in row[: call.least] else call.run(context, *row)

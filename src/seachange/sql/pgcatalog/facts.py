@@ -89,7 +89,7 @@ def type_modifier(type_: SqlType) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class PgAttribute:
     """A column of a relation, at its place among those that are seen."""
 
     number: int
@@ -103,7 +103,7 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Namespace:
+class PgNamespace:
     oid: int
     name: str
     access: Access = Access()  # noqa: RUF009 - a value
@@ -167,13 +167,13 @@ class Facts:
         return {constraint_oid(t, c): (t, c) for t in self.tables for c in shown_constraints(t)}
 
     @cached_property
-    def namespaces(self) -> tuple[Namespace, ...]:
-        created = [Namespace(object_oid(o.id), o.name, o.access) for o in self.objects if isinstance(o, Schema)]
-        built_in = [Namespace(CATALOG_OID, PG_CATALOG), Namespace(INFORMATION_OID, INFORMATION_SCHEMA)]
+    def namespaces(self) -> tuple[PgNamespace, ...]:
+        created = [PgNamespace(object_oid(o.id), o.name, o.access) for o in self.objects if isinstance(o, Schema)]
+        built_in = [PgNamespace(CATALOG_OID, PG_CATALOG), PgNamespace(INFORMATION_OID, INFORMATION_SCHEMA)]
         if not any(n.name == DEFAULT_SCHEMA for n in created):
-            built_in.append(Namespace(PUBLIC_OID, DEFAULT_SCHEMA, UNSAID_SCHEMA))
+            built_in.append(PgNamespace(PUBLIC_OID, DEFAULT_SCHEMA, UNSAID_SCHEMA))
         own = {r.schema for r in self.relations if is_temporary(r.schema)}
-        temporary = [Namespace(_PARTS | (crc32(name.encode()) & (_PARTS - 1)), name) for name in own]
+        temporary = [PgNamespace(_PARTS | (crc32(name.encode()) & (_PARTS - 1)), name) for name in own]
         return (*built_in, *created, *temporary)
 
     def owner_oid(self, access: Access) -> int:
@@ -216,11 +216,11 @@ class Facts:
         """The schemas of the path that exist, the catalog's own first."""
         return (PG_CATALOG, *(name for name in self.search_path if name in self.namespace_oids and name != PG_CATALOG))
 
-    def attributes(self, relation: Relation) -> tuple[Attribute, ...]:
+    def attributes(self, relation: Relation) -> tuple[PgAttribute, ...]:
         return self._attributes[relation.id]
 
     @cached_property
-    def _attributes(self) -> dict[int, tuple[Attribute, ...]]:
+    def _attributes(self) -> dict[int, tuple[PgAttribute, ...]]:
         return {r.id: tuple(_attributes(r)) for r in self.relations}
 
     def number(self, table: Table, column: ColumnId) -> int:
@@ -289,18 +289,18 @@ def constraint_oid(table: Table, constraint: Index | Check | ForeignKey) -> int:
 _SEQUENCE_COLUMNS: Final = (("last_value", Kind.BIGINT), ("log_cnt", Kind.BIGINT), ("is_called", Kind.BOOLEAN))
 
 
-def _attributes(relation: Relation) -> Iterator[Attribute]:
+def _attributes(relation: Relation) -> Iterator[PgAttribute]:
     match relation:
         case Table():
             for number, column in enumerate(relation.visible_columns, 1):
-                yield Attribute(number, column.name, column.type, column)
+                yield PgAttribute(number, column.name, column.type, column)
         case View():
             types: Sequence[SqlType] = relation.types or (SqlType(Kind.TEXT),) * len(relation.columns)
             for number, (name, type_) in enumerate(zip(relation.columns, types, strict=True), 1):
-                yield Attribute(number, name, type_)
+                yield PgAttribute(number, name, type_)
         case SequenceObject():
             for number, (name, kind) in enumerate(_SEQUENCE_COLUMNS, 1):
-                yield Attribute(number, name, SqlType(kind))
+                yield PgAttribute(number, name, SqlType(kind))
 
 
 def type_name(facts: Facts, oid: int, modifier: int | None = None) -> str:

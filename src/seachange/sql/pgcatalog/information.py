@@ -13,7 +13,7 @@ from seachange.model.schema.objects import EnumType, View
 from seachange.model.schema.objects import Sequence as SequenceObject
 from seachange.sql.pgcatalog.builtin import TYPE_BY_OID
 from seachange.sql.pgcatalog.deparse import check_text, default_text, generated_text, view_definition
-from seachange.sql.pgcatalog.facts import Attribute, Facts, Rows, shown_constraints
+from seachange.sql.pgcatalog.facts import Facts, PgAttribute, Rows, shown_constraints
 from seachange.sql.port.system_columns import SYSTEM_SCHEMA, SYSTEM_VIEWS
 from seachange.values.types import Kind, SqlType
 
@@ -87,10 +87,10 @@ def columns(facts: Facts) -> Rows:
             yield {**_place(facts, relation), **_column(facts, relation, attribute)}
     for name, known in SYSTEM_VIEWS.items():
         for number, (column, type_) in enumerate(known.items(), 1):
-            yield {**_system_place(facts, name), **_column(facts, None, Attribute(number, column, type_))}
+            yield {**_system_place(facts, name), **_column(facts, None, PgAttribute(number, column, type_))}
 
 
-def _column(facts: Facts, relation: Table | View | None, attribute: Attribute) -> dict[str, Any]:
+def _column(facts: Facts, relation: Table | View | None, attribute: PgAttribute) -> dict[str, Any]:
     return {
         "column_name": attribute.name,
         "ordinal_position": attribute.number,
@@ -102,7 +102,7 @@ def _column(facts: Facts, relation: Table | View | None, attribute: Attribute) -
     }
 
 
-def _column_origin(facts: Facts, relation: Table | View | None, attribute: Attribute) -> dict[str, Any]:
+def _column_origin(facts: Facts, relation: Table | View | None, attribute: PgAttribute) -> dict[str, Any]:
     column = attribute.column
     plain = {
         "is_identity": "NO",

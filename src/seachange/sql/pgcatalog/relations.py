@@ -37,8 +37,8 @@ from seachange.sql.pgcatalog.deparse import (
     view_definition,
 )
 from seachange.sql.pgcatalog.facts import (
-    Attribute,
     Facts,
+    PgAttribute,
     Relation,
     Rows,
     constraint_oid,
@@ -137,16 +137,16 @@ def _attribute_row(facts: Facts, relation_oid: int, number: int, name: str, type
     }
 
 
-def _identity(attribute: Attribute) -> str:
+def _identity(attribute: PgAttribute) -> str:
     identity = attribute.column.identity if attribute.column is not None else None
     return "" if identity is None else "a" if identity.always else "d"
 
 
-def _is_generated(attribute: Attribute) -> bool:
+def _is_generated(attribute: PgAttribute) -> bool:
     return attribute.column is not None and attribute.column.generated is not None
 
 
-def _has_default(attribute: Attribute) -> bool:
+def _has_default(attribute: PgAttribute) -> bool:
     return _is_generated(attribute) or (attribute.column is not None and attribute.column.default is not None)
 
 

@@ -28,7 +28,7 @@ from seachange.model.schema.rights import Right
 from seachange.model.schema.sequences import SequenceState
 from seachange.model.statements.table_statements import OnCommit
 from seachange.planner.known_schema import TableSize
-from seachange.planner.plan import Plan
+from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase, Progress
 
 Row = tuple[Any, ...]
@@ -93,7 +93,7 @@ class TransactionPort(Protocol):
 
     def unfinished_jobs(self) -> tuple[JobRecord, ...]: ...
 
-    def launch(self, statement: str, plan: Plan, progress: Progress, phase: Phase, passed: bool) -> JobId:
+    def launch(self, statement: str, plan: ChangePlan, progress: Progress, phase: Phase, passed: bool) -> JobId:
         """The rest of a plan becomes a job when the transaction commits; `passed`: it cannot be taken back then."""
 
     def table(self, schema: str | None, name: str) -> Table:

@@ -10,9 +10,9 @@ from sqlglot import exp
 from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.keys import KeyReader, NotByKey, match_key, plain_column
 from seachange.sql.compile.output_types import find_origin
-from seachange.sql.compile.seek import Demand, bind_demands, read_whole_condition
+from seachange.sql.compile.seek import SeekCondition, bind_demands, read_whole_condition
 from seachange.sql.compile.system_relations import is_told
-from seachange.sql.compile.target import Target, folded, read_target
+from seachange.sql.compile.target import DmlTarget, folded, read_target
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, ResultColumn, table_column
 from seachange.sql.text.scope import GIVEN
@@ -51,7 +51,7 @@ class KeySelect:
 class IndexSelect:
     """`SELECT columns FROM t WHERE column = operand AND ...`: few rows through an index."""
 
-    def __init__(self, table: Table, demands: Sequence[Demand], columns: Sequence[tuple[Column, str]]) -> None:
+    def __init__(self, table: Table, demands: Sequence[SeekCondition], columns: Sequence[tuple[Column, str]]) -> None:
         self.table = table
         self._demands = demands
         self._stored = [column for column, _ in columns]
@@ -67,7 +67,7 @@ class IndexSelect:
         return None if rows is None else Result(f"SELECT {len(rows)}", self._columns, rows, len(rows))
 
 
-def simple_target(tree: exp.Expr) -> Target | None:
+def simple_target(tree: exp.Expr) -> DmlTarget | None:
     """The one table of a SELECT that has nothing but a list, a table and a condition."""
     if not isinstance(tree, exp.Select) or _has_others(tree, _SELECT_ARGS):
         return None
@@ -86,11 +86,11 @@ def _has_others(node: exp.Expr, allowed: frozenset[str]) -> bool:
     return any(value and key not in allowed for key, value in node.args.items())
 
 
-def compile_fast_select(tree: exp.Expr, target: Target, table: Table) -> KeySelect | IndexSelect | None:
+def compile_fast_select(tree: exp.Expr, target: DmlTarget, table: Table) -> KeySelect | IndexSelect | None:
     return compile_key_select(tree, target, table) or compile_index_select(tree, target, table)
 
 
-def compile_key_select(tree: exp.Expr, target: Target, table: Table) -> KeySelect | None:
+def compile_key_select(tree: exp.Expr, target: DmlTarget, table: Table) -> KeySelect | None:
     operands = match_key(tree.args.get("where"), table, target)
     columns = _read_columns(tree, target, table)
     if operands is None or columns is None:
@@ -98,7 +98,7 @@ def compile_key_select(tree: exp.Expr, target: Target, table: Table) -> KeySelec
     return KeySelect(table, KeyReader(table, operands), columns)
 
 
-def compile_index_select(tree: exp.Expr, target: Target, table: Table) -> IndexSelect | None:
+def compile_index_select(tree: exp.Expr, target: DmlTarget, table: Table) -> IndexSelect | None:
     demands = read_whole_condition(tree.args["where"].this, target)
     columns = _read_columns(tree, target, table)
     if not demands or not columns or any(demand.column not in table.column_by_name for demand in demands):
@@ -106,7 +106,7 @@ def compile_index_select(tree: exp.Expr, target: Target, table: Table) -> IndexS
     return IndexSelect(table, demands, columns)
 
 
-def _read_columns(tree: exp.Expr, target: Target, table: Table) -> list[tuple[Column, str]] | None:
+def _read_columns(tree: exp.Expr, target: DmlTarget, table: Table) -> list[tuple[Column, str]] | None:
     found: list[tuple[Column, str]] = []
     for node in tree.expressions:
         if isinstance(node, exp.Star) and not any(node.args.values()):

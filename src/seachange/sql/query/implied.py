@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 
-from seachange.model.condition import Above, Among, Below, Condition, Holds, IsNull, StartsWith
+from seachange.model.condition import Above, Among, Below, Condition, IsNull, MeetsCondition, StartsWith
 from seachange.model.ids import ColumnId
 from seachange.model.schema.descriptor import Column, Table
 from seachange.model.schema.expression import Expression
@@ -52,7 +52,7 @@ def _present(term: exp.Expr, columns: dict[str, Column]) -> ColumnId | None:
 
 def as_conditions(terms: Sequence[PredicateTerm]) -> list[Condition]:
     """What rows meet that meet the predicate."""
-    return [condition for term in terms for condition in (Holds(term.text), *term.conditions)]
+    return [condition for term in terms for condition in (MeetsCondition(term.text), *term.conditions)]
 
 
 def implies(conditions: Sequence[Condition], terms: Sequence[PredicateTerm], table: Table) -> bool:
@@ -60,7 +60,7 @@ def implies(conditions: Sequence[Condition], terms: Sequence[PredicateTerm], tab
 
 
 def _implies_term(conditions: Sequence[Condition], term: PredicateTerm, table: Table) -> bool:
-    if any(isinstance(c, Holds) and c.text == term.text for c in conditions):
+    if any(isinstance(c, MeetsCondition) and c.text == term.text for c in conditions):
         return True
     if term.present is not None:
         return any(c.column == term.present and not isinstance(c, IsNull) for c in conditions)
@@ -72,7 +72,7 @@ def _is_narrower(one: Condition, wanted: Condition, table: Table) -> bool:
     """Whether every value that meets the one condition meets the other."""
     if one == wanted:
         return True
-    if isinstance(one, Holds) or isinstance(wanted, Holds) or one.column != wanted.column:
+    if isinstance(one, MeetsCondition) or isinstance(wanted, MeetsCondition) or one.column != wanted.column:
         return False
     codec = KeyCodec([table.column_by_id[one.column].type])
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from sqlglot import exp
 
 from seachange.model.schema.descriptor import Column, Table
-from seachange.sql.compile.target import Target
+from seachange.sql.compile.target import DmlTarget
 from seachange.sql.compile.template import Template
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.port.port import TransactionPort
@@ -30,7 +30,7 @@ class ChangeSource:
     conflicts: Sequence[str] = ()
 
 
-class Plan(Protocol):
+class StatementPlan(Protocol):
     """Holds as long as `is_current`; then the statement is compiled again."""
 
     def is_current(self, port: TransactionPort) -> bool: ...
@@ -41,10 +41,10 @@ class Plan(Protocol):
 class CompilePlan(Protocol):
     """Makes a plan of a tree, for plans that are made of others."""
 
-    def __call__(self, tree: exp.Expr, port: TransactionPort) -> Plan: ...
+    def __call__(self, tree: exp.Expr, port: TransactionPort) -> StatementPlan: ...
 
 
-def is_same_table(port: TransactionPort, target: Target, table: Table) -> bool:
+def is_same_table(port: TransactionPort, target: DmlTarget, table: Table) -> bool:
     """Uncommitted versions of two transactions may have the same number: compare the whole, mostly by identity."""
     found = target.resolve(port)
     return found is table or found == table

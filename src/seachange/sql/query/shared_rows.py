@@ -20,7 +20,7 @@ def count_parameters(tree: exp.Expr) -> int:
     return max((int(node.this.name) for node in tree.find_all(exp.Parameter) if node.this.name.isdigit()), default=0)
 
 
-class KeptRows:
+class SharedRows:
     def __init__(self, tree: exp.Expr) -> None:
         self.count = count_parameters(tree)
         self._template = compile_template(tree)

@@ -27,7 +27,7 @@ from seachange.sql.parsing.parse import Parsed, TreeStatement, parse_script, par
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result, RowSink
 from seachange.sql.query.databases import check_named_databases
-from seachange.sql.query.plan import Plan
+from seachange.sql.query.plan import StatementPlan
 from seachange.sql.run.explain import run_explain
 from seachange.sql.text.constants import is_constant
 from seachange.sql.text.temporary import localize
@@ -55,7 +55,7 @@ class Prepared:
         self.parsed = parsed
         self.text = text
         # With the time zone in which it read its constants.
-        self.plan: tuple[Plan, str] | None = None
+        self.plan: tuple[StatementPlan, str] | None = None
         self.constant: Result | None = None
         self.is_constant = isinstance(parsed, TreeStatement) and is_constant(parsed.tree)
         self.is_definition = _is_definition(parsed)

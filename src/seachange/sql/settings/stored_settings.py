@@ -11,7 +11,7 @@ from dataclasses import replace
 from seachange import errors
 from seachange.model.object_kind import ObjectKind
 from seachange.model.schema.objects import Database, Descriptor, Role, RoleSetting
-from seachange.model.schema.rights import OWNER, Attribute, OnObject
+from seachange.model.schema.rights import OWNER, OnObject, RoleAttribute
 from seachange.model.statements.object_statements import ChangeSettings
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.settings.session_settings import SessionSettings
@@ -38,7 +38,7 @@ def with_setting(statement: ChangeSettings, held: dict[str, str], port: Transact
     if name in _NOT_KEPT or is_of_node(name):
         raise errors.SettingFixed(name=name, value=port.session.setting(name))
     if not is_free(name):
-        port.require(Attribute("superuser"), f'permission denied to set parameter "{name}"')
+        port.require(RoleAttribute("superuser"), f'permission denied to set parameter "{name}"')
     value = port.session.setting(name) if statement.current else statement.value
     rest = {other: kept for other, kept in held.items() if other != name}
     if value is None:

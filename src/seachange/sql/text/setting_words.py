@@ -5,7 +5,7 @@ from __future__ import annotations
 from seachange import errors
 from seachange.model.search_path import quote_in_path
 from seachange.model.statements.object_statements import ChangeSettings
-from seachange.sql.text.tokens import Kind, Reader
+from seachange.sql.text.tokens import Reader, TokenKind
 
 # Names of several words, and the settings that they stand for.
 _SPELLINGS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -61,7 +61,7 @@ def _read_path(reader: Reader) -> str | None:
 def _read_word(reader: Reader) -> str:
     sign = "-" if reader.take_symbol("-") else ""
     word = reader.next()
-    if word.kind is Kind.SYMBOL:
+    if word.kind is TokenKind.SYMBOL:
         raise errors.SyntaxProblem(detail=f'at or near "{word.text}"')
     return sign + word.text
 

@@ -49,7 +49,7 @@ _STRINGS = frozenset(
 )
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     WORD = auto()
     NAME = auto()
     STRING = auto()
@@ -62,7 +62,7 @@ class Word:
     """A lexeme: an unquoted word (in lower case), a quoted name, a string, a number or a symbol, and where in the
     statement's text it stands."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int = field(default=0, compare=False)
     end: int = field(default=0, compare=False)
@@ -134,32 +134,32 @@ def _raw(text: str, tokens: tuple[Token, ...]) -> RawStatement:
 
 def _words(token: Token, start: int, end: int) -> Iterator[Word]:
     if token.token_type is TokenType.IDENTIFIER:
-        yield Word(Kind.NAME, token.text, start, end)
+        yield Word(TokenKind.NAME, token.text, start, end)
     elif token.token_type in _STRINGS:
-        yield Word(Kind.STRING, token.text, start, end)
+        yield Word(TokenKind.STRING, token.text, start, end)
     elif token.token_type is TokenType.NUMBER:
-        yield Word(Kind.NUMBER, token.text, start, end)
+        yield Word(TokenKind.NUMBER, token.text, start, end)
     elif token.text[:1].isalpha() or token.text[:1] == "_":
         # sqlglot joins some keywords ("PRIMARY KEY", "DOUBLE PRECISION") into one token.
         for part in token.text.lower().split():
-            yield Word(Kind.WORD, part, start, end)
+            yield Word(TokenKind.WORD, part, start, end)
     else:
-        yield Word(Kind.SYMBOL, token.text, start, end)
+        yield Word(TokenKind.SYMBOL, token.text, start, end)
 
 
 # What a phrase does not end within, and what ends it.
-_NESTING: dict[tuple[Kind, str], int] = {
-    **{(Kind.SYMBOL, opening): 1 for opening in "([{"},
-    **{(Kind.SYMBOL, closing): -1 for closing in ")]}"},
-    (Kind.WORD, "case"): 1,
-    (Kind.WORD, "end"): -1,
+_NESTING: dict[tuple[TokenKind, str], int] = {
+    **{(TokenKind.SYMBOL, opening): 1 for opening in "([{"},
+    **{(TokenKind.SYMBOL, closing): -1 for closing in ")]}"},
+    (TokenKind.WORD, "case"): 1,
+    (TokenKind.WORD, "end"): -1,
 }
 # More digits than these are no number of any type that is read as one.
 _DIGITS = re.compile("[0-9]{1,40}")
 
 
 def _closes(word: Word) -> bool:
-    return word.kind is Kind.SYMBOL and word.text in (",", ")", ";")
+    return word.kind is TokenKind.SYMBOL and word.text in (",", ")", ";")
 
 
 class Reader:
@@ -181,7 +181,7 @@ class Reader:
     def plain(self, ahead: int = 0) -> str:
         """The unquoted word or the symbol that stands there; empty if it is anything else."""
         word = self.peek(ahead)
-        return word.text if word is not None and word.kind in (Kind.WORD, Kind.SYMBOL) else ""
+        return word.text if word is not None and word.kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
 
     def next(self) -> Word:
         word = self.peek()
@@ -191,10 +191,10 @@ class Reader:
         return word
 
     def at(self, *words: str) -> bool:
-        return all(self.peek(i) == Word(Kind.WORD, w) for i, w in enumerate(words))
+        return all(self.peek(i) == Word(TokenKind.WORD, w) for i, w in enumerate(words))
 
     def ends_with(self, *words: str) -> bool:
-        return self._words[-len(words) :] == tuple(Word(Kind.WORD, word) for word in words)
+        return self._words[-len(words) :] == tuple(Word(TokenKind.WORD, word) for word in words)
 
     def take(self, *words: str) -> bool:
         if not self.at(*words):
@@ -204,7 +204,7 @@ class Reader:
 
     def take_any(self, *words: str) -> str | None:
         word = self.peek()
-        if word is None or word.kind is not Kind.WORD or word.text not in words:
+        if word is None or word.kind is not TokenKind.WORD or word.text not in words:
             return None
         self._position += 1
         return word.text
@@ -214,13 +214,13 @@ class Reader:
             raise self.problem()
 
     def take_symbol(self, symbol: str) -> bool:
-        if self.peek() != Word(Kind.SYMBOL, symbol):
+        if self.peek() != Word(TokenKind.SYMBOL, symbol):
             return False
         self._position += 1
         return True
 
     def at_symbol(self, symbol: str) -> bool:
-        return self.peek() == Word(Kind.SYMBOL, symbol)
+        return self.peek() == Word(TokenKind.SYMBOL, symbol)
 
     def parenthesized(self) -> str:
         """The text from an opening parenthesis to its closing one, for another parser."""
@@ -229,7 +229,7 @@ class Reader:
         depth = 1
         while depth:
             word = self.next()
-            if word.kind is Kind.SYMBOL:
+            if word.kind is TokenKind.SYMBOL:
                 depth += {"(": 1, ")": -1}.get(word.text, 0)
         assert first is not None
         return self.text[first.start : word.end]
@@ -244,7 +244,7 @@ class Reader:
         start, depth = self._position, 0
         while (word := self.peek()) is not None:
             first = self._position == start
-            if depth == 0 and (_closes(word) or (not first and word.kind is Kind.WORD and word.text in stops)):
+            if depth == 0 and (_closes(word) or (not first and word.kind is TokenKind.WORD and word.text in stops)):
                 break
             depth += _NESTING.get((word.kind, word.text), 0)
             self._position += 1
@@ -259,7 +259,7 @@ class Reader:
 
     def name(self) -> str:
         word = self.peek()
-        if word is None or word.kind not in (Kind.NAME, Kind.WORD):
+        if word is None or word.kind not in (TokenKind.NAME, TokenKind.WORD):
             raise self.problem()
         if not word.text:
             raise errors.SyntaxProblem(detail="a name in quotes is empty")
@@ -268,14 +268,14 @@ class Reader:
 
     def string(self) -> str:
         word = self.peek()
-        if word is None or word.kind is not Kind.STRING:
+        if word is None or word.kind is not TokenKind.STRING:
             raise self.problem()
         self._position += 1
         return word.text
 
     def integer(self) -> int:
         word = self.peek()
-        if word is None or word.kind is not Kind.NUMBER or _DIGITS.fullmatch(word.text) is None:
+        if word is None or word.kind is not TokenKind.NUMBER or _DIGITS.fullmatch(word.text) is None:
             raise self.problem()
         self._position += 1
         return int(word.text)

@@ -31,7 +31,7 @@ from seachange.values.types import (
 ColumnType = Callable[[exp.Column], SqlType | None]
 
 
-class Family(Enum):
+class NumberFamily(Enum):
     INTEGER = auto()
     NUMERIC = auto()
     REAL = auto()
@@ -44,25 +44,25 @@ class Family(Enum):
 class Number:
     """`digits` and `scale` are those of DuckDB's decimal; what is not `exact` was divided."""
 
-    family: Family
+    family: NumberFamily
     digits: int = 0
     scale: int = 0
     exact: bool = True
 
 
-_INTEGER: Final = Number(Family.INTEGER, 10)
-_BIGINT: Final = Number(Family.INTEGER, 19)
-_DOUBLE: Final = Number(Family.DOUBLE)
+_INTEGER: Final = Number(NumberFamily.INTEGER, 10)
+_BIGINT: Final = Number(NumberFamily.INTEGER, 19)
+_DOUBLE: Final = Number(NumberFamily.DOUBLE)
 # Of a root, a logarithm and their kin, which show no zeros at their end.
-_FUNCTION: Final = Number(Family.NUMERIC, NUMERIC_PRECISION_MAX, 20, exact=False)
+_FUNCTION: Final = Number(NumberFamily.NUMERIC, NUMERIC_PRECISION_MAX, 20, exact=False)
 _KINDS: Final = {
-    Kind.SMALLINT: Number(Family.INTEGER, 5),
+    Kind.SMALLINT: Number(NumberFamily.INTEGER, 5),
     Kind.INTEGER: _INTEGER,
     Kind.BIGINT: _BIGINT,
-    Kind.REAL: Number(Family.REAL),
+    Kind.REAL: Number(NumberFamily.REAL),
     Kind.DOUBLE: _DOUBLE,
-    Kind.DATE: Number(Family.DATE),
-    Kind.TIME: Number(Family.TIME),
+    Kind.DATE: Number(NumberFamily.DATE),
+    Kind.TIME: Number(NumberFamily.TIME),
 }
 _CASTS: Final = {
     exp.DType.SMALLINT: _KINDS[Kind.SMALLINT],
@@ -73,7 +73,7 @@ _CASTS: Final = {
     exp.DType.DATE: _KINDS[Kind.DATE],
     exp.DType.TIME: _KINDS[Kind.TIME],
 }
-_MOMENTS: Final = frozenset({Family.DATE, Family.TIME})
+_MOMENTS: Final = frozenset({NumberFamily.DATE, NumberFamily.TIME})
 # What gives a number as its arguments are.
 _ALIKE: Final = (exp.Min, exp.Max, exp.Abs, exp.AnyValue, exp.FirstValue, exp.LastValue, exp.NthValue)
 # What gives one of its arguments, which DuckDB makes of one type: of a numeric it may cut off digits for that.
@@ -177,17 +177,17 @@ def _alike(node: exp.Expr, column_type: ColumnType) -> Number | None:
 
 def _literal(text: str) -> Number:
     if text.isdigit():
-        return Number(Family.INTEGER if int(text) <= _BIGINT_MAX else Family.NUMERIC, len(text))
+        return Number(NumberFamily.INTEGER if int(text) <= _BIGINT_MAX else NumberFamily.NUMERIC, len(text))
     if "e" in text.lower():
         return _DOUBLE
     whole, _, fraction = text.partition(".")
-    return Number(Family.NUMERIC, len(whole) + len(fraction), len(fraction))
+    return Number(NumberFamily.NUMERIC, len(whole) + len(fraction), len(fraction))
 
 
 def _of_type(type_: SqlType | None) -> Number | None:
     if type_ is None or type_.enum:
         return None
-    return Number(Family.NUMERIC, *type_.digits) if type_.kind is Kind.NUMERIC else _KINDS.get(type_.kind)
+    return Number(NumberFamily.NUMERIC, *type_.digits) if type_.kind is Kind.NUMERIC else _KINDS.get(type_.kind)
 
 
 def is_open(node: exp.Cast) -> bool:
@@ -199,18 +199,18 @@ def is_open(node: exp.Cast) -> bool:
 
 def _cast(node: exp.Cast, inner: Number | None) -> Number | None:
     if inner is not None and _is_exact(inner):
-        return replace(inner, family=Family.NUMERIC)
+        return replace(inner, family=NumberFamily.NUMERIC)
     if node.to.is_type(exp.DType.DECIMAL):
         digits = [int(part.name) for part in node.to.expressions] or list(NUMERIC_DEFAULT)
-        return Number(Family.NUMERIC, digits[0], digits[1] if len(digits) > 1 else 0)
+        return Number(NumberFamily.NUMERIC, digits[0], digits[1] if len(digits) > 1 else 0)
     return next((number for kind, number in _CASTS.items() if node.to.is_type(kind)), None)
 
 
 def _sum(inner: Number | None) -> Number | None:
-    if inner is None or inner.family in (Family.REAL, Family.DOUBLE):
+    if inner is None or inner.family in (NumberFamily.REAL, NumberFamily.DOUBLE):
         return inner
-    if inner.family is Family.INTEGER:
-        return _BIGINT if inner.digits < _BIGINT.digits else Number(Family.NUMERIC, NUMERIC_PRECISION_MAX)
+    if inner.family is NumberFamily.INTEGER:
+        return _BIGINT if inner.digits < _BIGINT.digits else Number(NumberFamily.NUMERIC, NUMERIC_PRECISION_MAX)
     return Number(inner.family, NUMERIC_PRECISION_MAX, inner.scale, inner.exact)
 
 
@@ -219,7 +219,7 @@ def _wider(found: list[Number | None]) -> Number | None:
     if len(known) != len(found):
         return None
     families = {number.family for number in known}
-    for family in (Family.DOUBLE, Family.REAL, Family.NUMERIC, Family.INTEGER):
+    for family in (NumberFamily.DOUBLE, NumberFamily.REAL, NumberFamily.NUMERIC, NumberFamily.INTEGER):
         if family in families and families.isdisjoint(_MOMENTS):
             scale = max(n.scale for n in known)
             whole = max(n.digits - n.scale for n in known)
@@ -243,7 +243,7 @@ def _meeting_scale(numbers: list[Number]) -> int | None:
     """How many digits behind their points are left to numerics whose values become of one type, if there is no room for
     all: those that are exact keep theirs, and a value that then has too many before its point is an error. None if
     there is room, or if they are none."""
-    if Family.NUMERIC not in {number.family for number in numbers} or not all(map(_is_exact, numbers)):
+    if NumberFamily.NUMERIC not in {number.family for number in numbers} or not all(map(_is_exact, numbers)):
         return None
     whole, scale = max(map(_whole_digits, numbers)), max(number.scale for number in numbers)
     if whole + scale <= NUMERIC_PRECISION_MAX:
@@ -256,7 +256,7 @@ def _meeting_scale(numbers: list[Number]) -> int | None:
 
 
 def _whole_digits(number: Number) -> int:
-    if number.family is Family.INTEGER:
+    if number.family is NumberFamily.INTEGER:
         return next(digits for digits in _INTEGER_DIGITS if min(number.digits, NUMERIC_PRECISION_MAX) <= digits)
     return number.digits - number.scale
 
@@ -264,14 +264,14 @@ def _whole_digits(number: Number) -> int:
 def _rounded(node: exp.Expr, inner: Number | None) -> Number | None:
     """Of a whole number it is a double, unless it is told how many digits to keep."""
     decimals = node.args.get("decimals")
-    if inner is None or (decimals is None and inner.family is not Family.NUMERIC) or not _is_exact(inner):
+    if inner is None or (decimals is None and inner.family is not NumberFamily.NUMERIC) or not _is_exact(inner):
         return inner and _DOUBLE
     is_known = decimals is None or (isinstance(decimals, exp.Literal) and decimals.name.isdigit())
     scale = min(int(decimals.name) if decimals is not None and is_known else 0, inner.scale)
     if not is_known:
-        return replace(inner, family=Family.NUMERIC)
+        return replace(inner, family=NumberFamily.NUMERIC)
     digits = min(_whole_digits(inner) + 1 + scale, NUMERIC_PRECISION_MAX)
-    return Number(Family.NUMERIC, digits, scale, inner.exact or scale < inner.scale)
+    return Number(NumberFamily.NUMERIC, digits, scale, inner.exact or scale < inner.scale)
 
 
 def _calculated(node: exp.Expr, left: Number | None, right: Number | None) -> Number | None:
@@ -279,27 +279,27 @@ def _calculated(node: exp.Expr, left: Number | None, right: Number | None) -> Nu
         return None
     together = _wider([left, right])
     if together is None:
-        return _INTEGER if isinstance(node, exp.Sub) and left.family is right.family is Family.DATE else None
-    if together.family is Family.REAL and left.family is not right.family:
+        return _INTEGER if isinstance(node, exp.Sub) and left.family is right.family is NumberFamily.DATE else None
+    if together.family is NumberFamily.REAL and left.family is not right.family:
         return _DOUBLE
-    if together.family is Family.INTEGER:
+    if together.family is NumberFamily.INTEGER:
         # Constants of few digits make one of more.
         return replace(together, digits=next(d for d in _INTEGER_DIGITS if together.digits <= d))
-    if together.family is not Family.NUMERIC:
+    if together.family is not NumberFamily.NUMERIC:
         return together
     if isinstance(node, exp.Div):
         return _quotient(left, right)
     if isinstance(node, exp.Mul):
         return _product(left, right)
     digits = min(together.digits + 1, NUMERIC_PRECISION_MAX)
-    return Number(Family.NUMERIC, digits, together.scale, together.exact)
+    return Number(NumberFamily.NUMERIC, digits, together.scale, together.exact)
 
 
 def _quotient(left: Number, right: Number) -> Number:
     """As many digits behind the point as leave room for the largest quotient; if that is not to be had, as usual."""
     whole = left.digits - left.scale + right.scale
     fitting = [scale for scale in QUOTIENT_SCALES if scale + whole <= NUMERIC_PRECISION_MAX]
-    return Number(Family.NUMERIC, NUMERIC_PRECISION_MAX, max(fitting, default=QUOTIENT_SCALE), exact=False)
+    return Number(NumberFamily.NUMERIC, NUMERIC_PRECISION_MAX, max(fitting, default=QUOTIENT_SCALE), exact=False)
 
 
 def _made(node: exp.Expr, inner: Number | None) -> Number | None:
@@ -308,14 +308,14 @@ def _made(node: exp.Expr, inner: Number | None) -> Number | None:
         return inner and _DOUBLE
     if type(node) in _SPREADS:
         return _spread(node, inner)
-    return _FUNCTION if inner.family is Family.NUMERIC else _DOUBLE
+    return _FUNCTION if inner.family is NumberFamily.NUMERIC else _DOUBLE
 
 
 def _raised(base: Number | None, exponent: Number | None) -> Number | None:
     if base is None or exponent is None:
         return None
     families = {base.family, exponent.family}
-    is_numeric = Family.NUMERIC in families and families <= {Family.NUMERIC, Family.INTEGER}
+    is_numeric = NumberFamily.NUMERIC in families and families <= {NumberFamily.NUMERIC, NumberFamily.INTEGER}
     return _FUNCTION if is_numeric else _DOUBLE
 
 
@@ -330,23 +330,23 @@ def _spread(node: exp.Expr, inner: Number) -> Number:
 def _product(left: Number, right: Number) -> Number:
     exact = left.exact and right.exact
     if left.scale + right.scale > _SCALE_MAX:
-        return Number(Family.NUMERIC, *NUMERIC_DEFAULT) if exact else _quotient(left, right)
+        return Number(NumberFamily.NUMERIC, *NUMERIC_DEFAULT) if exact else _quotient(left, right)
     digits = min(left.digits + right.digits, NUMERIC_PRECISION_MAX)
-    return Number(Family.NUMERIC, digits, left.scale + right.scale, exact)
+    return Number(NumberFamily.NUMERIC, digits, left.scale + right.scale, exact)
 
 
 def _is_exact(number: Number) -> bool:
     """Whether an average of such numbers is a numeric."""
-    return number.family in (Family.INTEGER, Family.NUMERIC)
+    return number.family in (NumberFamily.INTEGER, NumberFamily.NUMERIC)
 
 
 # What is put before the parentheses around a difference and each of its operands.
 Prefixes = tuple[str, str, str]
 NO_PREFIXES: Final[Prefixes] = ("", "", "")
 # Days between dates are a number, and DuckDB takes no time of the day from another.
-_DIFFERENCES: Final[dict[Family, Prefixes]] = {
-    Family.DATE: (AS_INTEGER, "", ""),
-    Family.TIME: ("", AS_SPAN, AS_SPAN),
+_DIFFERENCES: Final[dict[NumberFamily, Prefixes]] = {
+    NumberFamily.DATE: (AS_INTEGER, "", ""),
+    NumberFamily.TIME: ("", AS_SPAN, AS_SPAN),
 }
 
 
@@ -417,7 +417,7 @@ def calculation(node: exp.Expr, column_type: ColumnType) -> str:
         return "" if scale is None else numeric_name("common", scale)
     if isinstance(node, _ROUNDINGS):
         inner = infer_number(node.this, column_type)
-        is_whole = inner is not None and inner.family is Family.INTEGER
+        is_whole = inner is not None and inner.family is NumberFamily.INTEGER
         return AS_DOUBLE if is_whole or (isinstance(node, exp.Sign) and inner == _DOUBLE) else ""
     if isinstance(node, exp.Avg):
         inner = infer_number(node.this, column_type)
@@ -427,27 +427,27 @@ def calculation(node: exp.Expr, column_type: ColumnType) -> str:
     if type(node) in _SPREADS:
         inner = infer_number(node.this, column_type)
         found = _made(node, inner)
-        if inner is None or found is None or found.family is not Family.NUMERIC:
+        if inner is None or found is None or found.family is not NumberFamily.NUMERIC:
             return FIRST_MACRO
         return numeric_name(_SPREADS[type(node)], 0, inner.scale, 2 * inner.scale, found.scale)
     if type(node) in _FUNCTIONS:
         inner = infer_number(node.this, column_type)
         name, plain_name = _FUNCTIONS[type(node)]
-        is_numeric = inner is not None and inner.family is Family.NUMERIC
+        is_numeric = inner is not None and inner.family is NumberFamily.NUMERIC
         return numeric_name(name, inner.scale, _FUNCTION.scale) if inner is not None and is_numeric else plain_name
     left, right = infer_number(node.this, column_type), infer_number(node.expression, column_type)
     if isinstance(node, exp.Pow):
         raised = _raised(left, right)
-        if left is None or right is None or raised is None or raised.family is not Family.NUMERIC:
+        if left is None or right is None or raised is None or raised.family is not NumberFamily.NUMERIC:
             return "power"
         return numeric_name("power", left.scale, right.scale, raised.scale)
     plain = DividedBy.DUCKDB if isinstance(node, exp.Div) else MultipliedBy.DUCKDB
     if left is None or right is None:
         return plain
     families = {left.family, right.family}
-    if Family.REAL in families and len(families) > 1 and families.isdisjoint(_MOMENTS):
+    if NumberFamily.REAL in families and len(families) > 1 and families.isdisjoint(_MOMENTS):
         return DividedBy.DOUBLES if isinstance(node, exp.Div) else MultipliedBy.DOUBLES
-    if Family.NUMERIC not in families or not families <= {Family.NUMERIC, Family.INTEGER}:
+    if NumberFamily.NUMERIC not in families or not families <= {NumberFamily.NUMERIC, NumberFamily.INTEGER}:
         return plain
     if isinstance(node, exp.Div):
         return numeric_name("quotient", left.scale, right.scale, _quotient(left, right).scale)

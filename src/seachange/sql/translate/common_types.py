@@ -13,7 +13,7 @@ from seachange.sql.translate.derived import resolve_columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Meeting:
+class CommonType:
     """Each of the `holders` has a value: a query in its list at that place. `told` is what they are together."""
 
     told: exp.Expr
@@ -21,12 +21,12 @@ class Meeting:
     place: int
 
 
-def find_meetings(tree: exp.Expr) -> list[Meeting]:
+def find_meetings(tree: exp.Expr) -> list[CommonType]:
     found = [*_compounds(tree), *_searches(tree)]
     return [meeting for meeting in found if is_calculated(meeting.told)]
 
 
-def join_meeting(meeting: Meeting, name: str) -> None:
+def join_meeting(meeting: CommonType, name: str) -> None:
     """Has a function of that name make the values of one type."""
     for holder in meeting.holders:
         item = holder.expressions[meeting.place] if isinstance(holder, exp.Select) else holder.this
@@ -46,13 +46,13 @@ def bare(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _compounds(tree: exp.Expr) -> Iterator[Meeting]:
+def _compounds(tree: exp.Expr) -> Iterator[CommonType]:
     """The columns of the queries that a UNION and its kin are made of."""
     for compound in tree.find_all(exp.SetOperation):
         if not isinstance(compound.parent, exp.SetOperation):
             leaves = _listing(compound)
             for place, items in enumerate(zip(*(leaf.expressions for leaf in leaves), strict=True)):
-                yield Meeting(_together(items), leaves, place)
+                yield CommonType(_together(items), leaves, place)
 
 
 def _listing(query: exp.Expr) -> list[exp.Select]:
@@ -72,13 +72,13 @@ def _leaves(query: exp.Expr) -> Iterator[exp.Expr]:
         yield query
 
 
-def _searches(tree: exp.Expr) -> Iterator[Meeting]:
+def _searches(tree: exp.Expr) -> Iterator[CommonType]:
     """IN of a query that has one column."""
     for node in tree.find_all(exp.In):
         query = node.args.get("query")
         leaves = _listing(query) if query is not None and not isinstance(node.this, exp.Tuple) else []
         if leaves and len(leaves[0].expressions) == 1:
-            yield Meeting(_together([node.this, *(leaf.expressions[0] for leaf in leaves)]), [node, *leaves], 0)
+            yield CommonType(_together([node.this, *(leaf.expressions[0] for leaf in leaves)]), [node, *leaves], 0)
 
 
 def _together(items: Sequence[exp.Expr]) -> exp.Expr:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from seachange.model.schema.descriptor import Column, Table
-from seachange.sql.compile.target import Target, with_default
+from seachange.sql.compile.target import DmlTarget, with_default
 from seachange.sql.compile.template import WITH_HIDDEN, Template, compile_template
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.duck.operands import Argument, DefaultValue, Given, Operand, read_operand
@@ -30,7 +30,7 @@ def other_sources(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def compile_old_rows(
-    tree: exp.Expr, table: Table, target: Target, others: list[exp.Expr], asked: list[exp.Expr]
+    tree: exp.Expr, table: Table, target: DmlTarget, others: list[exp.Expr], asked: list[exp.Expr]
 ) -> Template:
     """A query for all columns of the rows to change, the hidden ones included, and for computed values."""
     with_, where = tree.args.get("with_"), tree.args.get("where")
@@ -52,11 +52,11 @@ def compile_old_rows(
     return compile_template(query)
 
 
-class BulkRows:
+class ChangedRowStream:
     """All rows that a statement is about, with their new values, which DuckDB computes and converts."""
 
     def __init__(
-        self, tree: exp.Expr, table: Table, target: Target, assignments: Sequence[tuple[Column, exp.Expr]] | None
+        self, tree: exp.Expr, table: Table, target: DmlTarget, assignments: Sequence[tuple[Column, exp.Expr]] | None
     ) -> None:
         self._tree = tree
         self._table = table

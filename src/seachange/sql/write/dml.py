@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from seachange import errors
 from seachange.sql.compile.output_names import output_names
-from seachange.sql.compile.target import Target, read_target, refuse_clauses
+from seachange.sql.compile.target import DmlTarget, read_target, refuse_clauses
 from seachange.sql.compile.template import Template, compile_template
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import check_argument_count
@@ -22,7 +22,7 @@ from seachange.sql.query.fast_select import (
     compile_key_select,
     simple_target,
 )
-from seachange.sql.query.plan import Plan
+from seachange.sql.query.plan import StatementPlan
 from seachange.sql.query.query import run_query
 from seachange.sql.write.advisory_calls import AdvisorySelect, calls_advisory
 from seachange.sql.write.insert import InsertRows
@@ -53,7 +53,7 @@ _DELETE_CLAUSES = {
 }
 
 
-def compile_plan(tree: exp.Expr, port: TransactionPort) -> Plan:
+def compile_plan(tree: exp.Expr, port: TransactionPort) -> StatementPlan:
     if changing_queries(tree):
         return WithChanges(tree, port, compile_plan)
     match tree:
@@ -114,7 +114,7 @@ def _select_values(tree: exp.Values) -> exp.Select:
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=values), **clauses)
 
 
-def _compile_insert(tree: exp.Insert, port: TransactionPort) -> Plan:
+def _compile_insert(tree: exp.Insert, port: TransactionPort) -> StatementPlan:
     refuse_clauses(tree, _INSERT_CLAUSES)
     schema = tree.this
     target = read_target(schema.this if isinstance(schema, exp.Schema) else schema)
@@ -129,7 +129,7 @@ class Select:
         # Compiled first in any case: it is what checks the tree.
         self._template: Template = compile_template(tree.copy())
         self._expected = max(self._template.parameters, default=0)
-        self._target: Target | None = simple_target(tree)
+        self._target: DmlTarget | None = simple_target(tree)
         self._by_key: KeySelect | IndexSelect | None = None
         table = self._target.find_table(port) if self._target is not None else None
         if self._target is not None and table is not None:

@@ -11,7 +11,7 @@ from seachange import errors
 from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.target import (
     DRAWN,
-    Target,
+    DmlTarget,
     check_assigned,
     draw_defaults,
     find_column,
@@ -67,7 +67,7 @@ def check_width(columns: Sequence[Column], listed: bool, width: int) -> None:
 class InsertRows:
     """INSERT of rows that the statement spells out."""
 
-    def __init__(self, tree: exp.Insert, target: Target, table: Table) -> None:
+    def __init__(self, tree: exp.Insert, target: DmlTarget, table: Table) -> None:
         self._target = target
         self._table = table
         computed: list[tuple[Column, exp.Expr]] = []
@@ -132,7 +132,7 @@ class InsertRows:
 class InsertEnding:
     """What an INSERT does with its rows, wherever they come from: ON CONFLICT and RETURNING."""
 
-    def __init__(self, tree: exp.Insert, target: Target, table: Table) -> None:
+    def __init__(self, tree: exp.Insert, target: DmlTarget, table: Table) -> None:
         self._table = table
         conflict = tree.args.get("conflict")
         self.upsert = Upsert(conflict, table, target) if conflict is not None else None

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from seachange.model.schema.descriptor import Column, Table
-from seachange.sql.compile.target import Target, check_assigned, is_ignored, missing_values, overriding_of
+from seachange.sql.compile.target import DmlTarget, check_assigned, is_ignored, missing_values, overriding_of
 from seachange.sql.compile.template import compile_template
 from seachange.sql.duck.cursor import DuckQuery, DuckSession
 from seachange.sql.duck.default_text import is_drawn
@@ -27,7 +27,7 @@ from seachange.storage.arrow import arrow_type
 
 
 class InsertSelect:
-    def __init__(self, tree: exp.Insert, target: Target, table: Table) -> None:
+    def __init__(self, tree: exp.Insert, target: DmlTarget, table: Table) -> None:
         self._target = target
         self._table = table
         self._columns, self._listed = insert_columns(tree, table)

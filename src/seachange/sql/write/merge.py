@@ -21,8 +21,8 @@ from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import check_argument_count
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
-from seachange.sql.query.plan import CompilePlan, Plan, is_same_table
-from seachange.sql.query.shared_rows import KeptRows, count_parameters
+from seachange.sql.query.plan import CompilePlan, StatementPlan, is_same_table
+from seachange.sql.query.shared_rows import SharedRows, count_parameters
 from seachange.sql.write.merge_clauses import check_clauses, is_nothing, only_of_source
 from seachange.sql.write.returning import given_table
 
@@ -35,7 +35,7 @@ _CLAUSE: Final = "merge clause"
 class _Clause:
     """`count` parameters are its own."""
 
-    plan: Plan
+    plan: StatementPlan
     count: int
 
 
@@ -49,7 +49,7 @@ class Merge:
         whens = tree.args["whens"].expressions
         _refuse_returning(tree)
         check_clauses(whens)
-        self._found = KeptRows(self._find_query(tree, source, whens))
+        self._found = SharedRows(self._find_query(tree, source, whens))
         # Places of the clauses that change a row that is there.
         self._changing = {place for place, when in enumerate(whens) if when.args["matched"] and not is_nothing(when)}
         statements = [self._statement(place, when, tree.this) for place, when in enumerate(whens)]

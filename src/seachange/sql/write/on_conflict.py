@@ -9,7 +9,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Index, Table
 from seachange.model.schema.expression import Expression
-from seachange.sql.compile.bound import Form, virtual_column
+from seachange.sql.compile.bound import BoundText, virtual_column
 from seachange.sql.compile.target import folded
 from seachange.sql.ddl.expression import INDEX, PREDICATE, compile_expression
 from seachange.sql.query.implied import as_conditions, implies, read_predicate
@@ -75,7 +75,7 @@ def _is_about(index: Index, predicate: exp.Expr | None, table: Table) -> bool:
         return False
     condition = predicate.this if isinstance(predicate, exp.Where) else predicate
     definition = compile_expression(condition.sql(DIALECT), PREDICATE)
-    text = Form(definition.pieces, definition.columns).bind(table)
+    text = BoundText(definition.pieces, definition.columns).bind(table)
     if text is None:
         raise errors.InvalidConflictTarget()
     given = as_conditions(read_predicate(Expression(text), table))
@@ -98,7 +98,7 @@ def _target_column(node: exp.Expr, table: Table) -> object:
     column = (node.this if isinstance(node, exp.Ordered) else node).unnest()
     if not isinstance(column, exp.Column) or not isinstance(column.this, exp.Identifier):
         definition = compile_expression(column.sql(DIALECT), INDEX)
-        virtual = virtual_column(Form(definition.pieces, definition.columns), table)
+        virtual = virtual_column(BoundText(definition.pieces, definition.columns), table)
         if virtual is None:
             raise errors.InvalidConflictTarget()
         return virtual.id

@@ -18,7 +18,7 @@ from seachange.model.schema.descriptor import Table
 from seachange.sql.compile.keys import plain_column
 from seachange.sql.compile.output_names import output_names
 from seachange.sql.compile.output_types import find_origin
-from seachange.sql.compile.target import Target
+from seachange.sql.compile.target import DmlTarget
 from seachange.sql.compile.template import Template, compile_template
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.returned_rows import given_field
@@ -53,7 +53,12 @@ class Returning:
     """`known` are the expressions that the query that finds the rows is asked for."""
 
     def __init__(
-        self, tree: exp.Expr, table: Table, target: Target, found: bool = False, assigned: frozenset[str] = frozenset()
+        self,
+        tree: exp.Expr,
+        table: Table,
+        target: DmlTarget,
+        found: bool = False,
+        assigned: frozenset[str] = frozenset(),
     ) -> None:
         """`found`: the rows come from a query; `assigned`: columns whose values there are the old ones."""
         self._table = table
@@ -132,7 +137,7 @@ def _described(item: _Item, known: Sequence[str], computed: Sequence[str]) -> Re
     return duck_column(item.column.name, types[item.position] if types else "VARCHAR")
 
 
-def _expand_stars(nodes: Sequence[exp.Expr], table: Table, target: Target, joined: bool) -> list[exp.Expr]:
+def _expand_stars(nodes: Sequence[exp.Expr], table: Table, target: DmlTarget, joined: bool) -> list[exp.Expr]:
     expanded: list[exp.Expr] = []
     for node in nodes:
         if not node.is_star:
@@ -175,7 +180,7 @@ def given_table(name: str, alias: str) -> exp.Table:
 ORDINAL = "seachange ordinal"
 
 
-def _compile_over_rows(expressions: list[exp.Expr], target: Target) -> Template:
+def _compile_over_rows(expressions: list[exp.Expr], target: DmlTarget) -> Template:
     ordinal = exp.column(ORDINAL, table=target.alias, quoted=True)
     source = given_table(_CHANGED, target.alias)
     return compile_template(exp.Select(expressions=[ordinal, *expressions], from_=exp.From(this=source)))

@@ -16,7 +16,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.locking import LockPolicy, LockStrength
 from seachange.model.schema.descriptor import Table
-from seachange.sql.compile.target import Target, folded, read_target
+from seachange.sql.compile.target import DmlTarget, folded, read_target
 from seachange.sql.compile.template import WITH_HIDDEN, Template, compile_template
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import Argument, Given, Operand, argument_count, check_argument_count, read_operand
@@ -51,10 +51,10 @@ _ALL_ROWS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class Locked:
+class LockedTable:
     """One table of the query, and where its key is among the columns that were added."""
 
-    target: Target
+    target: DmlTarget
     table: Table
     strength: LockStrength
     policy: LockPolicy
@@ -143,7 +143,7 @@ class LockingSelect:
                 kept.append(row)
         return kept
 
-    def _lock_row(self, port: TransactionPort, locked: Locked, added: Row) -> bool:
+    def _lock_row(self, port: TransactionPort, locked: LockedTable, added: Row) -> bool:
         return port.lock_rows(locked.table, [locked.key(added)], locked.strength, locked.policy)[0]
 
 
@@ -165,10 +165,10 @@ def _refuse(what: str) -> errors.FeatureNotSupported:
 
 def _lock_tables(
     select: exp.Select, locks: Sequence[exp.Expr], port: TransactionPort
-) -> tuple[list[Locked], list[exp.Expr]]:
+) -> tuple[list[LockedTable], list[exp.Expr]]:
     """What each clause locks, and the key columns that the query is to give too."""
     sources = _sources(select)
-    locked: list[Locked] = []
+    locked: list[LockedTable] = []
     added: list[exp.Expr] = []
     for lock in locks:
         for alias in [folded(node.this) for node in lock.expressions] or list(sources):
@@ -182,7 +182,7 @@ def _lock_tables(
             target = read_target(exp.Table(**{k: v for k, v in source.args.items() if k != "joins"}))
             table = target.resolve(port)
             strength = _STRENGTHS[bool(lock.args.get("update")), bool(lock.args.get("key"))]
-            locked.append(Locked(target, table, strength, _POLICIES[lock.args.get("wait")], len(added)))
+            locked.append(LockedTable(target, table, strength, _POLICIES[lock.args.get("wait")], len(added)))
             added += _key_columns(select, source, target, table)
     return locked, added
 
@@ -206,7 +206,7 @@ def _name(node: exp.Expr) -> str:
     return folded(node.this) if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) else ""
 
 
-def _key_columns(select: exp.Select, source: exp.Table, target: Target, table: Table) -> list[exp.Expr]:
+def _key_columns(select: exp.Select, source: exp.Table, target: DmlTarget, table: Table) -> list[exp.Expr]:
     key = [table.column_by_id[id_] for id_ in table.primary.key]
     if any(column.hidden for column in key):
         if any(isinstance(e, exp.Star) or e.find(exp.Star) for e in select.expressions):
@@ -215,7 +215,7 @@ def _key_columns(select: exp.Select, source: exp.Table, target: Target, table: T
     return [exp.column(column.name, table=target.alias, quoted=True) for column in key]
 
 
-def _spell_out_star(select: exp.Select, target: Target, table: Table) -> None:
+def _spell_out_star(select: exp.Select, target: DmlTarget, table: Table) -> None:
     """A star would show the hidden key as well."""
     if select.args.get("joins"):
         raise _refuse("* over several tables of which one has no primary key")

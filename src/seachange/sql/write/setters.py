@@ -11,7 +11,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.keys import plain_column
-from seachange.sql.compile.target import Target, check_assigned, find_column, folded, with_default
+from seachange.sql.compile.target import DmlTarget, check_assigned, find_column, folded, with_default
 from seachange.sql.duck.default_text import is_drawn
 from seachange.sql.duck.operands import Argument, DefaultValue, Given, Operand, read_operand
 from seachange.sql.port.result import Row
@@ -74,7 +74,7 @@ def _only_column(subquery: exp.Subquery, position: int) -> exp.Expr:
     return only
 
 
-def compile_setter(column: Column, node: exp.Expr, table: Table, target: Target, computed: list[exp.Expr]) -> Setter:
+def compile_setter(column: Column, node: exp.Expr, table: Table, target: DmlTarget, computed: list[exp.Expr]) -> Setter:
     """What cannot be set without DuckDB is added to `computed`."""
     coerce = coercer(column.type)
     operand = read_operand(node)
@@ -106,7 +106,7 @@ def _set_operand(operand: Operand, coerce: Coercer) -> Setter:
             raise AssertionError("defaults are resolved before")
 
 
-def _step(column: Column, node: exp.Expr, table: Table, target: Target, coerce: Coercer) -> Setter | None:
+def _step(column: Column, node: exp.Expr, table: Table, target: DmlTarget, coerce: Coercer) -> Setter | None:
     """`n = n + 1` and the like on an integer or numeric column."""
     if not isinstance(node, exp.Add | exp.Sub):
         return None

@@ -9,7 +9,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Table
 from seachange.model.schema.objects import View
-from seachange.sql.compile.target import Target, folded
+from seachange.sql.compile.target import DmlTarget, folded
 from seachange.sql.port.port import TransactionPort
 
 # The schema and name of a relation.
@@ -19,7 +19,7 @@ Source = tuple[str | None, str]
 class TargetReads:
     """A name without a table, within subqueries, is a column of their tables, or else of the target."""
 
-    def __init__(self, tree: exp.Expr, table: Table, target: Target) -> None:
+    def __init__(self, tree: exp.Expr, table: Table, target: DmlTarget) -> None:
         self._table = table
         self._is_certain = False
         self._names: list[tuple[str, tuple[Source, ...]]] = []

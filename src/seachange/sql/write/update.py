@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.keys import KeyReader, NotByKey, match_key
-from seachange.sql.compile.target import Target, draw_defaults
+from seachange.sql.compile.target import DmlTarget, draw_defaults
 from seachange.sql.compile.template import Template
 from seachange.sql.duck.cursor import DuckRows, DuckSession
 from seachange.sql.duck.operands import Operand, argument_count, check_argument_count, read_operand
@@ -20,7 +20,7 @@ from seachange.sql.port.result import Result, Row
 from seachange.sql.query.plan import ChangeSource, is_same_table
 from seachange.sql.query.query import bind_query
 from seachange.sql.translate.assignment_casts import check_assignments
-from seachange.sql.write.change_rows import BulkRows, compile_old_rows, other_sources
+from seachange.sql.write.change_rows import ChangedRowStream, compile_old_rows, other_sources
 from seachange.sql.write.returning import Known, Returning
 from seachange.sql.write.setters import Setter, compile_computed, compile_setter, drawn_columns, read_assignments
 from seachange.sql.write.target_reads import TargetReads
@@ -29,14 +29,14 @@ NOT_BY_KEY: Final = object()
 
 
 class Delete:
-    def __init__(self, tree: exp.Delete, target: Target, table: Table) -> None:
+    def __init__(self, tree: exp.Delete, target: DmlTarget, table: Table) -> None:
         self._target = target
         self._table = table
         self._returning = Returning(tree, table, target, found=True) if tree.args.get("returning") else None
         known = self._returning.known if self._returning is not None else []
         self._finder = Finder(tree, table, target, known)
         self._expected = _expected(self._finder, self._returning)
-        self._bulk = BulkRows(tree, table, target, None)
+        self._bulk = ChangedRowStream(tree, table, target, None)
         self._reads = TargetReads(tree, table, target)
 
     def is_current(self, port: TransactionPort) -> bool:
@@ -68,7 +68,7 @@ class Delete:
 
 
 class Update:
-    def __init__(self, tree: exp.Update, target: Target, table: Table) -> None:
+    def __init__(self, tree: exp.Update, target: DmlTarget, table: Table) -> None:
         self._target = target
         self._table = table
         computed: list[exp.Expr] = []
@@ -90,7 +90,7 @@ class Update:
         self._returning = _update_returning(tree, table, target, assignments)
         known = self._returning.known if self._returning is not None else []
         self._finder = Finder(tree, table, target, [*computed, *known])
-        self._bulk = BulkRows(tree, table, target, assignments)
+        self._bulk = ChangedRowStream(tree, table, target, assignments)
         self._reads = TargetReads(tree, table, target)
         given = [o for _, node in assignments for o in _operands(node)]
         self._expected = max(argument_count(given), _expected(self._finder, self._returning))
@@ -136,7 +136,7 @@ class Update:
 
 
 def _update_returning(
-    tree: exp.Update, table: Table, target: Target, assignments: list[tuple[Column, exp.Expr]]
+    tree: exp.Update, table: Table, target: DmlTarget, assignments: list[tuple[Column, exp.Expr]]
 ) -> Returning | None:
     if not tree.args.get("returning"):
         return None
@@ -151,7 +151,7 @@ def _expected(finder: Finder, returning: Returning | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRows:
     """Rows to change, all columns first; `types` of their columns unless they were found by key."""
 
     rows: list[Row]
@@ -165,7 +165,7 @@ class Found:
 class Finder:
     """Finds the rows that a statement is about, each once, with the values that are asked for beside them."""
 
-    def __init__(self, tree: exp.Expr, table: Table, target: Target, asked: list[exp.Expr]) -> None:
+    def __init__(self, tree: exp.Expr, table: Table, target: DmlTarget, asked: list[exp.Expr]) -> None:
         self._table = table
         others = other_sources(tree)
         self._joined = bool(others)
@@ -175,13 +175,13 @@ class Finder:
         self._key = KeyReader(table, operands) if operands is not None else None
         self.template: Template = compile_old_rows(tree, table, target, others, asked)
 
-    def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Found:
+    def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> FoundRows:
         found = self._by_key(port, values)
         if found is not None:
             return found
         return self._found(duck.rows(bind_query(self.template, port, values)))
 
-    def run_few(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Found | None:
+    def run_few(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> FoundRows | None:
         """None if the rows are too many to be changed one by one."""
         found = self._by_key(port, values)
         if found is not None:
@@ -193,12 +193,12 @@ class Finder:
         """What finds the rows, None if that is their primary key."""
         return self.template if self._read_key(values) is NOT_BY_KEY else None
 
-    def _by_key(self, port: TransactionPort, values: Sequence[Any]) -> Found | None:
+    def _by_key(self, port: TransactionPort, values: Sequence[Any]) -> FoundRows | None:
         wanted = self._read_key(values)
         if wanted is NOT_BY_KEY:
             return None
         row = port.get(self._table, wanted) if wanted is not None else None
-        return Found([] if row is None else [row])
+        return FoundRows([] if row is None else [row])
 
     def _read_key(self, values: Sequence[Any]) -> Any:
         """The key, None if no row can have it, or NOT_BY_KEY."""
@@ -207,8 +207,8 @@ class Finder:
         except NotByKey:
             return NOT_BY_KEY
 
-    def _found(self, answer: DuckRows) -> Found:
-        return Found(self._once(answer.rows) if self._joined else answer.rows, answer.types)
+    def _found(self, answer: DuckRows) -> FoundRows:
+        return FoundRows(self._once(answer.rows) if self._joined else answer.rows, answer.types)
 
     def _once(self, rows: list[Row]) -> list[Row]:
         """A join may find a row several times: it is changed once, by one of its matches."""

@@ -15,7 +15,7 @@ from sqlglot import exp
 from seachange import errors
 from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.keys import plain_column
-from seachange.sql.compile.target import Target, draw_defaults, is_required
+from seachange.sql.compile.target import DmlTarget, draw_defaults, is_required
 from seachange.sql.compile.template import WITH_HIDDEN, Template, compile_template
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import argument_count, read_operand
@@ -31,11 +31,11 @@ from seachange.values.coercion import coercer
 # Up to here conflicts are looked for one by one.
 LOOKUPS_MAX = 200
 _EXCLUDED = "excluded"
-_PROPOSED = Target(None, _EXCLUDED, _EXCLUDED)
+_PROPOSED = DmlTarget(None, _EXCLUDED, _EXCLUDED)
 
 
 @dataclass(slots=True)
-class Outcome:
+class UpsertOutcome:
     """What is to be done; `changed` are the rows in the order of the proposed ones."""
 
     inserted: list[Row] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Outcome:
 
 
 class Upsert:
-    def __init__(self, node: exp.OnConflict, table: Table, target: Target) -> None:
+    def __init__(self, node: exp.OnConflict, table: Table, target: DmlTarget) -> None:
         self._table = table
         self.updates = does_update(node)
         self.arbiters = read_arbiters(node, table)
@@ -62,7 +62,7 @@ class Upsert:
         if self.updates:
             self._compile_update(node, target)
 
-    def _compile_update(self, node: exp.OnConflict, target: Target) -> None:
+    def _compile_update(self, node: exp.OnConflict, target: DmlTarget) -> None:
         # First the proposed row, which needs no computing, then what does.
         asked: list[exp.Expr] = [
             exp.column(self._table.label(c), table=_EXCLUDED, quoted=True) for c in self._table.columns
@@ -93,13 +93,15 @@ class Upsert:
         for reference in self._template.tables if self._template is not None else ():
             check_readable(reference, port)
 
-    def run(self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]) -> Outcome:
+    def run(
+        self, port: TransactionPort, duck: DuckSession, rows: Sequence[Row], values: Sequence[Any]
+    ) -> UpsertOutcome:
         # As in PostgreSQL, of rows that are in the way of nothing and of those that are.
         self._check_required(rows)
         port.check(self._table, rows)
         keyed = self._keyed(port, rows)
         existing = self._existing(port, duck, rows, keyed)
-        outcome = Outcome()
+        outcome = UpsertOutcome()
         if self.updates:
             computed = self._compute(port, duck, rows, existing, values)
             updated = {
@@ -149,7 +151,7 @@ class Upsert:
     # Deciding.
 
     def _decide_inserts(
-        self, outcome: Outcome, rows: Sequence[Row], keyed: Sequence[Row], existing: dict[int, Row]
+        self, outcome: UpsertOutcome, rows: Sequence[Row], keyed: Sequence[Row], existing: dict[int, Row]
     ) -> None:
         taken: list[set[Any]] = [set() for _ in self.arbiters]
         for place, row in enumerate(rows):
@@ -165,7 +167,7 @@ class Upsert:
     def _decide_updates(
         self,
         port: TransactionPort,
-        outcome: Outcome,
+        outcome: UpsertOutcome,
         rows: Sequence[Row],
         keyed: Sequence[Row],
         existing: dict[int, Row],
@@ -230,7 +232,7 @@ class Upsert:
         return {places[row[0]]: row[1:] for row in answer.rows}
 
 
-def _compile_value(column: Column, value: exp.Expr, table: Table, target: Target, asked: list[exp.Expr]) -> Setter:
+def _compile_value(column: Column, value: exp.Expr, table: Table, target: DmlTarget, asked: list[exp.Expr]) -> Setter:
     proposed = plain_column(value, _PROPOSED) if isinstance(value, exp.Column) and value.table else None
     source = table.column_by_name.get(proposed) if proposed is not None else None
     if source is not None:
@@ -242,7 +244,7 @@ def _compile_value(column: Column, value: exp.Expr, table: Table, target: Target
     return compile_computed(column, value, asked)
 
 
-def _compile_join(arbiter: Arbiter, table: Table, target: Target) -> Template:
+def _compile_join(arbiter: Arbiter, table: Table, target: DmlTarget) -> Template:
     """All columns of the rows of the table that have the key of a proposed row."""
     source = exp.table_(
         exp.to_identifier(target.name, quoted=True),
@@ -266,7 +268,7 @@ def _compile_join(arbiter: Arbiter, table: Table, target: Target) -> Template:
     return compile_template(exp.Select(expressions=[ordinal, *columns], from_=exp.From(this=source), joins=[join]))
 
 
-def _compile_pairs(target: Target, computed: list[exp.Expr]) -> Template:
+def _compile_pairs(target: DmlTarget, computed: list[exp.Expr]) -> Template:
     """Values over pairs of a row that is there and the proposed one."""
     ordinal = exp.column(ORDINAL, table=_EXCLUDED, quoted=True)
     same = exp.EQ(this=exp.column(ORDINAL, table=target.alias, quoted=True), expression=ordinal.copy())

@@ -21,14 +21,14 @@ from seachange import errors
 from seachange.model.ids import DescriptorId
 from seachange.model.schema.objects import View
 from seachange.sql.compile.system_relations import is_told
-from seachange.sql.compile.target import Target, folded, read_target
+from seachange.sql.compile.target import DmlTarget, folded, read_target
 from seachange.sql.duck.cursor import DuckSession
 from seachange.sql.duck.operands import check_argument_count
 from seachange.sql.duck.returned_rows import given_field
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.port.result import Result
-from seachange.sql.query.plan import CompilePlan, Plan
-from seachange.sql.query.shared_rows import KeptRows, count_parameters
+from seachange.sql.query.plan import CompilePlan, StatementPlan
+from seachange.sql.query.shared_rows import SharedRows, count_parameters
 from seachange.sql.text.scope import GIVEN, is_cte_reference
 from seachange.sql.write.returning import given_table
 from seachange.storage.arrow import arrow_type
@@ -59,10 +59,10 @@ class _Part:
     """`name` is the one under which its rows are handed on: empty for none. `count` parameters are its own. It changes
     `target`, and reads the relations in `reads`."""
 
-    plan: Plan | KeptRows
+    plan: StatementPlan | SharedRows
     count: int
     name: str
-    target: Target | None
+    target: DmlTarget | None
     reads: tuple[tuple[str | None, str], ...]
 
 
@@ -116,7 +116,7 @@ class WithChanges:
         self._inlined.pop()
         _take_handed(query, self._handed)
         reads = _reads(query)
-        rows = KeptRows(query)
+        rows = SharedRows(query)
         handed = self._next_name()
         self._parts.append(_Part(rows, rows.count, handed, None, reads))
         self._handed[name] = _Handed(handed)
@@ -158,7 +158,7 @@ class WithChanges:
         return shared
 
     def is_current(self, port: TransactionPort) -> bool:
-        return all(isinstance(part.plan, KeptRows) or part.plan.is_current(port) for part in self._parts)
+        return all(isinstance(part.plan, SharedRows) or part.plan.is_current(port) for part in self._parts)
 
     def run(self, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         check_argument_count(self._expected, values)
@@ -171,7 +171,7 @@ class WithChanges:
 
     def _run_part(self, part: _Part, port: TransactionPort, duck: DuckSession, values: Sequence[Any]) -> Result:
         given = values[: part.count]
-        if isinstance(part.plan, KeptRows):
+        if isinstance(part.plan, SharedRows):
             port.handed[part.name] = part.plan.read(port, duck, given)
             return Result("")
         result = part.plan.run(port, duck, given)
@@ -218,7 +218,7 @@ def _is_target(table: exp.Expr) -> bool:
     return isinstance(above, (*_CHANGES, exp.Merge)) and (above.this is table or above.this is table.parent)
 
 
-def _target(part: exp.Expr) -> Target | None:
+def _target(part: exp.Expr) -> DmlTarget | None:
     if not isinstance(part, _CHANGES):
         return None
     return read_target(part.this.this if isinstance(part.this, exp.Schema) else part.this)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from multiprocessing import Pool
 
 from seachange.planner.stages import PlanningError
-from seachange.verify.model.explore import Result, explore
+from seachange.verify.model.explore import Exploration, explore
 from seachange.verify.model.mutants import Mutant, shown_by
 from seachange.verify.model.program import Parse
 from seachange.verify.model.scenario import Protocol, Scenario, Size, build_model
@@ -25,7 +25,7 @@ class Finding:
     """Without a result: the planner finds no plan without the safeguard that was taken away."""
 
     scenario: str
-    result: Result | None
+    result: Exploration | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from seachange.verify.model.switches import Switch, Switches
 from seachange.verify.model.words import Speaker, Trace, say_common, say_value
 
 NONE = -1
-_STORED = (elements.Column, elements.SecondaryIndex, elements.UniqueIndex)
+_STORED = (elements.ColumnElement, elements.SecondaryIndex, elements.UniqueIndex)
 
 
 @dataclass(frozen=True, slots=True)

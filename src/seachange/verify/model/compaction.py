@@ -12,12 +12,12 @@ from typing import Any
 from seachange.verify.model.entries import NONE, Entries
 from seachange.verify.model.explore import Label, State
 from seachange.verify.model.row_state import CELLS, FOLDING, GENERATIONS, HEAD, OPEN, VERSION, Canon
-from seachange.verify.model.shape import Kind, Shape
+from seachange.verify.model.shape import IndexKind, ModelShape
 from seachange.verify.model.switches import Switch, Switches
 
 
 class Compaction:
-    def __init__(self, shape: Shape, entries: Entries, canon: Canon, switches: Switches) -> None:
+    def __init__(self, shape: ModelShape, entries: Entries, canon: Canon, switches: Switches) -> None:
         self._kinds, self._views = shape.kinds, shape.views * 2
         self._entries, self._canon, self._switches = entries, canon, switches
 
@@ -32,7 +32,7 @@ class Compaction:
         if not compaction:
             for number in self._views[version].writes:
                 held = generations[number]
-                if self._kinds[number] <= Kind.PRIMARY_BY_VALUE:
+                if self._kinds[number] <= IndexKind.PRIMARY_BY_VALUE:
                     continue
                 if (held or Switch.COMPACT_WITHOUT_BASE in self._switches) and any(cells[number]):
                     base = held[-1][0] if held else NONE

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from seachange.verify.model.ranks import Events, value_at
-from seachange.verify.model.shape import ROWS, Kind
+from seachange.verify.model.shape import ROWS, IndexKind
 from seachange.verify.model.switches import Switch, Switches
 
 NONE = -1
@@ -23,7 +23,7 @@ class Entries:
 
     def __init__(
         self,
-        kinds: Sequence[Kind],
+        kinds: Sequence[IndexKind],
         keys: int,
         values: int,
         switches: Switches,
@@ -33,7 +33,7 @@ class Entries:
         self._kinds, self._keys, self._values, self._switches = kinds, keys, values, switches
         keyless = Switch.KEYLESS_ENTRIES in switches
         # In others NULLs are distinct.
-        self._lacking = {n for n in converted if not keyless or kinds[n] is not Kind.PRIMARY_BY_VALUE}
+        self._lacking = {n for n in converted if not keyless or kinds[n] is not IndexKind.PRIMARY_BY_VALUE}
         self._bad = bad
 
     def has_entry(self, number: int, value: int) -> bool:
@@ -41,21 +41,21 @@ class Entries:
 
     def size(self, number: int) -> int:
         kind = self._kinds[number]
-        if kind is Kind.PRIMARY:
+        if kind is IndexKind.PRIMARY:
             return self._keys
-        return self._values if kind is Kind.PRIMARY_BY_VALUE else self._values * self._keys
+        return self._values if kind is IndexKind.PRIMARY_BY_VALUE else self._values * self._keys
 
     def entry(self, number: int, key: int, value: int) -> int:
         kind = self._kinds[number]
-        if kind is Kind.PRIMARY:
+        if kind is IndexKind.PRIMARY:
             return key
-        return value if kind is Kind.PRIMARY_BY_VALUE else value * self._keys + key
+        return value if kind is IndexKind.PRIMARY_BY_VALUE else value * self._keys + key
 
     def stored(self, number: int, key: int, value: int) -> int:
         kind = self._kinds[number]
-        if kind is Kind.PRIMARY:
+        if kind is IndexKind.PRIMARY:
             return value
-        return key if kind is Kind.PRIMARY_BY_VALUE else 0
+        return key if kind is IndexKind.PRIMARY_BY_VALUE else 0
 
     def content(self, number: int, now: Sequence[int]) -> Content:
         content = [NONE] * self.size(number)
@@ -65,7 +65,7 @@ class Entries:
         return tuple(content)
 
     def as_rows(self, number: int, content: Content) -> Content:
-        if self._kinds[number] is Kind.PRIMARY:
+        if self._kinds[number] is IndexKind.PRIMARY:
             return content
         now = [NONE] * self._keys
         for value, key in enumerate(content):

@@ -30,7 +30,7 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Exploration:
     """`complete`: every reachable state was visited. A problem comes with the steps that lead to it."""
 
     states: int
@@ -41,7 +41,7 @@ class Result:
     trace: tuple[str, ...] = ()
 
 
-def explore(model: Model, states_max: int = 5_000_000) -> Result:
+def explore(model: Model, states_max: int = 5_000_000) -> Exploration:
     initial = model.initial
     parents: dict[State, tuple[State, Label] | None] = {initial: None}
     layer = [initial]
@@ -52,17 +52,17 @@ def explore(model: Model, states_max: int = 5_000_000) -> Result:
             problem = model.problem(state)
             if problem is not None:
                 trace = tuple(model.tell(_path(parents, state)))
-                return Result(len(parents), steps, depth, False, problem, trace)
+                return Exploration(len(parents), steps, depth, False, problem, trace)
             for label, successor in model.successors(state):
                 steps += 1
                 if successor not in parents:
                     parents[successor] = (state, label)
                     following.append(successor)
         if len(parents) > states_max:
-            return Result(len(parents), steps, depth, complete=False)
+            return Exploration(len(parents), steps, depth, complete=False)
         layer = following
         depth += bool(layer)
-    return Result(len(parents), steps, depth)
+    return Exploration(len(parents), steps, depth)
 
 
 def _path(parents: dict[State, tuple[State, Label] | None], state: State) -> list[tuple[State, Label, State]]:

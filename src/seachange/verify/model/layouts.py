@@ -27,7 +27,7 @@ NULL, SET, MISSING = "NULL", "'set'", "missing"
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class LayoutVersion:
     knows: bool
     reads: bool
     default: str
@@ -47,7 +47,7 @@ class LayoutModel:
         self._code = program.instructions
         names = [e for e in program.elements if isinstance(e, elements.ColumnName) and e.name == column]
         self.column = next(
-            e for e in program.elements if isinstance(e, elements.Column) and e.column_id == names[0].column_id
+            e for e in program.elements if isinstance(e, elements.ColumnElement) and e.column_id == names[0].column_id
         )
         self._frozen = self.column.frozen or NULL
         self._views = tuple(_view(program, n, self.column) for n in range(len(program.versions)))
@@ -117,7 +117,9 @@ class LayoutModel:
             changes = {0: (*row, (head + 1, *event)), 4: rest, 6: head + 1}
             out.append((("write", slot, what, planned, used), self._with(state, changes)))
 
-    def _versions(self, view: View, there: int, stored: str, meant: str) -> Iterable[tuple[str, tuple[int, str, str]]]:
+    def _versions(
+        self, view: LayoutVersion, there: int, stored: str, meant: str
+    ) -> Iterable[tuple[str, tuple[int, str, str]]]:
         """What a writer can make of the row: how it is told, and what is stored."""
         if there:
             yield "deletes the row", (0, MISSING, NULL)
@@ -216,7 +218,7 @@ def seen_at(row: Any, snapshot: int) -> tuple[int, int, str, str]:
     return found
 
 
-def _view(program: Program, version: int, column: elements.Column) -> View:
+def _view(program: Program, version: int, column: elements.ColumnElement) -> LayoutVersion:
     behaviour = BEHAVIOUR[program.state(version, column)]
     default = next(
         (
@@ -228,4 +230,4 @@ def _view(program: Program, version: int, column: elements.Column) -> View:
         NULL,
     )
     required = BEHAVIOUR[program.state(version, elements.ColumnNotNull(column.table_id, column.column_id))]
-    return View(behaviour.writes, behaviour.reads, default, required.reads)
+    return LayoutVersion(behaviour.writes, behaviour.reads, default, required.reads)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from seachange.model.change import elements
 from seachange.model.change.elements import Element
 from seachange.model.change.targets import Status
-from seachange.planner.lifecycles.lifecycle import Lifecycle, Step
+from seachange.planner.lifecycles.lifecycle import Lifecycle, LifecycleStep
 from seachange.planner.rules.rule import COLUMN_PARTS, INDEXES, Kinds
 from seachange.verify.model.switches import Switch, Switches
 
@@ -44,10 +44,10 @@ class Mutant:
     switch: Switch | None = None
 
 
-_KEYS: Kinds = (elements.ForeignKey, elements.ForeignKeyParent)
+_KEYS: Kinds = (elements.ForeignKeyElement, elements.ForeignKeyParent)
 _ENFORCED: Kinds = (elements.UniqueIndex, elements.CheckConstraint, elements.ColumnNotNull)
-_COLUMN: Kinds = (elements.Column, elements.ColumnNotNull, *COLUMN_PARTS)
-_STORED: Kinds = (elements.Column, elements.SecondaryIndex, elements.UniqueIndex)
+_COLUMN: Kinds = (elements.ColumnElement, elements.ColumnNotNull, *COLUMN_PARTS)
+_STORED: Kinds = (elements.ColumnElement, elements.SecondaryIndex, elements.UniqueIndex)
 
 _INDEX, _UNIQUE = "create an index", "create a unique index"
 _COLUMN_ADDED = "add a column, change its default, drop it"
@@ -186,7 +186,7 @@ def _edited(lifecycle: Lifecycle, edit: Edit) -> Lifecycle:
     return Lifecycle(add=_steps(lifecycle.add, edit), drop=_steps(lifecycle.drop, edit))
 
 
-def _steps(steps: tuple[Step, ...], edit: Edit) -> tuple[Step, ...]:
+def _steps(steps: tuple[LifecycleStep, ...], edit: Edit) -> tuple[LifecycleStep, ...]:
     match edit.effect:
         case Effect.LEAVE_OUT:
             return tuple(step for step in steps if step.to is not edit.status)

@@ -20,9 +20,9 @@ from seachange.model.ids import DescriptorId, IndexId, TableId
 from seachange.model.statements.table_statements import DdlStatement
 from seachange.model.states import State
 from seachange.planner.graph import build_graph
-from seachange.planner.known_schema import Catalog, TableSize, apply_ops
+from seachange.planner.known_schema import KnownSchema, TableSize, apply_ops
 from seachange.planner.object_parts import decompose
-from seachange.planner.plan import Plan, plan_revert, plan_statements
+from seachange.planner.plan import ChangePlan, plan_revert, plan_statements
 from seachange.planner.rules.release import CURRENT, Release
 from seachange.planner.stages import Phase, PlanningError, Stage, build_stages, progress_after, unfenced_at_first
 from seachange.verify.model.switches import Switch, Switches
@@ -89,7 +89,7 @@ class Program:
 
     def state(self, version: int, element: Element) -> State:
         states = self.versions[version]
-        table = elements.Table(getattr(element, "table_id", TableId(-1)))
+        table = elements.TableElement(getattr(element, "table_id", TableId(-1)))
         if table in self.versions[0] and table not in states:
             # Its parts went with it.
             return State.ABSENT
@@ -136,11 +136,11 @@ def compile_program(
 ) -> Program:
     """`changes` are made one after the other, each as soon as the one before it has ended, to what `setup` made."""
     ids = iter(range(_FIRST_ID, 100 * _FIRST_ID))
-    catalog = Catalog()
+    catalog = KnownSchema()
     for statement in parse(setup):
         catalog = _after(catalog, plan_statements(catalog, [statement], ids))
     writer = _Writer(Program([_states(catalog)]))
-    plans: list[tuple[Plan, list[int]]] = []
+    plans: list[tuple[ChangePlan, list[int]]] = []
     for text in changes:
         sizes = {} if has_rows else {id_: TableSize() for id_ in catalog.descriptors}
         original = plan_statements(replace(catalog, sizes=sizes), parse(text), ids)
@@ -157,7 +157,7 @@ def compile_program(
     return program
 
 
-def _by_release(plan: Plan, release: Release, switches: Switches) -> Plan:
+def _by_release(plan: ChangePlan, release: Release, switches: Switches) -> ChangePlan:
     if Switch.NO_PUBLICATION_FENCE in switches:
         plan = replace(plan, change=replace(plan.change, fenced=frozenset()))
     if release is CURRENT and Switch.TRUSTED_START not in switches:
@@ -171,13 +171,13 @@ def _by_release(plan: Plan, release: Release, switches: Switches) -> Plan:
     return replace(plan, graph=graph, stages=build_stages(graph, Phase.PRE_COMMIT, unfenced))
 
 
-def _after(catalog: Catalog, plan: Plan) -> Catalog:
+def _after(catalog: KnownSchema, plan: ChangePlan) -> KnownSchema:
     for stage in plan.stages:
         catalog = apply_ops(catalog, plan.ops(stage))
     return catalog
 
 
-def _states(catalog: Catalog) -> dict[Element, State]:
+def _states(catalog: KnownSchema) -> dict[Element, State]:
     states: dict[Element, State] = {}
     for descriptor in catalog.descriptors.values():
         states.update(decompose(descriptor))
@@ -194,7 +194,7 @@ class _Writer:
         self._raised = False
         self._change: object = None
 
-    def write(self, plan: Plan, stage: Stage) -> int:
+    def write(self, plan: ChangePlan, stage: Stage) -> int:
         """The position of the first instruction of the stage."""
         start = len(self.program.instructions)
         if self._change is not plan:
@@ -211,7 +211,7 @@ class _Writer:
             self._add(Instruction(act, self._version, 0, ops=_ops(plan, stage)))
         return start
 
-    def _publish(self, plan: Plan, stage: Stage) -> None:
+    def _publish(self, plan: ChangePlan, stage: Stage) -> None:
         states = dict(self.program.versions[self._version])
         begun: list[IndexId] = []
         final = False
@@ -248,7 +248,7 @@ class _Writer:
         self.program.instructions.append(replace(instruction, after=here + 1))
 
 
-def _ops(plan: Plan, stage: Stage) -> tuple[Op, ...]:
+def _ops(plan: ChangePlan, stage: Stage) -> tuple[Op, ...]:
     moved = [plan.graph.targets[t.target].element for t in stage.transitions]
     if stage.type is OpType.BACKFILL and not all(isinstance(element, _INDEXES) for element in moved):
         # In place: of the classic protocol only, in which columns are filled, too. No executor knows it.
@@ -256,7 +256,7 @@ def _ops(plan: Plan, stage: Stage) -> tuple[Op, ...]:
     return plan.ops(stage)
 
 
-def _write_ways_back(program: Program, plan: Plan, starts: Sequence[int], end: int, release: Release) -> None:
+def _write_ways_back(program: Program, plan: ChangePlan, starts: Sequence[int], end: int, release: Release) -> None:
     """From after each stage from which there is one. Equal ones are written once."""
     written: dict[tuple[object, ...], int] = {}
     bounds = [*starts, end]
@@ -275,7 +275,7 @@ def _write_ways_back(program: Program, plan: Plan, starts: Sequence[int], end: i
             program.instructions[position] = replace(program.instructions[position], back=start)
 
 
-def _write_way_back(program: Program, plan: Plan, version: int, written: dict[tuple[object, ...], int]) -> int:
+def _write_way_back(program: Program, plan: ChangePlan, version: int, written: dict[tuple[object, ...], int]) -> int:
     trial = _Writer(Program([program.versions[version]]))
     for stage in plan.stages:
         trial.write(plan, stage)
@@ -294,5 +294,5 @@ def _write_way_back(program: Program, plan: Plan, version: int, written: dict[tu
     return written[key]
 
 
-def _is_reversible(plan: Plan, done: Sequence[Stage]) -> bool:
+def _is_reversible(plan: ChangePlan, done: Sequence[Stage]) -> bool:
     return all(plan.graph.nodes[n].step.revertible for stage in done for t in stage.transitions for n in t.nodes)

@@ -31,7 +31,7 @@ _FLAW = "flaw"
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ReferencesVersion:
     """One version. Sets of indexes are bits: those in which a parent's writer leaves its key, and those in which a
     child's leaves a share."""
 
@@ -58,7 +58,7 @@ class ReferenceModel:
         self._scope, self._switches = scope, switches
         self._speaker = Speaker(program)
         self._code = program.instructions
-        keys = [e for e in program.elements if isinstance(e, elements.ForeignKey)]
+        keys = [e for e in program.elements if isinstance(e, elements.ForeignKeyElement)]
         self.tables = (keys[0].parent_id, keys[0].table_id)
         self._views = tuple(_view(program, n, keys) for n in range(len(program.versions)))
         self._reads_r = [program.reads_snapshot(p) for p in range(len(self._code))]
@@ -209,10 +209,10 @@ def _newest_left(events: Any, snapshot: int) -> int:
     return int(events[-1][2]) if events and events[-1][0] > snapshot else 0
 
 
-def _view(program: Program, version: int, keys: list[elements.ForeignKey]) -> View:
+def _view(program: Program, version: int, keys: list[elements.ForeignKeyElement]) -> ReferencesVersion:
     indexes = sorted({key.parent_index_id for key in keys})
     kinds = (elements.PrimaryIndex, elements.UniqueIndex)
-    columns = (elements.Column, elements.ConvertedColumn)
+    columns = (elements.ColumnElement, elements.ConvertedColumn)
     everything = program.elements
     written = {e.index_id for e in everything if isinstance(e, kinds) and BEHAVIOUR[program.state(version, e)].writes}
     ends = [BEHAVIOUR[program.state(version, key)] for key in keys]
@@ -222,7 +222,7 @@ def _view(program: Program, version: int, keys: list[elements.ForeignKey]) -> Vi
     for key, end in zip(keys, ends, strict=True):
         if end.writes:
             shares |= 1 << indexes.index(key.parent_index_id)
-    return View(
+    return ReferencesVersion(
         keys=sum(1 << n for n, index in enumerate(indexes) if index in written),
         shares=shares,
         child_checks=any(end.checks is Checking.REFUSED for end in ends),
@@ -240,7 +240,7 @@ def _view(program: Program, version: int, keys: list[elements.ForeignKey]) -> Vi
     )
 
 
-def _parent_state(program: Program, version: int, key: elements.ForeignKey) -> SchemaState:
+def _parent_state(program: Program, version: int, key: elements.ForeignKeyElement) -> SchemaState:
     """A descriptor does not say which foreign keys refer to its table: writers take it from the other end, save while
     a change speaks of both."""
     end = elements.ForeignKeyParent(key.parent_id, key.table_id, key.constraint_id)

@@ -25,12 +25,12 @@ from seachange.verify.model.row_state import (
     Canon,
     Scope,
 )
-from seachange.verify.model.shape import ROWS, Kind, Shape
+from seachange.verify.model.shape import ROWS, IndexKind, ModelShape
 from seachange.verify.model.switches import Switch, Switches
 
 
 class RowJob:
-    def __init__(self, shape: Shape, scope: Scope, entries: Entries, canon: Canon, switches: Switches) -> None:
+    def __init__(self, shape: ModelShape, scope: Scope, entries: Entries, canon: Canon, switches: Switches) -> None:
         self._shape, self._scope, self._entries, self._canon = shape, scope, entries, canon
         self._looks_in_new = Switch.KEYLESS_ENTRIES in switches
         self._table, self._kinds, self._views = shape.table_id, shape.kinds, shape.views * 2
@@ -101,7 +101,7 @@ class RowJob:
         }
         if self._table in instruction.tables:
             changes[LOWEST] = instruction.version
-        if any(self._kinds[n] <= Kind.PRIMARY_BY_VALUE for n in begun):
+        if any(self._kinds[n] <= IndexKind.PRIMARY_BY_VALUE for n in begun):
             gone = (sequence, NONE)
             changes[ROW] = tuple((*e, gone) if value_at(e, head, NONE) != NONE else e for e in rows)
         if not view.records:

@@ -15,7 +15,7 @@ from seachange.verify.model.entries import NONE, Generation
 from seachange.verify.model.explore import State
 from seachange.verify.model.program import Act, Program
 from seachange.verify.model.ranks import Events, rank_events
-from seachange.verify.model.shape import Kind, Shape, View
+from seachange.verify.model.shape import IndexKind, ModelShape, RowsVersion
 from seachange.verify.model.switches import Switch, Switches
 
 # The places of a state. Cells are the deltas of each entry of each index: (sequence, stored or NONE, whether its key
@@ -50,7 +50,7 @@ class Scope:
 
 
 class Canon:
-    def __init__(self, program: Program, shape: Shape, keeps_dead: bool, switches: Switches) -> None:
+    def __init__(self, program: Program, shape: ModelShape, keeps_dead: bool, switches: Switches) -> None:
         self._kinds, self._views = shape.kinds, shape.views * 2
         self._keeps_dead = keeps_dead
         # Without these safeguards, what lies below a base is still read.
@@ -121,7 +121,7 @@ class Canon:
                 ranked.append(((),) * len(entries))
                 continue
             base = NONE if self._is_exact or number in self.collected[position] else bases[number]
-            floor = base if self._kinds[number] is Kind.PLAIN else min(base, oldest)
+            floor = base if self._kinds[number] is IndexKind.PLAIN else min(base, oldest)
             ranked.append(tuple(_ranked_cell(e, points, floor, base) if e else () for e in entries))
         return tuple(ranked)
 
@@ -176,7 +176,7 @@ def _needed(held: tuple[Generation, ...], looks: set[int], pipeline: set[int]) -
     return tuple(g for g in held if g in chosen)
 
 
-def _is_over(program: Program, views: Sequence[View]) -> list[bool]:
+def _is_over(program: Program, views: Sequence[RowsVersion]) -> list[bool]:
     """By position: whether there is nothing left to do but to collect what is gone, and nothing has come that was not
     there at first. Whoever begins now knows nothing of the change, and writes above all that anybody still reads."""
     over = []

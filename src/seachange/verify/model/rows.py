@@ -41,7 +41,7 @@ from seachange.verify.model.row_state import (
     Canon,
     Scope,
 )
-from seachange.verify.model.shape import ROWS, Kind, View, shape_of
+from seachange.verify.model.shape import ROWS, IndexKind, RowsVersion, shape_of
 from seachange.verify.model.switches import Switch, Switches
 from seachange.verify.model.words import Speaker, Trace, say_common, say_refit, say_value, tell_steps
 
@@ -63,9 +63,9 @@ class _Attempt(NamedTuple):
     used: int
     snapshot: int
     look: int
-    own: View
-    view: View
-    current: View
+    own: RowsVersion
+    view: RowsVersion
+    current: RowsVersion
     seen: Content
     now: Content
 
@@ -127,13 +127,15 @@ class RowModel:
                     return f"at the snapshot of an open transaction, {wrong}"
         return None
 
-    def _misread(self, rows: tuple[Events, ...], cells: Any, generations: Any, snapshot: int, view: View) -> str | None:
+    def _misread(
+        self, rows: tuple[Events, ...], cells: Any, generations: Any, snapshot: int, view: RowsVersion
+    ) -> str | None:
         now = tuple(value_at(events, snapshot, NONE) for events in rows)
         for number in view.reads:
             found = self._entries.read(cells[number], generations[number], snapshot, by_base=False)
             if found != self._entries.content(number, now):
                 return self._say_misread(number, found, now)
-            if self._kinds[number] >= Kind.UNIQUE or self._kinds[number] is Kind.PRIMARY_BY_VALUE:
+            if self._kinds[number] >= IndexKind.UNIQUE or self._kinds[number] is IndexKind.PRIMARY_BY_VALUE:
                 present = [value for value in now if value != NONE]
                 if len(set(present)) < len(present):
                     return f"two rows have the same key in {self.name(number)}"
@@ -257,7 +259,7 @@ class RowModel:
         }
         return self._canon.changed(state, changes)
 
-    def _written(self, view: View, key: int, old: int, new: int) -> Written:
+    def _written(self, view: RowsVersion, key: int, old: int, new: int) -> Written:
         """What the write stores in each entry of each index, and whether the commit leaves its key."""
         written: Written = {}
         for number in view.removes:
@@ -272,7 +274,7 @@ class RowModel:
     def _conflicts(self, written: Written, cells: Any, snapshot: int) -> bool:
         """Whether an entry of a primary index, or a unique key, was written since the snapshot."""
         for (number, entry), (_, left) in written.items():
-            if self._kinds[number] <= Kind.PRIMARY_BY_VALUE:
+            if self._kinds[number] <= IndexKind.PRIMARY_BY_VALUE:
                 events = cells[number][entry]
                 if events and events[-1][0] > snapshot:
                     return True
@@ -285,15 +287,15 @@ class RowModel:
 
     def _is_taken(self, number: int, key: int, value: int, cells: Any, generations: Any, look: int) -> bool:
         kind = self._kinds[number]
-        if kind is Kind.PRIMARY:
+        if kind is IndexKind.PRIMARY:
             return False
         found = self._entries.read(cells[number], generations[number], look, by_base=False)
-        if kind is Kind.PRIMARY_BY_VALUE:
+        if kind is IndexKind.PRIMARY_BY_VALUE:
             return found[value] not in (NONE, key)
         return any(found[value * self._keys + other] != NONE for other in range(self._keys) if other != key)
 
-    def _leaves_key(self, view: View, number: int) -> bool:
-        if self._kinds[number] is Kind.PLAIN:
+    def _leaves_key(self, view: RowsVersion, number: int) -> bool:
+        if self._kinds[number] is IndexKind.PLAIN:
             return False
         return Switch.UNDECLARED_KEYS not in self._switches or number in view.checks
 

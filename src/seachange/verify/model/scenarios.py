@@ -243,12 +243,14 @@ CLASSIC_SCENARIOS: tuple[Scenario, ...] = (
     Scenario("drop an index", _INDEXED, ("drop index i",), ClassicFocus(elements.SecondaryIndex)),
     Scenario("create a unique index", _TABLE, (_CREATE_UNIQUE,), ClassicFocus(elements.UniqueIndex)),
     Scenario("drop a unique index", _UNIQUE, ("drop index u",), ClassicFocus(elements.UniqueIndex)),
-    Scenario("add a column", _TABLE, ("alter table t add column c int default 7",), ClassicFocus(elements.Column)),
+    Scenario(
+        "add a column", _TABLE, ("alter table t add column c int default 7",), ClassicFocus(elements.ColumnElement)
+    ),
     Scenario(
         "drop a column",
         "create table t (id int primary key, a int, c int)",
         ("alter table t drop column c",),
-        ClassicFocus(elements.Column),
+        ClassicFocus(elements.ColumnElement),
     ),
     Scenario(
         "add a CHECK",

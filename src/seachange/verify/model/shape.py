@@ -16,7 +16,7 @@ from seachange.verify.model.program import Program
 ROWS = -2
 
 
-class Kind(IntEnum):
+class IndexKind(IntEnum):
     """How the entries of an index are told apart: by the row, by its value, or by both."""
 
     PRIMARY = 0
@@ -29,7 +29,7 @@ RowRule = elements.CheckConstraint | elements.ColumnNotNull | elements.Converted
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class RowsVersion:
     """One version. `primary` is the index through which rows are found; a row that breaks a rule is refused, or
     recorded. The others are numbers of indexes."""
 
@@ -45,12 +45,12 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ModelShape:
     table_id: TableId
     indexes: tuple[AnyIndex, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[IndexKind, ...]
     rules: tuple[RowRule, ...]
-    views: tuple[View, ...]
+    views: tuple[RowsVersion, ...]
     # The indexes over values that a conversion may have none of for a row.
     converted: frozenset[int] = frozenset()
 
@@ -59,10 +59,10 @@ class Shape:
 
     @property
     def unique(self) -> tuple[int, ...]:
-        return tuple(n for n, kind in enumerate(self.kinds) if kind is Kind.UNIQUE)
+        return tuple(n for n, kind in enumerate(self.kinds) if kind is IndexKind.UNIQUE)
 
 
-def shape_of(program: Program, table: str, column: str) -> Shape:
+def shape_of(program: Program, table: str, column: str) -> ModelShape:
     everything = program.elements
     table_id = _table_named(everything, table)
     columns = {
@@ -73,7 +73,7 @@ def shape_of(program: Program, table: str, column: str) -> Shape:
     # Rows are known by them as they are, not by what they become.
     replaced = {e.in_place_of for e in everything if isinstance(e, elements.ConvertedColumn) and e.table_id == table_id}
     indexes: list[AnyIndex] = []
-    kinds: list[Kind] = []
+    kinds: list[IndexKind] = []
     rules: list[RowRule] = []
     for element in everything:
         if getattr(element, "table_id", None) != table_id:
@@ -83,26 +83,30 @@ def shape_of(program: Program, table: str, column: str) -> Shape:
                 if all(program.state(n, element) is State.PUBLIC for n in range(len(program.versions))):
                     continue
                 indexes.append(element)
-                kinds.append(Kind.PRIMARY_BY_VALUE if set(element.key) <= columns - replaced else Kind.PRIMARY)
+                kinds.append(
+                    IndexKind.PRIMARY_BY_VALUE if set(element.key) <= columns - replaced else IndexKind.PRIMARY
+                )
             case elements.SecondaryIndex() | elements.UniqueIndex() if set(element.key) <= columns:
                 indexes.append(element)
-                kinds.append(Kind.UNIQUE if isinstance(element, elements.UniqueIndex) else Kind.PLAIN)
+                kinds.append(IndexKind.UNIQUE if isinstance(element, elements.UniqueIndex) else IndexKind.PLAIN)
             case elements.CheckConstraint() if set(element.column_ids) & columns:
                 rules.append(element)
             case elements.ColumnNotNull() | elements.ConvertedColumn() if element.column_id in columns - replaced:
                 rules.append(element)
     made = {e.column_id for e in everything if isinstance(e, elements.ConvertedColumn) and e.table_id == table_id}
     converted = frozenset(number for number, index in enumerate(indexes) if made & set(index.key))
-    shape = Shape(table_id, tuple(indexes), tuple(kinds), tuple(rules), (), converted)
+    shape = ModelShape(table_id, tuple(indexes), tuple(kinds), tuple(rules), (), converted)
     views = tuple(_view(shape, program, number) for number in range(len(program.versions)))
     return replace(shape, views=views)
 
 
 def _table_named(everything: list[Element], name: str) -> TableId:
-    return next(TableId(e.descriptor_id) for e in everything if isinstance(e, elements.Namespace) and e.name == name)
+    return next(
+        TableId(e.descriptor_id) for e in everything if isinstance(e, elements.NamespaceElement) and e.name == name
+    )
 
 
-def _view(shape: Shape, program: Program, version: int) -> View:
+def _view(shape: ModelShape, program: Program, version: int) -> RowsVersion:
     def numbers(field: str) -> tuple[int, ...]:
         return tuple(
             n for n, index in enumerate(shape.indexes) if getattr(BEHAVIOUR[program.state(version, index)], field)
@@ -110,12 +114,12 @@ def _view(shape: Shape, program: Program, version: int) -> View:
 
     states = [BEHAVIOUR[program.state(version, index)] for index in shape.indexes]
     rules = [BEHAVIOUR[program.state(version, rule)] for rule in shape.rules]
-    return View(
+    return RowsVersion(
         reads=numbers("reads"),
         removes=numbers("removes"),
         writes=numbers("writes"),
         checks=tuple(
-            n for n, b in enumerate(states) if b.checks is Checking.REFUSED and shape.kinds[n] is not Kind.PLAIN
+            n for n, b in enumerate(states) if b.checks is Checking.REFUSED and shape.kinds[n] is not IndexKind.PLAIN
         ),
         primary=_primary(shape, states),
         refuses=any(b.checks is Checking.REFUSED for b in rules),
@@ -124,8 +128,8 @@ def _view(shape: Shape, program: Program, version: int) -> View:
     )
 
 
-def _primary(shape: Shape, states: list[Behaviour]) -> int:
-    numbers = [n for n, kind in enumerate(shape.kinds) if kind <= Kind.PRIMARY_BY_VALUE]
+def _primary(shape: ModelShape, states: list[Behaviour]) -> int:
+    numbers = [n for n, kind in enumerate(shape.kinds) if kind <= IndexKind.PRIMARY_BY_VALUE]
     if not numbers:
         return ROWS
     return next((n for n in numbers if states[n].reads), -1)

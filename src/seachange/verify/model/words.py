@@ -37,7 +37,7 @@ class Speaker:
             case elements.PrimaryIndex() | elements.SecondaryIndex() | elements.UniqueIndex():
                 kind = {elements.PrimaryIndex: "primary index", elements.UniqueIndex: "unique index"}
                 return f"{kind.get(type(element), 'index')} {self._index_name(element)}"
-            case elements.Column() | elements.ConvertedColumn():
+            case elements.ColumnElement() | elements.ConvertedColumn():
                 kind = {elements.ConvertedColumn: "converted column"}
                 return f"{kind.get(type(element), 'column')} {self._column_name(element.table_id, element.column_id)}"
             case elements.ColumnNotNull():
@@ -46,7 +46,7 @@ class Speaker:
                 return f"default {element.expression}"
             case elements.CheckConstraint():
                 return "the CHECK"
-            case elements.ForeignKey():
+            case elements.ForeignKeyElement():
                 return f"the foreign key (to index {element.parent_index_id})"
             case _:
                 return type(element).__name__.lower()
@@ -91,8 +91,8 @@ _STEPS: dict[Act, Callable[[Speaker, Instruction], str]] = {
     Act.END: lambda s, i: "is over",
 }
 _TOLD = (
-    elements.Table,
-    elements.Column,
+    elements.TableElement,
+    elements.ColumnElement,
     elements.ConvertedColumn,
     elements.ColumnNotNull,
     elements.ColumnDefault,
@@ -100,7 +100,7 @@ _TOLD = (
     elements.SecondaryIndex,
     elements.UniqueIndex,
     elements.CheckConstraint,
-    elements.ForeignKey,
+    elements.ForeignKeyElement,
 )
 
 
