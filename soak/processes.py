@@ -113,11 +113,11 @@ class Processes:
         self._numbers = 0
         folder = setting.folder
         self.nodes = [Place(f"node{n}", folder, True) for n in range(len(setting.ports))]
-        self.crews = [Place("wire", folder, False), Place("embedded", folder, False)]
+        self.executors = [Place("wire", folder, False), Place("embedded", folder, False)]
 
     @property
     def all(self) -> list[Place]:
-        return [*self.nodes, *self.crews]
+        return [*self.nodes, *self.executors]
 
     def start(self, place: Place) -> None:
         if place.is_node:
@@ -150,7 +150,7 @@ class Processes:
         setting = self._setting
         first = self._numbers * CLIENTS_MAX
         self._numbers += 1
-        is_wire = place is self.crews[0]
+        is_wire = place is self.executors[0]
         return Orders(
             history=str(setting.history),
             name=f"{place.name}{place.starts}",

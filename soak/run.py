@@ -158,7 +158,7 @@ class _Run:
         with psycopg.connect(self._url(0), autocommit=True) as connection:
             for statement in STATEMENTS:
                 connection.execute(statement.encode())
-        for place in [*rest, *self._processes.crews]:
+        for place in [*rest, *self._processes.executors]:
             self._processes.start(place)
         self._wait_for(self._processes.all)
 
@@ -202,11 +202,11 @@ class _Run:
     def _end(self) -> None:
         """Clients first: they finish their transactions."""
         deadline = time.monotonic() + END_SECONDS
-        crews = self._processes.crews
-        for place in crews:
+        executors = self._processes.executors
+        for place in executors:
             place.signal(signal.SIGTERM)
-        self._resume_jobs(lambda: all(place.poll() is not None for place in crews), deadline)
-        for place in crews:
+        self._resume_jobs(lambda: all(place.poll() is not None for place in executors), deadline)
+        for place in executors:
             self._end_clients(place)
             self._auditor.dead.put(place.clients[-1])
         if not self._resume_jobs(self._has_no_jobs, time.monotonic() + END_SECONDS):

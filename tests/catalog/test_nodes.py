@@ -62,7 +62,7 @@ def test_an_ended_epoch_stays_ended(catalog: Catalog):
     assert register(catalog) > epoch
 
 
-def test_claims_are_exclusive_and_end_with_the_epoch(catalog: Catalog):
+def test_write_locks_are_exclusive_and_end_with_the_epoch(catalog: Catalog):
     one, two = register(catalog), register(catalog)
     assert catalog.claim(one, "gc")
     assert catalog.claim(one, "gc")

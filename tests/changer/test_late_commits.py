@@ -150,7 +150,7 @@ READS = ["count(*) from item where category = 3", "code from item where id = 7",
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
 @pytest.mark.parametrize("read", [*READS, "count(*) from item"])
 @pytest.mark.parametrize("what", CHANGES)
-def test_what_a_serializable_transaction_has_read_may_be_written_anew(numbered: Node, what: str, read: str):
+def test_what_a_serializable_transaction_has_read_may_be_written_again(numbered: Node, what: str, read: str):
     """To have the same rows elsewhere is not to write them; nor are others that it has not asked for."""
 
     def write(stage: str) -> None:

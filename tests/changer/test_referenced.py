@@ -65,7 +65,7 @@ def at(acts: dict[tuple[str, int], Callable[[], object]]) -> Callable[[str], obj
 
 
 @of_any_key
-def test_the_foreign_key_is_checked_anew(codes: Node):
+def test_the_foreign_key_is_checked_again(codes: Node):
     job = run_between(codes, begin(codes, _alter("code || ''")), lambda stage: None)
     assert job.status is JobStatus.SUCCEEDED
     with pytest.raises(errors.MissingParent):

@@ -32,11 +32,11 @@ def test_each_changes_the_table_under_the_open_transactions_of_the_others(place:
     session = Session(node)
     session.execute("create table item (id int primary key, code text, n int)")
     session.execute("insert into item select i, 'code ' || i, i from generate_series(1, 100) g(i)")
-    crew = [SqlProcess(place, EXPIRY_MS, clock_offset_s=offset) for offset in OFFSETS_S]
+    executor = [SqlProcess(place, EXPIRY_MS, clock_offset_s=offset) for offset in OFFSETS_S]
     try:
         written: list[int] = []
-        for turn, changer in enumerate(crew):
-            others = [process for process in crew if process is not changer]
+        for turn, changer in enumerate(executor):
+            others = [process for process in executor if process is not changer]
             for number, process in enumerate(others):
                 process.run("begin")
                 process.run(f"insert into item values ({1_000 + 10 * turn + number}, 'early {turn}.{number}', 0)")
@@ -51,7 +51,7 @@ def test_each_changes_the_table_under_the_open_transactions_of_the_others(place:
                 insist(process, f"insert into item values ({2_000 + 10 * turn + number}, 'late {turn}.{number}', 0)")
                 written.append(2_000 + 10 * turn + number)
     finally:
-        for process in crew:
+        for process in executor:
             process.__exit__()
     node.jobs.paused = False
     found = session.execute("select id from item where id >= 1000 order by id").rows

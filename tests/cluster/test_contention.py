@@ -453,8 +453,8 @@ def test_no_client_of_four_processes_sees_a_conflict(place: Place, here: Session
                     seen.append((text, answer))
 
     with ExitStack() as stack:
-        crew = [stack.enter_context(SqlProcess(place)) for _ in range(PROCESSES)]
-        threads = [threading.Thread(target=write, args=(process, n)) for n, process in enumerate(crew)]
+        executor = [stack.enter_context(SqlProcess(place)) for _ in range(PROCESSES)]
+        threads = [threading.Thread(target=write, args=(process, n)) for n, process in enumerate(executor)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -360,12 +360,12 @@ def test_a_queue_gives_every_job_to_one_of_four_processes(place: Place, here: Se
     here.execute("create table job (id int primary key, what text)")
     here.execute(f"insert into job select i, 'x' from generate_series(1, {JOBS}) as g(i)")
     with ExitStack() as stack:
-        crew = [stack.enter_context(SqlProcess(place)) for _ in range(PROCESSES)]
-        for process in crew:
+        executor = [stack.enter_context(SqlProcess(place)) for _ in range(PROCESSES)]
+        for process in executor:
             assert process.run("select 1") == [[1]]
-        for process in crew:
+        for process in executor:
             process.send(TAKE)
-        taken = [process.hear() for process in crew]
+        taken = [process.hear() for process in executor]
     # A conflict would have been answered by its SQLSTATE.
     assert all(isinstance(jobs, list) for jobs in taken), taken
     assert sorted(job for jobs in taken for job in jobs) == list(range(1, JOBS + 1))

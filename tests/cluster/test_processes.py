@@ -53,11 +53,13 @@ def sleep_past_expiry(worker: Worker, epoch: int, place: Place) -> None:
 @pytest.mark.parametrize("operations", [40, pytest.param(1_000, marks=[pytest.mark.slow, pytest.mark.timeout(1_800)])])
 def test_one_is_killed_and_one_sleeps(operations: int, place: Place, workers: Workers):
     create_shared(place)
-    crew = [workers.take() for _ in range(4)]
-    epochs = [worker.open(place, expiry_ms=EXPIRY_MS, name=f"worker {n}")["opened"] for n, worker in enumerate(crew)]
-    for number, worker in enumerate(crew):
+    executor = [workers.take() for _ in range(4)]
+    epochs = [
+        worker.open(place, expiry_ms=EXPIRY_MS, name=f"worker {n}")["opened"] for n, worker in enumerate(executor)
+    ]
+    for number, worker in enumerate(executor):
         worker.send("mix", seed=SEED + number, worker=number, count=operations, keys=KEYS)
-    killed, sleeper, *others = crew
+    killed, sleeper, *others = executor
     acknowledged = hear_some(sleeper, 5)
     sleep_past_expiry(sleeper, epochs[1], place)
     acknowledged |= hear_some(killed, 5)
@@ -88,19 +90,19 @@ def test_two_processes_with_one_name_are_two_nodes(place: Place, workers: Worker
 
 def test_clocks_that_are_an_hour_off_cost_time_at_most(place: Place, workers: Workers):
     create_shared(place)
-    crew = [workers.take() for _ in range(3)]
-    for offset_s, worker in zip((HOUR_S, 0, -HOUR_S), crew, strict=True):
+    executor = [workers.take() for _ in range(3)]
+    for offset_s, worker in zip((HOUR_S, 0, -HOUR_S), executor, strict=True):
         worker.open(place, clock_offset_s=offset_s, expiry_ms=EXPIRY_MS)
     acknowledged: set[int] = set()
     for round_ in range(3):
-        for number, worker in enumerate(crew):
+        for number, worker in enumerate(executor):
             worker.send("mix", seed=SEED + round_, worker=10 * round_ + number, count=8, keys=KEYS)
-        for worker in crew:
+        for worker in executor:
             acknowledged |= hear_all(worker)
         # Whoever is ahead takes the others for dead and collects what it takes for garbage.
-        for worker in crew:
+        for worker in executor:
             worker.send("collect")
-        for worker in crew:
+        for worker in executor:
             answer = worker.hear()
             assert "collected" in answer or answer.get("error") == "40001", answer
     assert not judge_shared(place, acknowledged, set())

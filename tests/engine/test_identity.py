@@ -261,7 +261,7 @@ def test_the_tables_of_another_program_are_left_alone(tmp_path: Path):
 class NeverRun:
     title, segments, read_bytes, write_bytes, steps = "never", 1, 0, 0, 1
 
-    def run(self, workshop: object) -> None:
+    def run(self, kernel_context: object) -> None:
         raise AssertionError("it was run")
 
 

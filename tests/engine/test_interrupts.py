@@ -202,9 +202,9 @@ def test_a_cancel_that_comes_before_the_wait_is_heard(session: Session, node: No
     interrupts.set()
     transaction = holder._transaction
     assert transaction is not None
-    (key,) = list(node.epoch.locks._held[transaction.claims.owner])[:1]
+    (key,) = list(node.epoch.locks._held[transaction.write_locks.owner])[:1]
     acquire: Callable[..., bool] = node.epoch.locks.acquire
     with pytest.raises(errors.QueryCanceled):
-        acquire(type(transaction.claims.owner)(*owner), key, 4, interrupts=interrupts)
+        acquire(type(transaction.write_locks.owner)(*owner), key, 4, interrupts=interrupts)
     holder.execute("rollback")
     holder.close()

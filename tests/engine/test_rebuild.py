@@ -58,7 +58,7 @@ def _running(work: Callable[[], None], meanwhile: Callable[[], object], ended: t
     return problems
 
 
-def test_rows_are_found_as_they_were_before_they_were_written_anew(node: Node, other: Node):
+def test_rows_are_found_as_they_were_before_they_were_written_again(node: Node, other: Node):
     """By a node that knows nothing of the index which held them then."""
     with closing(Session(node)) as session:
         session.execute("create table t (a int primary key, b int not null)")

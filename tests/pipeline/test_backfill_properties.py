@@ -197,8 +197,8 @@ def test_a_unit_is_cut_before_its_next_file(tmp_path: Any) -> None:
         return reserved[-count:]
 
     units: list[UnitDone] = []
-    crew = LocalExecutor(replace(world.workshop, reserve=reserve), SIZES)
+    executor = LocalExecutor(replace(world.kernel_context, reserve=reserve), SIZES)
     with pytest.raises(errors.QueryCanceled):
-        backfill(world.source, world.targets(), crew, world.store.warehouse, (), units.append)
+        backfill(world.source, world.targets(), executor, world.store.warehouse, (), units.append)
     assert len(reserved) == 1
     assert not units

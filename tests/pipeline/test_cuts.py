@@ -50,8 +50,8 @@ def make_world(folder: Path, index: Index) -> World:
 def test_ranges_are_sorted_by_themselves(tmp_path: Path):
     world = make_world(tmp_path, PLAIN)
     (target,) = world.targets()
-    cuts = choose_cuts(world.source, target, 4, world.workshop)
-    assert cuts == choose_cuts(world.source, target, 4, world.workshop) == SplitPoints((26, 51, 76))
+    cuts = choose_cuts(world.source, target, 4, world.kernel_context)
+    assert cuts == choose_cuts(world.source, target, 4, world.kernel_context) == SplitPoints((26, 51, 76))
     units: list[UnitDone] = []
     (built,) = world.backfill([target], (), units.append, Sizes(unit_rows=40, range_rows=25))
     dealt = [run.passing for unit in units for run in decode_runs(unit.output) if run.passing is not None]

@@ -68,7 +68,7 @@ def test_duplicates_are_those_of_the_oracle(
 ) -> None:
     world, source = index_world(tmp_path_factory.mktemp("w"), parts, nulls_distinct)
     told: list[int] = []
-    found = find_duplicates(source, world.crew(SIZES), told.append)
+    found = find_duplicates(source, world.executor(SIZES), told.append)
     assert sum(told) == source.rows
     wanted = expected(parts, nulls_distinct)
     assert (found[0] if found is not None else 0) == wanted
@@ -89,5 +89,5 @@ def test_the_last_key_of_a_file_is_compared_with_the_first_of_the_next(tmp_path:
     chain, rest = split_chain(source)
     assert (len(chain), len(rest.files)) == (3, 0)
     for unit_rows in (1, 3, 100):
-        crew = world.crew(Sizes(unit_rows=unit_rows))
-        assert find_duplicates(source, crew, lambda _: None) == (2, (1.0, "x"))
+        executor = world.executor(Sizes(unit_rows=unit_rows))
+        assert find_duplicates(source, executor, lambda _: None) == (2, (1.0, "x"))

@@ -38,7 +38,7 @@ def fold_of(world: World, full: bool = True) -> CompactUnit | None:
 def folded(world: World, done: list[UnitDone], report: Report, sizes: Sizes = SIZES) -> Rewritten:
     fold = fold_of(world)
     assert fold is not None
-    return rewrite(fold, world.crew(sizes), world.store.warehouse, done, report)
+    return rewrite(fold, world.executor(sizes), world.store.warehouse, done, report)
 
 
 def all_rows(world: World, made: Rewritten) -> list[tuple[Any, ...]]:
@@ -67,14 +67,14 @@ def test_rows_are_the_same_and_all_of_the_newest_layout(tmp_path_factory: pytest
     units = fold_units(fold.source, SIZES)
     assert sum(unit.rows for unit in units) == fold.source.rows
     reported: list[UnitDone] = []
-    made = rewrite(fold, world.crew(SIZES), world.store.warehouse, (), reported.append)
+    made = rewrite(fold, world.executor(SIZES), world.store.warehouse, (), reported.append)
     shown, wanted = all_rows(world, made), expected_entries(fold.target, rows)
     assert len(shown) == len(wanted)
     assert all(all(map(same, *pair)) for pair in zip(shown, wanted, strict=True))
     assert sum(unit.rows for unit in reported) == fold.source.rows
     # Whoever goes on has nothing left to do.
     again: list[UnitDone] = []
-    assert rewrite(fold, world.crew(SIZES), world.store.warehouse, reported, again.append) == made
+    assert rewrite(fold, world.executor(SIZES), world.store.warehouse, reported, again.append) == made
     assert not again
 
 
@@ -129,7 +129,7 @@ def test_files_are_deleted_in_units_and_forgotten_when_they_are(tmp_path: Any) -
     # Those that are not there any more were deleted before a crash.
     ids = [*present, *range(10_000, 10_000 + UNIT_FILES)]
     forgotten: list[Any] = []
-    delete_by(world.crew(), ids, forgotten.append, world.store.warehouse)
+    delete_by(world.executor(), ids, forgotten.append, world.store.warehouse)
     assert [len(part) for part in forgotten] == [UNIT_FILES, 2]
     assert [id_ for part in forgotten for id_ in part] == ids
     assert world.store.files.names() == []

@@ -62,13 +62,13 @@ class Gated:
     write_bytes: int = 0
     steps: int = 2
 
-    def run(self, workshop: KernelContext) -> bool:
-        with workshop.meter.watching(self.running):
+    def run(self, kernel_context: KernelContext) -> bool:
+        with kernel_context.meter.watching(self.running):
             self.running.done = 1.0
             return self.seen.wait(PATIENCE_S)
 
 
-def local_crew(folder: Path) -> LocalExecutor:
+def local_executor(folder: Path) -> LocalExecutor:
     store = Store(folder / "segments")
     return LocalExecutor(KernelContext(store.warehouse, folder, store.reserve, SessionInterrupts(), translate_error))
 
@@ -80,9 +80,11 @@ def test_who_waits_for_a_task_sees_how_far_it_is(tmp_path: Path) -> None:
         if rows == 50:
             seen.set()
 
-    crew = local_crew(tmp_path)
+    executor = local_executor(tmp_path)
     results: list[bool] = []
-    LocalExecutor(crew.workshop, look=look).run([Gated(seen)], lambda _, result: results.append(result), [100])
+    LocalExecutor(executor.kernel_context, look=look).run(
+        [Gated(seen)], lambda _, result: results.append(result), [100]
+    )
     assert results == [True]
 
 
@@ -93,18 +95,18 @@ def test_who_is_not_waited_for_any_more_is_interrupted(tmp_path: Path) -> None:
     running = Running()
     task = Gated(running.was_interrupted, running)
     with pytest.raises(KeyboardInterrupt):
-        LocalExecutor(local_crew(tmp_path).workshop, look=look).run([task], lambda _, result: None, [100])
+        LocalExecutor(local_executor(tmp_path).kernel_context, look=look).run([task], lambda _, result: None, [100])
     assert running.was_interrupted.is_set()
 
 
 def test_a_sign_is_as_long_as_what_is_done(tmp_path: Path) -> None:
     meter, running = ProgressMeter(4), Running()
-    beacon = ProgressFile(meter, sign_of(tmp_path, 7), 33)
+    progress_file = ProgressFile(meter, sign_of(tmp_path, 7), 33)
     with meter.watching(running):
-        beacon.tell()
+        progress_file.tell()
         assert read_signs(tmp_path) == {}
         for running.done in (1.0, 1.0, 3.0):
-            beacon.tell()
+            progress_file.tell()
     assert read_signs(tmp_path) == {7: 0.75}
     # Of several attempts the farthest counts; a folder that is gone disturbs nobody.
     ProgressFile(meter, sign_of(tmp_path, 7), 34).tell()

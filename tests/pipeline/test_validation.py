@@ -62,7 +62,7 @@ def test_checks_count_what_the_oracle_counts(tmp_path_factory: pytest.TempPathFa
     world, rows = make_world(tmp_path_factory.mktemp("w"), parts)
     told: list[int] = []
     condition = '("c2" < "c4") IS FALSE'
-    found = broken_rows(world.source, (ColumnId(2), ColumnId(4)), condition, world.crew(), told.append)
+    found = broken_rows(world.source, (ColumnId(2), ColumnId(4)), condition, world.executor(), told.append)
     wanted = [row[1] for row in rows if row[2] is not None and row[4] is not None and not row[2] < row[4]]
     assert (found.rows if found is not None else 0) == len(wanted)
     assert found is None or {key for (key,) in found.keys} <= set(wanted)
@@ -96,7 +96,7 @@ def test_children_without_parents_are_those_of_the_oracle(
     index = Index(IndexId(100), "p", (ColumnId(2), ColumnId(3)), True)
     # The index of a key is the table's rows here: what is read of it are its columns, by id.
     parent = replace(other.source, index=index, table=replace(other.table, primary=index))
-    found = missing_parents(world.source, [A, B], parent, LocalExecutor(world.workshop, hands=hands), told.append)
+    found = missing_parents(world.source, [A, B], parent, LocalExecutor(world.kernel_context, hands=hands), told.append)
     assert sum(told) == len(rows)
     present = {(row[2], row[3]) for row in keys}
     wanted = [(r[2], r[3]) for r in rows if None not in (r[2], r[3]) and (r[2], r[3]) not in present]

@@ -108,13 +108,13 @@ class World:
         return [BuiltIndex(self.table, index) for index in self.table.secondary]
 
     @property
-    def workshop(self) -> KernelContext:
+    def kernel_context(self) -> KernelContext:
         return KernelContext(
             self.store.warehouse, self.folder / "spill", self.store.reserve, self.interrupts, translate_error
         )
 
-    def crew(self, sizes: Sizes = Sizes()) -> LocalExecutor:  # noqa: B008 - a value
-        return LocalExecutor(self.workshop, sizes)
+    def executor(self, sizes: Sizes = Sizes()) -> LocalExecutor:  # noqa: B008 - a value
+        return LocalExecutor(self.kernel_context, sizes)
 
     def backfill(
         self,
@@ -123,7 +123,7 @@ class World:
         report: Report,
         sizes: Sizes = Sizes(),  # noqa: B008
     ) -> tuple[Built, ...]:
-        return backfill(self.source, targets, self.crew(sizes), self.store.warehouse, done, report)
+        return backfill(self.source, targets, self.executor(sizes), self.store.warehouse, done, report)
 
     def read(self, segment: Segment) -> list[tuple[Any, ...]]:
         table = pq.read_table(self.store.warehouse.path(segment))

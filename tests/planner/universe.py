@@ -17,7 +17,7 @@ make: Any = elements
 
 def _object(id_: int, kind: ObjectKind, name: str) -> list[Element]:
     return [
-        make.Namespace(id_, kind, *SPACE, name),
+        make.NamespaceElement(id_, kind, *SPACE, name),
         make.Owner(id_, "someone"),
         make.Privileges(id_, "someone", ("SELECT",)),
         make.Comment(id_, "text"),
@@ -26,7 +26,7 @@ def _object(id_: int, kind: ObjectKind, name: str) -> list[Element]:
 
 def _column(table: int, id_: int, **fields: Any) -> list[Element]:
     return [
-        make.Column(table, id_, **fields),
+        make.ColumnElement(table, id_, **fields),
         make.ColumnName(table, id_, f"c{id_}"),
         make.ColumnType(table, id_, SqlType(TEXT.kind, enum=TYPE) if id_ == 3 else BIGINT),
         make.ColumnNotNull(table, id_),
@@ -39,11 +39,11 @@ def _index(index: Any) -> list[Element]:
 
 
 UNIVERSE: tuple[Element, ...] = (
-    make.Database(DATABASE),
-    make.Namespace(DATABASE, ObjectKind.DATABASE, "", "", "d"),
-    make.Schema(SCHEMA),
-    make.Namespace(SCHEMA, ObjectKind.SCHEMA, "d", "", "s"),
-    make.Table(TABLE),
+    make.DatabaseElement(DATABASE),
+    make.NamespaceElement(DATABASE, ObjectKind.DATABASE, "", "", "d"),
+    make.SchemaElement(SCHEMA),
+    make.NamespaceElement(SCHEMA, ObjectKind.SCHEMA, "d", "", "s"),
+    make.TableElement(TABLE),
     *_object(TABLE, ObjectKind.TABLE, "t"),
     *_column(TABLE, 1),
     *_column(TABLE, 2),
@@ -62,27 +62,27 @@ UNIVERSE: tuple[Element, ...] = (
     *_index(make.PrimaryIndex(TABLE, 19, (2,))),
     make.CheckConstraint(TABLE, 1, "c1 > 0 and c4 > 0", (1, 4)),
     make.ConstraintName(TABLE, 1, "k1"),
-    make.ForeignKey(TABLE, 2, (2,), PARENT, 15),
+    make.ForeignKeyElement(TABLE, 2, (2,), PARENT, 15),
     make.ForeignKeyParent(PARENT, TABLE, 2),
     make.ConstraintName(TABLE, 2, "k2"),
-    make.Table(PARENT),
+    make.TableElement(PARENT),
     *_object(PARENT, ObjectKind.TABLE, "p"),
     *_column(PARENT, 1),
     *_index(make.PrimaryIndex(PARENT, 14, (1,))),
     *_index(make.UniqueIndex(PARENT, 15, (1,))),
-    make.Sequence(SEQUENCE),
+    make.SequenceElement(SEQUENCE),
     *_object(SEQUENCE, ObjectKind.SEQUENCE, "q"),
     make.SequenceSettings(SEQUENCE, BIGINT, 1, 1, 9, 1, 1, False),
-    make.SequenceOwner(SEQUENCE, TABLE, 1),
+    make.SequenceOwnerElement(SEQUENCE, TABLE, 1),
     make.SequenceStart(SEQUENCE, 1, 1),
-    make.EnumType(TYPE),
+    make.EnumTypeElement(TYPE),
     *_object(TYPE, ObjectKind.TYPE, "e"),
     make.EnumValue(TYPE, 1, 1.0),
     make.EnumLabel(TYPE, 1, "sad"),
-    make.View(VIEW),
+    make.ViewElement(VIEW),
     *_object(VIEW, ObjectKind.VIEW, "v"),
     make.ViewQuery(VIEW, "select", ("c1",), (TABLE,), ((TABLE, 1),)),
-    make.View(OTHER_VIEW),
+    make.ViewElement(OTHER_VIEW),
     *_object(OTHER_VIEW, ObjectKind.VIEW, "w"),
     make.ViewQuery(OTHER_VIEW, "select", ("c1",), (VIEW,), ()),
 )

@@ -27,14 +27,14 @@ def _skip_write_only(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Table, "maintained", property(maintained))
 
 
-def _skip_refit(patch: pytest.MonkeyPatch) -> None:
+def _skip_rebase(patch: pytest.MonkeyPatch) -> None:
     """A commit that is fenced says that it knows the newest version, and is sent again as it is."""
 
-    def run(refit: Rebase) -> tuple[list[IndexId], list[IndexId]]:
-        epoch, buffer = refit._txn.epoch, refit._txn.buffer
+    def run(rebase: Rebase) -> tuple[list[IndexId], list[IndexId]]:
+        epoch, buffer = rebase._txn.epoch, rebase._txn.buffer
         at = epoch.catch_up()
         newest = epoch.schema(at).by_id
-        refit._used.update({id_: newest[id_].version for id_ in refit._used if id_ in newest})
+        rebase._used.update({id_: newest[id_].version for id_ in rebase._used if id_ in newest})
         for id_ in buffer.fits.keys() & newest.keys():
             buffer.relabel(newest[id_], at)
         return [], []
@@ -57,7 +57,7 @@ def _early_backfill(patch: pytest.MonkeyPatch) -> None:
 
 MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "writers skip an index that is WRITE_ONLY": _skip_write_only,
-    "a commit is not made to fit": _skip_refit,
+    "a commit is not made to fit": _skip_rebase,
     "a backfill reads before the raise": _early_backfill,
 }
 

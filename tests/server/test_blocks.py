@@ -219,7 +219,7 @@ def test_discard_all_closes_held_cursors(wire):
     assert wire.code(query("fetch 1 from held")) == "34000"
 
 
-def test_a_name_that_is_given_anew_means_the_new_statement(wire):
+def test_a_name_that_is_given_again_means_the_new_statement(wire):
     run = bind(statement="s") + execute() + SYNC
     told(wire, parse("select 1", "s") + SYNC)
     first = [wire.round(run) for _ in range(3)]

@@ -119,12 +119,12 @@ def test_in_haste_nothing_waits():
 
 
 def test_every_piece_of_work_has_a_thread_of_its_own():
-    crew = WorkerThreads("test")
+    executor = WorkerThreads("test")
     together = threading.Barrier(8)
     for _ in range(3):
         for _ in range(7):
-            crew.run(lambda: together.wait(PATIENCE_S))
+            executor.run(lambda: together.wait(PATIENCE_S))
         together.wait(PATIENCE_S)
-    crew.run(lambda: 1 / 0)
-    assert crew.stop(60)
+    executor.run(lambda: 1 / 0)
+    assert executor.stop(60)
     assert not any(thread.name.startswith("test_") for thread in threading.enumerate())

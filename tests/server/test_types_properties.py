@@ -76,7 +76,7 @@ def test_over_the_wire(wire, rows):
         expect(wire, "u", rows)
 
 
-def test_made_anew_and_restored(wire, folder):
+def test_made_again_and_restored(wire, folder):
     found: list[tuple[Any, ...]] = []
 
     @settings(CHECKED, max_examples=1)

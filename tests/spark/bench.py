@@ -28,7 +28,7 @@ class Bench:
         self.given_up: list[SegmentId] = []
         self.left: list[SegmentId] = []
         self.reserved: list[SegmentId] = []
-        workshop = KernelContext(
+        kernel_context = KernelContext(
             self.store.warehouse,
             folder / "spill",
             self.reserve,
@@ -38,7 +38,7 @@ class Bench:
             leave=self.left.extend,
         )
         site = Site(str(folder / "segments"), str(folder / "spill"), SortLimits(threads=1), translate_error)
-        self.crew = SparkExecutor(application, site, workshop, lambda rows: None, self.told.append)
+        self.executor = SparkExecutor(application, site, kernel_context, lambda rows: None, self.told.append)
 
     def reserve(self, count: int) -> list[SegmentId]:
         ids = self.store.reserve(count)
@@ -47,7 +47,7 @@ class Bench:
 
     def run(self, *tasks: Troubled, done: Callable[[int, Any], None] | None = None) -> dict[int, Any]:
         results: dict[int, Any] = {}
-        self.crew.run(tasks, done or results.__setitem__)
+        self.executor.run(tasks, done or results.__setitem__)
         return results
 
     def attempts(self) -> list[int]:

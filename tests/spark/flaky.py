@@ -29,16 +29,16 @@ class Troubled:
     write_bytes: int = 0
     steps: int = 1
 
-    def run(self, workshop: KernelContext) -> list[int]:
+    def run(self, kernel_context: KernelContext) -> list[int]:
         before = len(list(self.folder.iterdir()))
         (self.folder / f"{before}-{os.getpid()}").touch()
-        taken = workshop.take(1)
-        Path(workshop.warehouse.files.path(f"{taken[0]}")).write_text("x")
+        taken = kernel_context.take(1)
+        Path(kernel_context.warehouse.files.path(f"{taken[0]}")).write_text("x")
         if before < self.failing:
-            self.fail(workshop)
+            self.fail(kernel_context)
         return [int(id_) for id_ in taken]
 
-    def fail(self, workshop: KernelContext) -> None:
+    def fail(self, kernel_context: KernelContext) -> None:
         match self.how:
             case "raise":
                 raise RuntimeError("an executor has a bad day")
@@ -47,7 +47,7 @@ class Troubled:
             case "refuse":
                 raise errors.DivisionByZero()
             case "ask":
-                workshop.take(5)
+                kernel_context.take(5)
             case _:
                 time.sleep(10 * PATIENCE_S)
 
@@ -79,8 +79,8 @@ class FailsOnce:
     def steps(self) -> int:
         return int(self.task.steps)
 
-    def run(self, workshop: KernelContext) -> Any:
-        result = self.task.run(workshop)
+    def run(self, kernel_context: KernelContext) -> Any:
+        result = self.task.run(kernel_context)
         mark = self.folder / self.title.replace(" ", "_")
         if not mark.exists():
             mark.touch()
@@ -109,9 +109,9 @@ class Halfway:
     write_bytes: int = 0
     steps: int = 2
 
-    def run(self, workshop: KernelContext) -> bool:
+    def run(self, kernel_context: KernelContext) -> bool:
         began = time.monotonic()
-        with workshop.meter.watching(HalfDone()):
+        with kernel_context.meter.watching(HalfDone()):
             while not self.gate.exists() and time.monotonic() < began + PATIENCE_S:
                 time.sleep(0.05)
         return self.gate.exists()

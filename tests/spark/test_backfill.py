@@ -16,9 +16,9 @@ from tests.pipeline.test_backfill_properties import SIZES, build_world, has_entr
 from tests.pipeline.worlds import World, assert_generation
 
 
-def crew(world: World, application: Application) -> SparkExecutor:
+def executor(world: World, application: Application) -> SparkExecutor:
     site = Site(str(world.folder / "files"), str(world.folder / "spill"), SortLimits(threads=1), translate_error)
-    return SparkExecutor(application, site, world.workshop, lambda rows: None, lambda _: None, fixed=SIZES)
+    return SparkExecutor(application, site, world.kernel_context, lambda rows: None, lambda _: None, fixed=SIZES)
 
 
 @given(worlds())
@@ -34,7 +34,7 @@ def test_generations_are_those_of_the_oracle(
     world, rows = build_world(tmp_path_factory.mktemp("w"), *drawn)
     targets = world.targets()
     units: list[UnitDone] = []
-    team = crew(world, application)
+    team = executor(world, application)
     built = backfill(world.source, targets, team, world.store.warehouse, (), units.append)
     for target, generation in zip(targets, built, strict=True):
         assert_generation(world, target, generation, [row for row in rows if has_entry(target.index, row)])

@@ -28,7 +28,7 @@ from tests.pipeline.test_folding import generation_of, scattered
 from tests.pipeline.worlds import assert_generation
 from tests.spark import flaky
 from tests.spark.flaky import FailsOnce
-from tests.spark.test_backfill import crew
+from tests.spark.test_backfill import executor
 from tests.support.nodes import Place
 
 ROWS = "select id, code, category, added from item order by id"
@@ -86,15 +86,15 @@ def test_a_job_is_resumed_and_names_the_application(node: Node, application: App
 class Unlucky:
     """A crew whose tasks fail, each at its first attempt, after they have written their files."""
 
-    crew: SparkExecutor
+    executor: SparkExecutor
     marks: Path
     hands: int = 2
 
     def sizes(self, rows: int) -> Sizes:
-        return self.crew.sizes(rows)
+        return self.executor.sizes(rows)
 
     def run(self, tasks: Sequence[Task[Any]], done: Any, rows: Sequence[int] = ()) -> None:
-        self.crew.run([FailsOnce(task, self.marks) for task in tasks], done, rows)
+        self.executor.run([FailsOnce(task, self.marks) for task in tasks], done, rows)
 
 
 def test_tasks_that_fail_after_they_have_written_double_nothing(tmp_path: Path, application: Application) -> None:
@@ -106,8 +106,8 @@ def test_tasks_that_fail_after_they_have_written_double_nothing(tmp_path: Path, 
         fold = choose_fold(world.source, generation_of(world), True)
         assert fold is not None
         left: list[Any] = []
-        sound = crew(world, application)
-        watched = replace(sound, workshop=replace(sound.workshop, leave=left.extend))
+        sound = executor(world, application)
+        watched = replace(sound, kernel_context=replace(sound.kernel_context, leave=left.extend))
         units: list[UnitDone] = []
         made = rewrite(fold, Unlucky(watched, marks), world.store.warehouse, (), units.append)
         assert_generation(world, fold.target, Built(made.index_id, made.members), rows)

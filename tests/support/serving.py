@@ -49,17 +49,19 @@ def serving(
 ) -> Iterator[Served]:
     """Everybody is trusted unless there are passwords."""
     node = open_node(data)
-    doors = AuthConfig({}, trust=True)
+    auth_config = AuthConfig({}, trust=True)
     if passwords is not None:
         verifiers = {user: new_verifier(password, SYSTEM_ENTROPY) for user, password in passwords.items()}
-        doors = AuthConfig(verifiers, secret=b"secret", others=partial(find_verifier, node), follow=node.read_head)
+        auth_config = AuthConfig(
+            verifiers, secret=b"secret", others=partial(find_verifier, node), follow=node.read_head
+        )
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="server-loop")
     thread.start()
     try:
 
         async def start() -> Served:
-            server = Server(node, ServerOptions(HOST, 0, doors, tls, connections, grace))
+            server = Server(node, ServerOptions(HOST, 0, auth_config, tls, connections, grace))
             monitor = Monitor(node, server)
             return Served(server, monitor, node, await server.start(), loop, await monitor.start(HOST, 0))
 

@@ -204,7 +204,17 @@ class Job:
         return str(stages[0].type)
 
 
-_CODEC = Codec(*CHANGE_CLASSES, JobFailure, Job, JobStatus, Queued, StageDone, UnitDone, VacuumWork)
+STORED_JOB_CLASSES: tuple[type, ...] = (
+    *CHANGE_CLASSES,
+    JobFailure,
+    Job,
+    JobStatus,
+    Queued,
+    StageDone,
+    UnitDone,
+    VacuumWork,
+)
+_CODEC = Codec(*STORED_JOB_CLASSES)
 
 
 def canceled(job: Job) -> JobFailure:

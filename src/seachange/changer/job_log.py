@@ -57,7 +57,7 @@ class JobLog:
 
     # What is asked.
 
-    def heed(self, job: Job) -> None:
+    def check_cancelled(self, job: Job) -> None:
         """Does what was asked of the job meanwhile, by an exception."""
         self._looked_us = self._clock.steady_us()
         record = self._changes.read(job.id)
@@ -74,7 +74,7 @@ class JobLog:
         if due:
             # Hears of an interrupt.
             self._pause(0)
-            self.heed(job)
+            self.check_cancelled(job)
         return due
 
     # How far it is.
@@ -86,7 +86,7 @@ class JobLog:
         job = self.record(kept, _gone_on(job))
         self._told(job)
         reach("job.unit")
-        self.heed(job)
+        self.check_cancelled(job)
         return job
 
     def look(self, job: Job, rows: int) -> Job:

@@ -108,7 +108,7 @@ class JobRunner:
         try:
             # Hears of an interrupt.
             self._pause(0)
-            self._log.heed(job)
+            self._log.check_cancelled(job)
             return self._advance(job)
         except Paused:
             return self._log.record(replace(self._log.reread(job), status=JobStatus.PAUSED, waiting=""), "paused")
@@ -236,7 +236,7 @@ class JobRunner:
 
         def tell(holders: tuple[Holder, ...], left_ms: int) -> None:
             nonlocal current
-            self._log.heed(current)
+            self._log.check_cancelled(current)
             waiting = describe_wait(holders, self._clock.wall_us() + 1_000 * left_ms)
             current = self._log.record(replace(current, waiting=waiting), f"waits for {waiting}")
             self._told(current)

@@ -86,9 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
         restrict_access(arguments.data, arguments.group_access)
         node = open_node(arguments.data, arguments.catalog, arguments.node)
         try:
-            doors = AuthConfig({}, trust=True) if arguments.trust else _guarded(node, arguments.data, host, port)
+            auth_config = AuthConfig({}, trust=True) if arguments.trust else _guarded(node, arguments.data, host, port)
             options = ServerOptions(
-                host, port, doors, tls, arguments.connections, arguments.grace, arguments.require_tls
+                host, port, auth_config, tls, arguments.connections, arguments.grace, arguments.require_tls
             )
             ending = Ending(arguments.grace)
             asyncio.run(_serve(node, options, arguments.http, ending))

@@ -52,7 +52,7 @@ class LocalPipeline:
     settle: Settle = as_it_is
     sizes: Sizes = Sizes()  # noqa: RUF009 - a value
     limits: SortLimits = SortLimits()  # noqa: RUF009 - a value
-    manners: Throttling = field(default_factory=Throttling)
+    throttling: Throttling = field(default_factory=Throttling)
     connect: Connect = sorting_connection
     # Makes a crew of others; None is this process. The second is called now and then while they are at work.
     hire: Hire | None = None
@@ -62,7 +62,7 @@ class LocalPipeline:
     def backfill(
         self, op: BackfillIndexes, at: Seq, done: Sequence[UnitDone], report: Report, look: Look = nobody_looks
     ) -> tuple[Built, ...]:
-        with self.hold(at), self._workshop() as (workshop, reserved):
+        with self.hold(at), self._kernel_context() as (kernel_context, reserved):
 
             def told(unit: UnitDone) -> None:
                 # Whether a report that fails was kept is not known: its files are not ours to give up.
@@ -72,16 +72,16 @@ class LocalPipeline:
             source, targets = self._subject(op, at)
             if not done:
                 self._check_fit(source, targets, at)
-            crew = self._crew(workshop, look)
-            built = backfill(source, targets, crew, self.warehouse, done, told, self.settle)
+            executor = self._executor(kernel_context, look)
+            built = backfill(source, targets, executor, self.warehouse, done, told, self.settle)
             self._built.update({(generation.index_id, at): generation for generation in built})
             return built
 
     def validate(self, op: Validate, at: Seq, report: Progress) -> Violation | None:
-        with self.hold(at), self._workshop() as (workshop, _):
+        with self.hold(at), self._kernel_context() as (kernel_context, _):
             count = _Counted(report)
-            crew = self._crew(workshop, count.look)
-            return validate(op, self._sources(at), crew, self.warehouse, count.finish)
+            executor = self._executor(kernel_context, count.look)
+            return validate(op, self._sources(at), executor, self.warehouse, count.finish)
 
     def choose_fold(self, op: RewriteIndex, at: Seq) -> CompactUnit | None:
         """What is to be done; None if that is nothing. Whoever asks holds the sequence until it is done."""
@@ -102,7 +102,7 @@ class LocalPipeline:
     def rewrite(
         self, fold: CompactUnit, at: Seq, done: Sequence[UnitDone], report: Report, look: Look = nobody_looks
     ) -> Rewritten:
-        with self.hold(at), self._workshop() as (workshop, reserved):
+        with self.hold(at), self._kernel_context() as (kernel_context, reserved):
 
             def told(unit: UnitDone) -> None:
                 reserved.difference_update(unit.files)
@@ -111,30 +111,30 @@ class LocalPipeline:
             if not done:
                 index = fold.source.index
                 what = f"writing {index.name} of table {fold.source.table.name} anew"
-                self.manners.begin(f"{at}-{index.id}", what, fold.source.size_bytes)
-            return rewrite(fold, self._crew(workshop, look), self.warehouse, done, told)
+                self.throttling.begin(f"{at}-{index.id}", what, fold.source.size_bytes)
+            return rewrite(fold, self._executor(kernel_context, look), self.warehouse, done, told)
 
     def collect(self, retention_us: int, look: Look, hires: Callable[[int], Hire | None]) -> int:
         """Deletes the files that nothing can reach any more, by whom `hires` says for so many files."""
-        with self._workshop() as (workshop, _):
+        with self._kernel_context() as (kernel_context, _):
 
             def staff(files: int) -> Executor:
-                return replace(self, hire=hires(files))._crew(workshop, look)
+                return replace(self, hire=hires(files))._executor(kernel_context, look)
 
             return collect_garbage(self.catalog, self.epoch, self.warehouse, retention_us, staff)
 
     def check_converted(self, table_id: TableId, at: Seq) -> None:
-        with self.hold(at), self._workshop() as (workshop, _):
+        with self.hold(at), self._kernel_context() as (kernel_context, _):
             sources = self._sources(at)
             table = self._table(sources, table_id)
             if table.next_primary is None:
                 raise errors.Bug(detail=f"table {table.name} is not converted as of {at}")
             through = seen_through(table, table.next_primary.id)
             made = sources.load(through, through.primary)
-            check_converted(made, workshop)
+            check_converted(made, kernel_context)
             keys = [table.column_by_id[c] for c in table.needed_for(table.next_primary)]
             if keys:
-                check_keys(sources.load(table, table.primary), made, keys, workshop)
+                check_keys(sources.load(table, table.primary), made, keys, kernel_context)
 
     def rows(self, table_id: TableId, at: Seq) -> int:
         """Counted without the versions that others have superseded in files."""
@@ -148,14 +148,18 @@ class LocalPipeline:
         deltas = sum(segment.rows for delta in contents.deltas for segment in delta.segments)
         return inline + deltas + sum(m.segment.rows - len(m.deleted) // 4 for m in members)
 
-    def _crew(self, workshop: KernelContext, look: Look) -> Executor:
-        return LocalExecutor(workshop, self.sizes, look=look) if self.hire is None else self.hire(workshop, look)
+    def _executor(self, kernel_context: KernelContext, look: Look) -> Executor:
+        return (
+            LocalExecutor(kernel_context, self.sizes, look=look)
+            if self.hire is None
+            else self.hire(kernel_context, look)
+        )
 
     def _check_fit(self, source: IndexSource, targets: Sequence[BuiltIndex], at: Seq) -> None:
         names = ", ".join(target.index.name for target in targets)
         work = "-".join(map(str, (at, *(target.index.id for target in targets))))
         what = f"building {names} of table {source.table.name}"
-        self.manners.begin(work, what, work_bytes(source, targets))
+        self.throttling.begin(work, what, work_bytes(source, targets))
 
     def _subject(self, op: BackfillIndexes, at: Seq) -> tuple[IndexSource, list[BuiltIndex]]:
         sources = self._sources(at)
@@ -178,7 +182,7 @@ class LocalPipeline:
         return Sources(self.catalog, self.epoch, self.warehouse, at)
 
     @contextmanager
-    def _workshop(self) -> Iterator[tuple[KernelContext, set[SegmentId]]]:
+    def _kernel_context(self) -> Iterator[tuple[KernelContext, set[SegmentId]]]:
         reserved: set[SegmentId] = set()
 
         def reserve(count: int) -> list[SegmentId]:
@@ -192,7 +196,7 @@ class LocalPipeline:
                 reserved.difference_update(ids)
                 self.catalog.abandon_segments(self.epoch, sorted(ids))
 
-        workshop = KernelContext(
+        kernel_context = KernelContext(
             self.warehouse,
             self.spill,
             reserve,
@@ -201,11 +205,11 @@ class LocalPipeline:
             self.limits,
             give_up,
             reserved.difference_update,
-            self.manners,
+            self.throttling,
             connect=self.connect,
         )
         try:
-            yield workshop, reserved
+            yield kernel_context, reserved
         except Exception:
             # Whatever ends it: a job is canceled, paused or taken by another through what is told of its progress.
             with suppress(errors.Error):

@@ -1,4 +1,4 @@
-"""The door to the Spark half of the pipeline, so that nobody pays for PySpark who does not use it."""
+"""The optional Spark backend: loaded on first use, so that a node without Spark does not import PySpark."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _REMEDY = "pip install 'seachange[spark]', or leave seachange.local_rows unset t
 
 @dataclass(frozen=True, slots=True)
 class SparkBackend:
-    """Its modules: the application, the crew, what executors run, and DataFrames of tables."""
+    """Its modules: the application, the executor, the tasks that it sends, and DataFrames of tables."""
 
     host: Any
-    crew: Any
-    executor: Any
+    spark_executor: Any
+    packed_task: Any
     frame_reads: Any
     frame_writes: Any
 

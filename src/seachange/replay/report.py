@@ -37,7 +37,7 @@ def one_line(text: str, length_max: int | None = _TEXT_MAX) -> str:
 def migration_times(outcomes: Iterable[PieceOutcome]) -> dict[str, tuple[int, int]]:
     """How many microseconds each migration has taken, in how many statements.
 
-    >>> begin, alter = (Outcome("01.sql", 1, text, Verdict.ACCEPTED, 40) for text in ("begin", "alter"))
+    >>> begin, alter = (PieceOutcome("01.sql", 1, text, Verdict.ACCEPTED, 40) for text in ("begin", "alter"))
     >>> migration_times([begin, alter])
     {'01.sql': (80, 2)}
     """

@@ -53,7 +53,7 @@ class Maker:
     table: Table
     now: RowRules
     later: RowRules
-    dice: SeededRandom
+    random_source: SeededRandom
     find_parent: FindParent
     claim: Claim
 
@@ -73,7 +73,7 @@ class Maker:
         free = [c for c in self.table.visible_columns if _is_settable(c) and c.name not in kept]
         if not free:
             return {}
-        chosen = {self.dice.pick(free).name for _ in range(1 + self.dice.below(2))}
+        chosen = {self.random_source.pick(free).name for _ in range(1 + self.random_source.below(2))}
         # What a CHECK or a foreign key ties together is changed together.
         for _ in free:
             tied = [group for group in self._ties() if chosen & group]
@@ -85,7 +85,7 @@ class Maker:
     def _is_given(self, column: Column) -> bool:
         if not _is_settable(column) or column.default_sequences:
             return False
-        return column.default is None or not self.dice.chance(_DEFAULTED_PERCENT)
+        return column.default is None or not self.random_source.chance(_DEFAULTED_PERCENT)
 
     def _referring_keys(self) -> list[frozenset[str]]:
         """Unique keys whose values are those of other rows, and so cannot be made up to be new."""
@@ -106,10 +106,10 @@ class Maker:
     def _value(self, column: Column) -> Made:
         required = column.name in self.now.required | self.later.required
         distinct = column.name in self.now.distinct | self.later.distinct
-        if not required and not distinct and self.dice.chance(_NULL_PERCENT):
+        if not required and not distinct and self.random_source.chance(_NULL_PERCENT):
             return NULL
         form = self._form(column)
-        made = make(form.type, form.labels, self.dice, distinct)
+        made = make(form.type, form.labels, self.random_source, distinct)
         # A text that is to become something else has its form already.
         becomes = form.type != column.type and not isinstance(made.value, str) and made is not NULL
         return quoted(made.literal.strip("'")) if becomes and column.type.kind in _STRINGS else made
@@ -151,8 +151,8 @@ class Maker:
             if not broken:
                 return
             for name in [name for _, name in broken[0].names if name in columns]:
-                candidates = _candidates(broken[0].expression, columns[name], self.dice)
-                row[name] = self.dice.pick(candidates) if candidates else self._value(columns[name])
+                candidates = _candidates(broken[0].expression, columns[name], self.random_source)
+                row[name] = self.random_source.pick(candidates) if candidates else self._value(columns[name])
 
     def _is_broken(self, rule: CheckRule, row: Mapping[str, Made]) -> bool:
         if not all(name in row for _, name in rule.names):
@@ -178,16 +178,18 @@ def _compiled(expression: str, types: tuple[tuple[str, SqlType], ...]) -> Evalua
     )
 
 
-def _candidates(expression: str, column: Column, dice: SeededRandom) -> list[Made]:
+def _candidates(expression: str, column: Column, random_source: SeededRandom) -> list[Made]:
     """Values that a CHECK is likely to take: its own constants, and what is near them."""
     found: list[Made] = []
     for text, digits in _LITERALS.findall(expression):
         if column.type.kind in _STRINGS and text:
-            found.append(quoted(text.replace("''", "'").replace("%", word(dice, 12, True)).replace("_", "x")))
+            found.append(quoted(text.replace("''", "'").replace("%", word(random_source, 12, True)).replace("_", "x")))
             found.append(quoted(text.replace("''", "'")))
         elif column.type.kind in _STRINGS and digits.isdecimal():
             length = min(int(digits), column.type.length or _LENGTH_MAX)
-            found += [quoted(word(dice, max(length + near, 0), True).ljust(length + near, "x")) for near in _NEAR]
+            found += [
+                quoted(word(random_source, max(length + near, 0), True).ljust(length + near, "x")) for near in _NEAR
+            ]
         elif column.type.kind in _INTEGERS and digits:
             found += [number(int(Decimal(digits)) + near) for near in _NEAR]
         elif column.type.kind is Kind.NUMERIC and digits:

@@ -95,9 +95,9 @@ def replay(history: History, options: ReplayOptions, told: Told) -> Replay:
     ]
     with _opened(options.data, options.catalog) as node:
         _check_empty(node, options.data)
-        with WriterPool(assignments) as crew:
-            _perform(history, node, crew, rehearsal, note, options.pause_ms)
-            result.tally = crew.stop()
+        with WriterPool(assignments) as executor:
+            _perform(history, node, executor, rehearsal, note, options.pause_ms)
+            result.tally = executor.stop()
         result.anomalies = [str(anomaly) for anomaly in check(node)]
         if options.expected is not None:
             result.differences = differences(_schema(node), _expected_schema(read_history(options.expected)))
@@ -125,12 +125,14 @@ def rehearse(history: History) -> Rehearsal:
     return Rehearsal(foresee(shapes), drops)
 
 
-def _perform(history: History, node: Node, crew: WriterPool, rehearsal: Rehearsal, told: Told, pause_ms: int) -> None:
+def _perform(
+    history: History, node: Node, executor: WriterPool, rehearsal: Rehearsal, told: Told, pause_ms: int
+) -> None:
     left: set[str] = set()
     for step in steps(history, node, told):
         # Within a block, a table is gone for others only at its end.
         left = {*(left if step.in_block else ()), *rehearsal.dropped_by(step.number)}
-        crew.leave(left)
+        executor.leave(left)
         threading.Event().wait(pause_ms / 1_000)
         told(step.perform())
 

@@ -13,7 +13,7 @@ _BYTES = 8
 
 class SeededRandom:
     """
-    >>> one, other = Dice("a", 1), Dice("a", 1)
+    >>> one, other = SeededRandom("a", 1), SeededRandom("a", 1)
     >>> [one.below(100) for _ in range(5)] == [other.below(100) for _ in range(5)]
     True
     """

@@ -36,19 +36,19 @@ def number(value: int | Decimal) -> Made:
     return Made(value, str(value))
 
 
-def make(type_: SqlType, labels: tuple[str, ...], dice: SeededRandom, distinct: bool = False) -> Made:
+def make(type_: SqlType, labels: tuple[str, ...], random_source: SeededRandom, distinct: bool = False) -> Made:
     """A value of the type; `labels` are those of an enum. A `distinct` one is drawn from as many as the type has."""
     if type_.enum and type_.element is not None:
         return Made([], "'{}'")
     if type_.enum:
-        return quoted(dice.pick(labels)) if labels else NULL
+        return quoted(random_source.pick(labels)) if labels else NULL
     if type_.element is not None:
-        return _array(type_.element, dice)
-    return _MAKERS[type_.kind](type_, dice, distinct)
+        return _array(type_.element, random_source)
+    return _MAKERS[type_.kind](type_, random_source, distinct)
 
 
-def _boolean(type_: SqlType, dice: SeededRandom, distinct: bool) -> Made:
-    value = dice.chance(50)
+def _boolean(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
+    value = random_source.chance(50)
     return Made(value, "true" if value else "false")
 
 
@@ -58,74 +58,75 @@ _INTEGER_BOUNDS = {Kind.SMALLINT: 1 << 15, Kind.INTEGER: 1 << 31, Kind.BIGINT: 1
 _SMALL = 100
 
 
-def _integer(type_: SqlType, dice: SeededRandom, distinct: bool) -> Made:
-    return number(1 + dice.below(_INTEGER_BOUNDS[type_.kind] - 1 if distinct else _SMALL))
+def _integer(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
+    return number(1 + random_source.below(_INTEGER_BOUNDS[type_.kind] - 1 if distinct else _SMALL))
 
 
-def _numeric(type_: SqlType, dice: SeededRandom, distinct: bool) -> Made:
+def _numeric(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
     precision, scale = type_.digits
     units = 10 ** min(precision, 18 if distinct else scale + 2)
-    return number(Decimal(1 + dice.below(max(units - 1, 1))).scaleb(-scale))
+    return number(Decimal(1 + random_source.below(max(units - 1, 1))).scaleb(-scale))
 
 
-def _real(type_: SqlType, dice: SeededRandom, distinct: bool) -> Made:
-    value = (1 + dice.below(1 << 20 if distinct else _SMALL)) / 4
+def _real(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
+    value = (1 + random_source.below(1 << 20 if distinct else _SMALL)) / 4
     return Made(value, repr(value))
 
 
-def word(dice: SeededRandom, length: int, distinct: bool) -> str:
+def word(random_source: SeededRandom, length: int, distinct: bool) -> str:
     """A text of at most `length` characters."""
     if distinct:
-        tail = f"{dice.below(_MANY):x}"
-        return f"{dice.pick(_WORDS)}-{tail}"[:length] if length > len(tail) + len("juniper-") else tail[:length]
-    return f"{dice.pick(_WORDS)} {dice.below(_SMALL)}"[:length]
+        tail = f"{random_source.below(_MANY):x}"
+        has_room = length > len(tail) + len("juniper-")
+        return f"{random_source.pick(_WORDS)}-{tail}"[:length] if has_room else tail[:length]
+    return f"{random_source.pick(_WORDS)} {random_source.below(_SMALL)}"[:length]
 
 
-def _text(type_: SqlType, dice: SeededRandom, distinct: bool) -> Made:
-    return quoted(word(dice, type_.length or _TEXT_LENGTH, distinct).rstrip())
+def _text(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
+    return quoted(word(random_source, type_.length or _TEXT_LENGTH, distinct).rstrip())
 
 
-def _bytes(type_: SqlType, dice: SeededRandom, distinct: bool) -> Made:
-    return Made(None, f"'\\x{dice.below(_MANY):016x}'")
+def _bytes(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
+    return Made(None, f"'\\x{random_source.below(_MANY):016x}'")
 
 
-def _date_text(dice: SeededRandom, distinct: bool) -> str:
+def _date_text(random_source: SeededRandom, distinct: bool) -> str:
     years = 900 if distinct else 6
-    return f"{2020 + dice.below(years)}-{1 + dice.below(12):02}-{1 + dice.below(28):02}"
+    return f"{2020 + random_source.below(years)}-{1 + random_source.below(12):02}-{1 + random_source.below(28):02}"
 
 
-def _time_text(dice: SeededRandom) -> str:
-    return f"{dice.below(24):02}:{dice.below(60):02}:{dice.below(60):02}"
+def _time_text(random_source: SeededRandom) -> str:
+    return f"{random_source.below(24):02}:{random_source.below(60):02}:{random_source.below(60):02}"
 
 
-def _date(type_: SqlType, dice: SeededRandom, distinct: bool) -> Made:
-    return Made(None, quote_text(_date_text(dice, distinct)))
+def _date(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
+    return Made(None, quote_text(_date_text(random_source, distinct)))
 
 
-def _time(type_: SqlType, dice: SeededRandom, distinct: bool) -> Made:
-    return Made(None, quote_text(_time_text(dice)))
+def _time(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
+    return Made(None, quote_text(_time_text(random_source)))
 
 
-def _moment(type_: SqlType, dice: SeededRandom, distinct: bool) -> Made:
+def _moment(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
     zone = "+00" if type_.kind is Kind.TIMESTAMPTZ else ""
-    return Made(None, quote_text(f"{_date_text(dice, distinct)} {_time_text(dice)}{zone}"))
+    return Made(None, quote_text(f"{_date_text(random_source, distinct)} {_time_text(random_source)}{zone}"))
 
 
-def _interval(type_: SqlType, dice: SeededRandom, distinct: bool) -> Made:
-    return Made(None, f"'{1 + dice.below(60)} days'")
+def _interval(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
+    return Made(None, f"'{1 + random_source.below(60)} days'")
 
 
-def _uuid(type_: SqlType, dice: SeededRandom, distinct: bool) -> Made:
-    digits = f"{dice.below(1 << 64):016x}{dice.below(1 << 64):016x}"
+def _uuid(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
+    digits = f"{random_source.below(1 << 64):016x}{random_source.below(1 << 64):016x}"
     return Made(None, f"'{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}'")
 
 
-def _json(type_: SqlType, dice: SeededRandom, distinct: bool) -> Made:
-    return Made(None, f"""'{{"note": "{dice.pick(_WORDS)}", "count": {dice.below(_SMALL)}}}'""")
+def _json(type_: SqlType, random_source: SeededRandom, distinct: bool) -> Made:
+    return Made(None, f"""'{{"note": "{random_source.pick(_WORDS)}", "count": {random_source.below(_SMALL)}}}'""")
 
 
-def _array(element: SqlType, dice: SeededRandom) -> Made:
-    items = [make(element, (), dice) for _ in range(dice.below(4))]
+def _array(element: SqlType, random_source: SeededRandom) -> Made:
+    items = [make(element, (), random_source) for _ in range(random_source.below(4))]
     inner = ",".join('"' + item.literal.strip("'").replace('"', '\\"') + '"' for item in items)
     return Made(None, f"'{{{inner}}}'")
 

@@ -73,7 +73,7 @@ class ReplayWriter:
         self._session = session
         self._foresight = foresight
         self._clock = clock
-        self._dice = SeededRandom(*seed)
+        self._random_source = SeededRandom(*seed)
         self._own: dict[TableId, OwnRows] = {}
         # Since it refers to rows of its own only, nobody else has the same.
         self._claimed: set[Claimed] = set()
@@ -84,7 +84,7 @@ class ReplayWriter:
     def run_transaction(self) -> None:
         started = self._clock.steady_us()
         for number in range(_PLANS_MAX):
-            attempt = _Attempt(self._session, self._foresight, self._dice, self._own, self._claimed, self.left)
+            attempt = _Attempt(self._session, self._foresight, self._random_source, self._own, self._claimed, self.left)
             try:
                 self._session.begin(Isolation.READ_COMMITTED)
                 attempt.run()
@@ -121,14 +121,14 @@ class _Attempt:
         self,
         session: Session,
         foresight: Foresight,
-        dice: SeededRandom,
+        random_source: SeededRandom,
         own: dict[TableId, OwnRows],
         claimed: set[Claimed],
         left: Collection[str],
     ) -> None:
         self._session = session
         self._foresight = foresight
-        self._dice = dice
+        self._random_source = random_source
         self._own = own
         self._claimed = claimed
         self._left = left
@@ -142,10 +142,10 @@ class _Attempt:
 
     def run(self) -> None:
         tables = self._look()
-        if tables and self._dice.chance(_COUNTING_PERCENT):
+        if tables and self._random_source.chance(_COUNTING_PERCENT):
             self._count(tables)
-        for _ in range(1 + self._dice.below(_STATEMENTS_MAX) if tables else 0):
-            self._act(self._dice.pick(tables))
+        for _ in range(1 + self._random_source.below(_STATEMENTS_MAX) if tables else 0):
+            self._act(self._random_source.pick(tables))
         self.statement = "COMMIT"
 
     def _look(self) -> list[Table]:
@@ -175,13 +175,13 @@ class _Attempt:
         counted = {label(t): t for t in tables if self._counters(t)}
         if not counted:
             return
-        first = counted[self._dice.pick(sorted(counted))]
+        first = counted[self._random_source.pick(sorted(counted))]
         parents = {p.table for p in demand_of(first, self.shape).parents}
         for name in sorted({label(first), *(parents & counted.keys())}):
             self.count(counted[name])
 
     def _act(self, table: Table) -> None:
-        roll = self._dice.below(100)
+        roll = self._random_source.below(100)
         action = next(act for bound, act in _ACTIONS if roll < bound)
         action(self, table)
 
@@ -240,8 +240,8 @@ class _Attempt:
         keys = self._first_rows(table)
         if keys:
             names = [column.name for column in _key_columns(table)]
-            key = dict(zip(names, self._dice.pick(keys), strict=True))
-            self._execute(statements.add_one(table, self._dice.pick(self._counters(table)), key))
+            key = dict(zip(names, self._random_source.pick(keys), strict=True))
+            self._execute(statements.add_one(table, self._random_source.pick(self._counters(table)), key))
             self.actions.append("count")
 
     def _first_rows(self, table: Table) -> list[Key]:
@@ -263,7 +263,7 @@ class _Attempt:
 
     def read(self, table: Table) -> None:
         relations = [(table.schema, table.name), *((view.schema, view.name) for view in self._views)]
-        self._execute(statements.count(*self._dice.pick(relations)))
+        self._execute(statements.count(*self._random_source.pick(relations)))
         self.actions.append("read")
 
     # Rows of its own.
@@ -271,7 +271,7 @@ class _Attempt:
     def _maker(self, table: Table) -> Maker:
         later = self._foresight.get(label(table), RowRules())
         claim = partial(self._claim, table)
-        return Maker(table, demand_of(table, self.shape), later, self._dice, self._find_parent, claim)
+        return Maker(table, demand_of(table, self.shape), later, self._random_source, self._find_parent, claim)
 
     def _claim(self, table: Table, values: Mapping[str, str]) -> bool:
         claimed = table.id, frozenset((table.column_by_name[name].id, text) for name, text in values.items())
@@ -311,7 +311,7 @@ class _Attempt:
         if not keys or not _key_columns(table):
             return None
         names = [column.name for column in _key_columns(table)]
-        return dict(zip(names, self._dice.pick(keys), strict=True))
+        return dict(zip(names, self._random_source.pick(keys), strict=True))
 
     def _find_parent(self, parent: Parent) -> tuple[Made, ...] | None:
         table = next((t for t in self.shape.tables if label(t) == parent.table), None)

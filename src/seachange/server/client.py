@@ -47,7 +47,7 @@ class ServerContext(Protocol):
     """What a client needs of its server."""
 
     node: Node
-    doors: AuthConfig
+    auth_config: AuthConfig
     tls: ssl.SSLContext | None
     requires_tls: bool
     limits: Limits
@@ -72,11 +72,11 @@ class ServerContext(Protocol):
 
 
 class ClientSocket(asyncio.Protocol):
-    def __init__(self, house: ServerContext, loop: asyncio.AbstractEventLoop) -> None:
-        self._house = house
+    def __init__(self, server_context: ServerContext, loop: asyncio.AbstractEventLoop) -> None:
+        self._server_context = server_context
         self._loop = loop
         self._frames = m.FrameReader()
-        self._login = Login(house.doors, SYSTEM_ENTROPY)
+        self._login = Login(server_context.auth_config, SYSTEM_ENTROPY)
         self._inbox = Inbox(self._resume)
         self._connection: ClientConnection | None = None
         self._is_secure = False
@@ -101,8 +101,8 @@ class ClientSocket(asyncio.Protocol):
         self._outbox = Outbox(self._loop, self._transport, _number(self._transport))
         self._address = str((transport.get_extra_info("peername") or ("",))[0])
         _keep_alive(self._transport)
-        self._login_timer = self._loop.call_later(self._house.limits.login_ms / _MS, self._end_login)
-        if not self._house.arrive(self):
+        self._login_timer = self._loop.call_later(self._server_context.limits.login_ms / _MS, self._end_login)
+        if not self._server_context.arrive(self):
             self._transport.abort()
 
     def _end_login(self) -> None:
@@ -110,7 +110,7 @@ class ClientSocket(asyncio.Protocol):
             # Nothing can be said in between.
             self.abort()
         else:
-            self._refuse(errors.LoginTimeout(ms=self._house.limits.login_ms))
+            self._refuse(errors.LoginTimeout(ms=self._server_context.limits.login_ms))
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
@@ -142,7 +142,7 @@ class ClientSocket(asyncio.Protocol):
             if connection is not None and self._outbox.has_room and connection.answers_at_once(taken):
                 self._answer_at_once()
             else:
-                self._house.run(self._work)
+                self._server_context.run(self._work)
         if self._inbox.is_full:
             self._transport.pause_reading()
 
@@ -154,7 +154,7 @@ class ClientSocket(asyncio.Protocol):
         if not self._outbox.has_room:
             # What the client has not taken is bounded: a thread waits for it.
             return None
-        return None if self._house.is_stopping else connection.find_known(frames)
+        return None if self._server_context.is_stopping else connection.find_known(frames)
 
     def _answer_at_once(self) -> None:
         """To hand it to a thread would take longer than to answer, unless something is to be waited for."""
@@ -162,7 +162,7 @@ class ClientSocket(asyncio.Protocol):
             with in_haste():
                 self._work()
         except WouldWait:
-            self._house.run(self._work)
+            self._server_context.run(self._work)
 
     @property
     def _is_deaf(self) -> bool:
@@ -177,24 +177,24 @@ class ClientSocket(asyncio.Protocol):
             case m.GSS_REQUEST:
                 self._transport.write(m.SSL_REFUSED)
             case m.CANCEL_REQUEST:
-                self._house.cancel(m.read_cancel(startup.rest))
+                self._server_context.cancel(m.read_cancel(startup.rest))
                 self._transport.close()
             case _:
                 self._frames.is_started = True
-                if self._house.is_stopping:
+                if self._server_context.is_stopping:
                     raise errors.ServerStops()
-                if self._house.requires_tls and not self._is_secure:
+                if self._server_context.requires_tls and not self._is_secure:
                     raise errors.EncryptionRequired()
-                self._number = self._house.welcome(self)
+                self._number = self._server_context.welcome(self)
                 self._admit(startup)
 
     def _admit(self, startup: m.Startup) -> None:
         """Begins the log-in when its time has come."""
-        wait_ms_max = self._house.limits.login_ms // 2
-        wait_us = self._house.throttle.admit(self._address, self._now_us(), wait_ms_max * _MS)
+        wait_ms_max = self._server_context.limits.login_ms // 2
+        wait_us = self._server_context.throttle.admit(self._address, self._now_us(), wait_ms_max * _MS)
         if wait_us is None:
             raise errors.TooManyFailures(address=self._address)
-        follow = self._house.doors.follow
+        follow = self._server_context.auth_config.follow
         if not wait_us and follow is None:
             self._answer(self._login.start(startup))
             return
@@ -207,7 +207,7 @@ class ClientSocket(asyncio.Protocol):
         if follow is None:
             self._begin_held(startup)
         else:
-            self._house.run(partial(self._follow, follow, startup))
+            self._server_context.run(partial(self._follow, follow, startup))
 
     def _begin_held(self, startup: m.Startup, problem: errors.Error | None = None) -> None:
         self._is_held = False
@@ -224,10 +224,10 @@ class ClientSocket(asyncio.Protocol):
         self._go_on()
 
     def _now_us(self) -> int:
-        return self._house.node.parts.clock.steady_us()
+        return self._server_context.node.parts.clock.steady_us()
 
     def _upgrade(self) -> None:
-        if self._is_secure or self._house.tls is None:
+        if self._is_secure or self._server_context.tls is None:
             self._transport.write(m.SSL_REFUSED)
             return
         if self._frames.pending_bytes:
@@ -237,7 +237,7 @@ class ClientSocket(asyncio.Protocol):
         # What comes next is for the one that decrypts.
         self._transport.pause_reading()
         self._transport.write(m.SSL_ACCEPTED)
-        self._task = self._loop.create_task(self._secure(self._house.tls))
+        self._task = self._loop.create_task(self._secure(self._server_context.tls))
 
     async def _secure(self, context: ssl.SSLContext) -> None:
         try:
@@ -246,7 +246,7 @@ class ClientSocket(asyncio.Protocol):
                 self,
                 context,
                 server_side=True,
-                ssl_handshake_timeout=self._house.limits.login_ms / _MS,
+                ssl_handshake_timeout=self._server_context.limits.login_ms / _MS,
             )
         except (OSError, ssl.SSLError):
             self._transport.abort()
@@ -262,17 +262,17 @@ class ClientSocket(asyncio.Protocol):
         self._transport.write(data)
         if self._login.is_done:
             self._login_timer.cancel()
-            self._frames.bytes_max = self._house.limits.message_bytes_max
+            self._frames.bytes_max = self._server_context.limits.message_bytes_max
             self._is_handed_over = True
             self._inbox.occupy()
-            self._house.run(self._open)
+            self._server_context.run(self._open)
 
     def _refuse(self, error: errors.Error) -> None:
         """The client did what nobody may, or may not come in: it is told, and its connection ends."""
         self._is_refused = True
         delay = 0.0
         if isinstance(error, errors.InvalidPassword):
-            self._house.throttle.note_failure(self._address, self._now_us())
+            self._server_context.throttle.note_failure(self._address, self._now_us())
             delay = _REFUSAL_SECONDS
         self._loop.call_later(delay, self._say_last, error_report(error, "FATAL"))
 
@@ -306,7 +306,7 @@ class ClientSocket(asyncio.Protocol):
 
     def _end_silence(self, rounds: int, problem: errors.Error) -> None:
         if self._inbox.occupy(rounds):
-            self._house.run(lambda: self._part(problem))
+            self._server_context.run(lambda: self._part(problem))
 
     def connection_lost(self, problem: Exception | None) -> None:
         self._login_timer.cancel()
@@ -315,18 +315,18 @@ class ClientSocket(asyncio.Protocol):
         self._outbox.lose()
         self._is_lost = True
         if not self._is_handed_over or self._is_parted:
-            self._house.leave(self)
+            self._server_context.leave(self)
         if not self._is_handed_over:
             return
         # A statement whose client has gone is ended; its session is closed by a thread.
-        self._house.cut(self)
+        self._server_context.cut(self)
         if self._inbox.end():
-            self._house.run(self._work)
+            self._server_context.run(self._work)
 
     def _leave(self) -> None:
         self._is_parted = True
         if self._is_lost:
-            self._house.leave(self)
+            self._server_context.leave(self)
 
     def abort(self) -> None:
         """Whatever is still to be sent."""
@@ -349,12 +349,12 @@ class ClientSocket(asyncio.Protocol):
         connection = self._connection
         if connection is None or self._is_lost or self._is_refused or not connection.stopping_us:
             return
-        stop_ms = self._house.limits.stop_ms
+        stop_ms = self._server_context.limits.stop_ms
         if stop_ms and connection.stopping_us > stop_ms * _MS:
             self._is_refused = True
             self._say_last(error_report(errors.StatementNotStopped(ms=stop_ms), "FATAL"))
         else:
-            self._house.cut(self)
+            self._server_context.cut(self)
 
     def stop(self, at_once: bool) -> None:
         """The server is to end: a client that has nothing under way is told so now, others when it is done, and
@@ -363,10 +363,10 @@ class ClientSocket(asyncio.Protocol):
             self._transport.abort()
         elif at_once:
             if self._inbox.end():
-                self._house.run(self._work)
-            self._house.cut(self)
+                self._server_context.run(self._work)
+            self._server_context.cut(self)
         elif self._inbox.occupy():
-            self._house.run(self._work)
+            self._server_context.run(self._work)
 
     # On a thread.
 
@@ -381,11 +381,13 @@ class ClientSocket(asyncio.Protocol):
 
     def _open(self) -> None:
         try:
-            session = Session(self._house.node, self._login.user, self._login.database)
+            session = Session(self._server_context.node, self._login.user, self._login.database)
         except errors.Error as error:
             self._part(error)
             return
-        self._connection = ClientConnection(session, self._inbox, self._outbox, self._house.limits.statements_max)
+        self._connection = ClientConnection(
+            session, self._inbox, self._outbox, self._server_context.limits.statements_max
+        )
         try:
             session.check_login()
             self._login.check_current()
@@ -400,14 +402,14 @@ class ClientSocket(asyncio.Protocol):
         assert connection is not None
         try:
             while connection.work():
-                if not self._house.is_stopping or connection.session.status is not TransactionStatus.IDLE:
+                if not self._server_context.is_stopping or connection.session.status is not TransactionStatus.IDLE:
                     self._rest(connection.session)
                     return
                 # Nothing is under way, and nothing new is begun: the client hears of it as if it had asked.
                 if not self._inbox.occupy():
                     return
                 break
-            self._part(errors.ServerStops() if self._house.is_stopping else None)
+            self._part(errors.ServerStops() if self._server_context.is_stopping else None)
         except WouldWait:
             raise
         except BaseException:

@@ -255,7 +255,7 @@ class ClientConnection:
         was_running, self._is_running = self._is_running, True
         was_in_transaction = self.session.status is not TransactionStatus.IDLE
         try:
-            self.session.heed()
+            self.session.check_cancelled()
             return work()
         finally:
             self._is_running = was_running

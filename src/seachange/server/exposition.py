@@ -42,7 +42,7 @@ def histogram_samples(
 
 def write_families(families: Iterable[MetricFamily]) -> str:
     """
-    >>> print(write_families([Family("up", "gauge", "Alive.", (Sample(1, {"node": 'a"b'}),))]), end="")
+    >>> print(write_families([MetricFamily("up", "gauge", "Alive.", (Sample(1, {"node": 'a"b'}),))]), end="")
     # HELP up Alive.
     # TYPE up gauge
     up{node="a\\"b"} 1

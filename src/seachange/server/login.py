@@ -36,7 +36,7 @@ class AuthConfig:
 
 @dataclass(slots=True)
 class Login:
-    doors: AuthConfig
+    auth_config: AuthConfig
     entropy: Entropy
     user: str = ""
     database: str = ""
@@ -61,12 +61,12 @@ class Login:
             name.lower(): value for name, value in parameters.items() if name not in _ABOUT and name not in unknown
         }
         answer = m.negotiate(0, unknown) if startup.minor or unknown else b""
-        if self.doors.trust:
+        if self.auth_config.trust:
             self.is_done = True
             return answer + m.AUTHENTICATED
-        self._verifier = self.doors.find(self.user)
+        self._verifier = self.auth_config.find(self.user)
         is_real = self._verifier is not None
-        verifier = self._verifier or mock_verifier(self.user, self.doors.secret)
+        verifier = self._verifier or mock_verifier(self.user, self.auth_config.secret)
         self._scram = Scram(self.user, verifier, is_real, self.entropy)
         return answer + m.sasl_start([MECHANISM])
 
@@ -85,7 +85,7 @@ class Login:
 
     def check_current(self) -> None:
         """InvalidPassword if the password has been changed while the client proved that it knows it."""
-        if not self.doors.trust and self.doors.find(self.user) != self._verifier:
+        if not self.auth_config.trust and self.auth_config.find(self.user) != self._verifier:
             raise errors.InvalidPassword(user=self.user)
 
 

@@ -32,7 +32,7 @@ _STRANGERS_MAX = 100
 class ServerOptions:
     host: str
     port: int
-    doors: AuthConfig
+    auth_config: AuthConfig
     tls: ssl.SSLContext | None = None
     # None: as the settings of the database say.
     connections_max: int | None = None
@@ -45,7 +45,7 @@ class ServerOptions:
 class Server:
     def __init__(self, node: Node, options: ServerOptions) -> None:
         self.node = node
-        self.doors = options.doors
+        self.auth_config = options.auth_config
         self.tls = options.tls
         self.requires_tls = options.requires_tls
         self.is_stopping = False
@@ -57,7 +57,7 @@ class Server:
         self._clients: dict[int, ClientSocket] = {}
         self._numbers: dict[ClientSocket, int] = {}
         self._next_number = 1
-        self._crew = WorkerThreads("seachange-client")
+        self._executor = WorkerThreads("seachange-client")
         self._listener: asyncio.Server | None = None
         self._overdue_timer: asyncio.TimerHandle | None = None
         self._is_empty = asyncio.Event()
@@ -104,7 +104,7 @@ class Server:
             except TimeoutError:
                 continue
         left = max(begun + _LEAVE_AT * grace - loop.time(), 0)
-        return await asyncio.to_thread(self._crew.stop, left)
+        return await asyncio.to_thread(self._executor.stop, left)
 
     @property
     def client_count(self) -> int:
@@ -136,7 +136,7 @@ class Server:
             self._is_empty.set()
 
     def run(self, work: Callable[[], None]) -> None:
-        self._crew.run(work)
+        self._executor.run(work)
 
     def cancel(self, request: Cancel) -> None:
         client = self._clients.get(request.process)
@@ -144,7 +144,7 @@ class Server:
             self.cut(client)
 
     def cut(self, client: ClientSocket) -> None:
-        self._crew.run(client.cancel)
+        self._executor.run(client.cancel)
 
 
 def new_secret() -> bytes:

@@ -5,7 +5,8 @@ PostgreSQL.
 
 >>> parse_path("strict $.a[last] ? (@ > 1)")
 JsonPath(strict=True, root=Path(start=Symbol(name='$'), steps=(Key(name='a'), Subscripts(ranges=((Symbol(name='last'), \
-None),)), Filter(condition=Comparison(operator='>', left=Symbol(name='@'), right=Constant(value=Decimal('1')))))))
+None),)), Filter(condition=PathComparison(operator='>', left=Symbol(name='@'), right=PathConstant(value=\
+Decimal('1')))))))
 """
 
 from __future__ import annotations

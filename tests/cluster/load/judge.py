@@ -64,7 +64,7 @@ class Ledger:
         self.changes[f"{kind} -> {entry['sqlstate']}"] += 1
         self._judge_change(entry)
 
-    def _house(self, entry: Entry) -> None:
+    def _server_context(self, entry: Entry) -> None:
         self._judge_change(entry)
 
     def _judge_change(self, entry: Entry) -> None:

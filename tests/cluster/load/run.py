@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seachange.engine.session.session import Session
-from tests.cluster.load.crew import Crew
 from tests.cluster.load.judge import Ledger, judge, resume_jobs
+from tests.cluster.load.processes import Crew
 from tests.cluster.load.sampler import Sampler
 from tests.cluster.load.schema import create_schema
 from tests.support.nodes import HOUR_S, Place, open_ported_node
@@ -52,31 +52,31 @@ def _run(
     # The judge runs no jobs before the end.
     node = session.node
     node.jobs.paused = True
-    crew = Crew(place, folder, seed, clock_offsets_s)
+    executor = Crew(place, folder, seed, clock_offsets_s)
     try:
         with Sampler(node) as sampler:
-            disturb(crew, random.Random(f"{seed} kills"), seconds)
-            codes = crew.end(lambda: resume_jobs(session))
+            disturb(executor, random.Random(f"{seed} kills"), seconds)
+            codes = executor.end(lambda: resume_jobs(session))
     finally:
-        crew.kill()
+        executor.kill()
     node.jobs.paused = False
-    ledger = Ledger(crew.entries())
+    ledger = Ledger(executor.entries())
     problems = [*sampler.problems[:5], *judge(node, ledger)]
     # One that was told to end before it had begun ends by the signal.
     problems += [f"a process ended with {code}" for code in codes if code not in (0, -signal.SIGTERM)]
-    if crew.complaints:
-        problems.append(crew.complaints)
+    if executor.complaints:
+        problems.append(executor.complaints)
     return Verdict(seed, problems, summarise(session, ledger, sampler))
 
 
-def disturb(crew: Crew, chance: random.Random, seconds: float) -> None:
+def disturb(executor: Crew, chance: random.Random, seconds: float) -> None:
     """For some seconds from when all have begun. Who has just been started is left alone."""
     never = threading.Event()
-    wait_until(lambda: all(process.has_begun for process in crew.processes), "the crew to begin")
+    wait_until(lambda: all(process.has_begun for process in executor.processes), "the crew to begin")
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         never.wait(min(left, chance.uniform(1.0, 5.0)))
-        process = chance.choice([process for process in crew.processes if process.has_begun])
+        process = chance.choice([process for process in executor.processes if process.has_begun])
         match chance.choice(("kill", "kill", "sleep", "nothing")):
             case "kill":
                 process.replace()

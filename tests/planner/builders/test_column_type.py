@@ -67,7 +67,7 @@ def test_a_part_of_the_key_that_is_unique_shows_that_the_whole_is():
     assert not any(stage.type is OpType.VALIDATION for stage in plan.stages)
 
 
-def test_a_primary_key_that_is_computed_anew_because_of_another_column():
+def test_a_primary_key_that_is_computed_again_because_of_another_column():
     world = World("create table t (a int, g int generated always as (a + 1) stored primary key)")
     assert world.code("alter table t alter a type bigint using a * 2") == "0A000"
 
@@ -166,7 +166,7 @@ def test_both_ends_of_a_foreign_key(statement, code):
         ("alter table e alter code type varchar(9)", True),
     ],
 )
-def test_a_foreign_key_is_validated_anew_unless_its_ends_are_converted_alike(statement, validated):
+def test_a_foreign_key_is_validated_again_unless_its_ends_are_converted_alike(statement, validated):
     world = World(ENDS)
     plan = world.run(statement)
     done = [op.element for stage in plan.stages for op in plan.ops(stage) if isinstance(op, Validate)]

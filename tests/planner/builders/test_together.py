@@ -2,7 +2,7 @@
 
 import pytest
 
-from seachange.model.change.elements import CheckConstraint, ForeignKeyElement, ViewQuery
+from seachange.model.change.elements import CheckConstraint, ForeignKeyElement, ViewQuery, element_name
 from seachange.model.change.ops import BackfillIndexes, SetState, Validate
 from seachange.model.change.targets import Goal
 from seachange.model.states import State
@@ -17,7 +17,7 @@ MOOD = "create type mood as enum ('sad', 'happy'); alter table t add column m mo
 
 def validated(plan: ChangePlan) -> list[str]:
     ops = [op for stage in plan.stages for op in plan.ops(stage)]
-    return [type(op.element).__name__ for op in ops if isinstance(op, Validate)]
+    return [element_name(type(op.element)) for op in ops if isinstance(op, Validate)]
 
 
 def backfills(plan: ChangePlan) -> list[BackfillIndexes]:
@@ -174,7 +174,7 @@ def test_a_foreign_key_follows_the_values_that_it_refers_to(before, change):
         (f"{G}; create index i on t ((g + 1), a)", "alter table t alter column g set expression as (a * 2)"),
     ],
 )
-def test_an_index_that_computes_with_a_column_is_built_anew(before, change):
+def test_an_index_that_computes_with_a_column_is_built_again(before, change):
     world = World(T)
     for text in before.split("; "):
         world.run(text)

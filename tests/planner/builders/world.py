@@ -4,6 +4,7 @@ from itertools import count
 from typing import cast
 
 from seachange.errors import Error
+from seachange.model.change.elements import element_name
 from seachange.model.change.targets import Target
 from seachange.model.schema.descriptor import Table
 from seachange.model.statements.table_statements import DdlStatement
@@ -55,7 +56,7 @@ class World:
 
 def changes(plan: ChangePlan) -> set[str]:
     """What comes and goes, by the kinds of the elements: `+Column`, `-Column`; `~` for the duration of the change."""
-    return {_sign(target) + type(target.element).__name__ for target in plan.change.targets}
+    return {_sign(target) + element_name(type(target.element)) for target in plan.change.targets}
 
 
 def _sign(target: Target) -> str:

@@ -83,8 +83,8 @@ def break_declared_keys(name: str, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(submit, "_add_hashes", declare_what_is_checked)
 
 
-def break_refit(name: str, patch: pytest.MonkeyPatch) -> None:
-    def refuse(refit: Rebase) -> object:
+def break_rebase(name: str, patch: pytest.MonkeyPatch) -> None:
+    def refuse(rebase: Rebase) -> object:
         raise errors.SerializationFailure(detail="the commit is below min_version")
 
     patch.setattr(Rebase, "run", refuse)
@@ -124,10 +124,10 @@ def test_without_fences_it_does_not(tmp_path: Path, tally: Tally):
     assert problems != []
 
 
-def test_without_refit_a_change_aborts_transactions(tmp_path: Path, tally: Tally, monkeypatch: pytest.MonkeyPatch):
+def test_without_rebase_a_change_aborts_transactions(tmp_path: Path, tally: Tally, monkeypatch: pytest.MonkeyPatch):
     trial, problems = try_out(Place(tmp_path), "no-drain-no-refit", tally)
     assert (trial.refused, problems) == ([], [])
-    break_refit("no-drain-no-refit", monkeypatch)
+    break_rebase("no-drain-no-refit", monkeypatch)
     trial, problems = try_out(Place(tmp_path), "no-drain-no-refit", tally)
     assert [problem.sqlstate for problem in trial.refused] == ["40001"]
     assert problems == []

@@ -27,7 +27,7 @@ class TransactionState(Protocol):
     snapshot: Seq
     rights: Rights
     reads: ReadSet
-    claims: WriteLocks
+    write_locks: WriteLocks
     locked: list[LockedRow]
     client: SessionContext
     relied: dict[DescriptorId, int]

@@ -228,28 +228,28 @@ class WriteLocks:
 
     # Keys.
 
-    def take(self, claims: Sequence[WriteLock], snapshot: Seq, table_id: TableId, changes: bool = True) -> None:
+    def take(self, write_locks: Sequence[WriteLock], snapshot: Seq, table_id: TableId, changes: bool = True) -> None:
         """Waits for the keys; raises RowChanged if one of them was written since `snapshot`. `changes`: of rows that
         there are."""
         if not self.waits:
             return
-        if len(claims) <= LOCKED_ROWS_MAX:
-            for claim in claims:
+        if len(write_locks) <= LOCKED_ROWS_MAX:
+            for claim in write_locks:
                 self._acquire(claim, LockPolicy.WAIT)
                 self._implied.setdefault(claim.lock, table_id)
-            self._take_contended(claims, table_id, changes)
-        self.check(claims, snapshot)
+            self._take_contended(write_locks, table_id, changes)
+        self.check(write_locks, snapshot)
 
-    def _take_contended(self, claims: Sequence[WriteLock], table_id: TableId, changes: bool) -> None:
+    def _take_contended(self, write_locks: Sequence[WriteLock], table_id: TableId, changes: bool) -> None:
         """The second writer of a contended key waits for the first, whatever nodes they are in."""
         contention = self.epoch.contention
         if self.is_shared:
-            wanted = {claim.lock for claim in claims}
+            wanted = {claim.lock for claim in write_locks}
         elif contention.is_quiet:
             return
         else:
-            wanted = contention.pick(table_id, (claim.lock for claim in claims))
-        wishes = [claim.wish for claim in claims if claim.lock in wanted]
+            wanted = contention.pick(table_id, (claim.lock for claim in write_locks))
+        wishes = [claim.wish for claim in write_locks if claim.lock in wanted]
         if wishes:
             self._shared_keys |= wanted
             if changes:
@@ -320,38 +320,42 @@ class WriteLocks:
             if shared and scope.is_shared:
                 self.epoch.shared.release_keys(scope.owner, shared)
 
-    def check(self, claims: Iterable[WriteLock], snapshot: Seq) -> None:
-        keys = {key: snapshot for claim in claims for key in (claim.lock, claim.also) if key is not None}
+    def check(self, write_locks: Iterable[WriteLock], snapshot: Seq) -> None:
+        keys = {key: snapshot for claim in write_locks for key in (claim.lock, claim.also) if key is not None}
         changed = self.epoch.conflicts.find(keys, {})
         if changed is not None:
             raise errors.RowChanged(seq=changed)
 
     def lock(
-        self, claims: Sequence[WriteLock], policy: LockPolicy, most: int | None = None, table_id: TableId | None = None
+        self,
+        write_locks: Sequence[WriteLock],
+        policy: LockPolicy,
+        most: int | None = None,
+        table_id: TableId | None = None,
     ) -> list[bool]:
         """Locks rows that are to be read, of a table, or other keys, for all nodes; says which of them, as the policy
         may leave some out."""
-        if not self.waits or not claims:
-            return [True] * len(claims)
-        self._explicit.update(claim.lock for claim in claims)
+        if not self.waits or not write_locks:
+            return [True] * len(write_locks)
+        self._explicit.update(claim.lock for claim in write_locks)
         if policy is LockPolicy.SKIP:
-            return self._lock_free(claims, len(claims) if most is None else most)
-        for claim in claims:
+            return self._lock_free(write_locks, len(write_locks) if most is None else most)
+        for claim in write_locks:
             self._acquire(claim, policy)
         some = [self._wish_of_some(table_id)] if table_id is not None and policy is LockPolicy.WAIT else []
-        self._take_shared(self.owner, [*some, *(claim.wish for claim in claims)], policy)
-        return [True] * len(claims)
+        self._take_shared(self.owner, [*some, *(claim.wish for claim in write_locks)], policy)
+        return [True] * len(write_locks)
 
-    def _lock_free(self, claims: Sequence[WriteLock], most: int) -> list[bool]:
+    def _lock_free(self, write_locks: Sequence[WriteLock], most: int) -> list[bool]:
         """Nothing waits here, so the catalog chooses first: it is asked once about all that are free in the node."""
-        taken = [False] * len(claims)
+        taken = [False] * len(write_locks)
         locks = self.epoch.locks
-        free = [n for n, c in enumerate(claims) if locks.is_free(self.owner, c.lock, c.strength)]
+        free = [n for n, c in enumerate(write_locks) if locks.is_free(self.owner, c.lock, c.strength)]
         while free and sum(taken) < most:
-            wishes = [claims[n].wish for n in free]
+            wishes = [write_locks[n].wish for n in free]
             granted = self._take_shared(self.owner, wishes, LockPolicy.SKIP, most - sum(taken))
             for n, is_granted in zip(free, granted, strict=False):
-                taken[n] = is_granted and self._acquire(claims[n], LockPolicy.SKIP)
+                taken[n] = is_granted and self._acquire(write_locks[n], LockPolicy.SKIP)
             free = free[len(granted) :]
         return taken
 
@@ -400,11 +404,11 @@ class WriteLocks:
         if taken.head > self.epoch.applied:
             self.epoch.catch_up()
 
-    def declare(self, claims: Sequence[WriteLock], snapshot: Seq) -> None:
+    def declare(self, write_locks: Sequence[WriteLock], snapshot: Seq) -> None:
         """Makes locked rows part of the commit, so that a change by whoever did not heed the lock is a conflict;
         raises RowChanged if there was one since `snapshot`."""
-        writes = {key: snapshot for claim in claims for key in claim.written}
-        shares = {key: snapshot for claim in claims for key in claim.shared}
+        writes = {key: snapshot for claim in write_locks for key in claim.written}
+        shares = {key: snapshot for claim in write_locks for key in claim.shared}
         changed = self.epoch.conflicts.find(writes, shares)
         if changed is not None:
             raise errors.RowChanged(seq=changed)
@@ -428,37 +432,37 @@ class WriteLocks:
 
 def claim_inserts(plan: WritePlan, rows: Iterable[Row]) -> list[WriteLock]:
     """A row that comes takes its keys: whoever wants one of them waits."""
-    claims: list[WriteLock] = []
+    write_locks: list[WriteLock] = []
     for row in rows:
         if not plan.has_hidden_key:
-            claims.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
-        claims += _claim_unique(plan, row)
-    return claims
+            write_locks.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
+        write_locks += _claim_unique(plan, row)
+    return write_locks
 
 
 def claim_deletes(plan: WritePlan, buffer: WriteBuffer, rows: Iterable[Row]) -> list[WriteLock]:
-    claims: list[WriteLock] = []
+    write_locks: list[WriteLock] = []
     for row in rows:
         if not _is_own(plan.primary, buffer, row):
-            claims.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
-        claims += _claim_unique(plan, row)
-    return claims
+            write_locks.append(_claim_row(plan.primary, row, LockStrength.UPDATE))
+        write_locks += _claim_unique(plan, row)
+    return write_locks
 
 
 def claim_updates(plan: WritePlan, buffer: WriteBuffer, old: Iterable[Row], new: Iterable[Row]) -> list[WriteLock]:
     """A row whose keys stay is locked so that others may still refer to it."""
-    claims: list[WriteLock] = []
+    write_locks: list[WriteLock] = []
     width = plan.primary.key_width
     for before, after in zip(old, new, strict=True):
         taken = set(_claim_unique(plan, before)) ^ set(_claim_unique(plan, after))
         moves = plan.primary.stored(before)[:width] != plan.primary.stored(after)[:width]
         strength = LockStrength.UPDATE if moves or taken else LockStrength.NO_KEY_UPDATE
         if not _is_own(plan.primary, buffer, before):
-            claims.append(_claim_row(plan.primary, before, strength))
+            write_locks.append(_claim_row(plan.primary, before, strength))
         if moves:
-            claims.append(_claim_row(plan.primary, after, strength))
-        claims += sorted(taken, key=lambda claim: claim.lock)
-    return claims
+            write_locks.append(_claim_row(plan.primary, after, strength))
+        write_locks += sorted(taken, key=lambda claim: claim.lock)
+    return write_locks
 
 
 def claim_key(plan: EntryPlan, key: Row, strength: LockStrength) -> WriteLock:

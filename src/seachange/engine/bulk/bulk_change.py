@@ -244,7 +244,7 @@ class BulkChange:
 
     def _check_current(self, staged: Sequence[StagedFile]) -> None:
         """Nothing is in the buffer yet: at READ COMMITTED the statement can still be run again on newer versions."""
-        if not self._txn.claims.waits:
+        if not self._txn.write_locks.waits:
             return
         with self._txn.epoch.lock:
             changed = self._txn.epoch.conflicts.find_listed(

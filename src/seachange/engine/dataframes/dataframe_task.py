@@ -94,10 +94,10 @@ class WriteUnit:
     def write_bytes(self) -> int:
         return self.read_bytes * len(self.shapes)
 
-    def run(self, workshop: KernelContext) -> WroteUnit:
-        duck = Duck(workshop.spill, workshop.limits.memory_bytes_max)
-        with closing(duck), workshop.sorter() as sorter:
-            return _Writing(self, workshop, duck, sorter).run()
+    def run(self, kernel_context: KernelContext) -> WroteUnit:
+        duck = Duck(kernel_context.spill, kernel_context.limits.memory_bytes_max)
+        with closing(duck), kernel_context.sorter() as sorter:
+            return _Writing(self, kernel_context, duck, sorter).run()
 
 
 class _Given:
@@ -122,9 +122,9 @@ class _Given:
 
 
 class _Writing:
-    def __init__(self, unit: WriteUnit, workshop: KernelContext, duck: Duck, sorter: Sorter) -> None:
+    def __init__(self, unit: WriteUnit, kernel_context: KernelContext, duck: Duck, sorter: Sorter) -> None:
         self._unit = unit
-        self._workshop = workshop
+        self._kernel_context = kernel_context
         self._duck = duck
         self._sorter = sorter
         self._plan = compile_write_plan(unit.table)
@@ -133,11 +133,11 @@ class _Writing:
 
     def run(self) -> WroteUnit:
         filler = filler_for(self._plan, self._duck, self._note)
-        rows = BulkRows(self._plan, self._supply, filler, self._workshop.interrupts.check)
+        rows = BulkRows(self._plan, self._supply, filler, self._kernel_context.interrupts.check)
         primary = self._write_primary(rows)
         if rows.count != self._unit.rows:
             raise errors.Bug(detail=f"{rows.count} rows of a DataFrame were read instead of {self._unit.rows}")
-        self._workshop.warehouse.remember(primary)
+        self._kernel_context.warehouse.remember(primary)
         others = [(shape.index_id, tuple(self._write_secondary(shape, primary))) for shape in self._unit.shapes[1:]]
         written = [(self._plan.primary.index.id, tuple(primary)), *others]
         self._check(primary)
@@ -179,12 +179,12 @@ class _Writing:
         return distinct_of(self._plan, entry)
 
     def _write_secondary(self, shape: SegmentShape, primary: list[Segment]) -> list[Segment]:
-        self._workshop.interrupts.check()
+        self._kernel_context.interrupts.check()
         entry = self._plan.entry(shape.index_id)
         sql = select_entries(self._unit.table, entry.index, "read_parquet($files)", filled=True)
-        paths = {"files": self._workshop.warehouse.paths(primary)}
+        paths = {"files": self._kernel_context.warehouse.paths(primary)}
         segments = self._sorter.sort_query(sql, paths, shape, self._distinct(entry))
-        self._workshop.warehouse.remember(segments)
+        self._kernel_context.warehouse.remember(segments)
         return segments
 
     def _check(self, primary: list[Segment]) -> None:
@@ -192,9 +192,9 @@ class _Writing:
         if checks is None or not primary:
             return
         # A task on another machine is killed with its process.
-        interrupts = self._workshop.interrupts
+        interrupts = self._kernel_context.interrupts
         ours = interrupts if isinstance(interrupts, SessionInterrupts) else SessionInterrupts()
-        scan = scan_rows(self._unit.table, parts_of(primary), self._workshop.warehouse)
+        scan = scan_rows(self._unit.table, parts_of(primary), self._kernel_context.warehouse)
         checks.verify_scan(scan, self._duck, ours)
 
     def _located(self, problem: errors.Error) -> errors.Error:

@@ -92,13 +92,13 @@ class _FrameInsert:
             return self._write(files, load) if files else 0
 
     def _write(self, files: Sequence[SpooledFile], load: BulkInsert) -> int:
-        with self._workshop() as workshop, self._crew(workshop, files) as crew:
-            groups = list(_group(files, crew.sizes(sum(file.rows for file in files)).unit_rows))
+        with self._kernel_context() as kernel_context, self._executor(kernel_context, files) as executor:
+            groups = list(_group(files, executor.sizes(sum(file.rows for file in files)).unit_rows))
             wrote: list[WroteUnit] = []
             # What is drawn for rows is held in memory until they are written.
-            step = max(2 * crew.hands, 1) if self._drawn() else len(groups)
+            step = max(2 * executor.hands, 1) if self._drawn() else len(groups)
             for first in range(0, len(groups), step):
-                wrote += run_all(crew, [self._unit(group, load) for group in groups[first : first + step]])
+                wrote += run_all(executor, [self._unit(group, load) for group in groups[first : first + step]])
             self._take(wrote, load)
             return sum(unit.rows for unit in wrote)
 
@@ -144,7 +144,7 @@ class _FrameInsert:
     # Who writes them.
 
     @contextmanager
-    def _workshop(self) -> Iterator[KernelContext]:
+    def _kernel_context(self) -> Iterator[KernelContext]:
         """What was reserved is given up, unless it is staged in the end or somebody may still be writing it."""
         parts, epoch = self._txn.parts, self._txn.epoch.epoch
         reserved: set[SegmentId] = set()
@@ -160,7 +160,7 @@ class _FrameInsert:
                 parts.catalog.abandon_segments(epoch, sorted(ids))
 
         interrupts, settings = self._txn.client.interrupts, self._settings
-        manners = Throttling(
+        throttling = Throttling(
             parts.files, settings.free_space_bytes, settings.bytes_per_second, interrupts.pause, parts.clock
         )
         limits = SortLimits(settings.memory_bytes, settings.cores)
@@ -174,7 +174,7 @@ class _FrameInsert:
                 limits,
                 give_up,
                 reserved.difference_update,
-                manners,
+                throttling,
                 connect=parts.sorts.connect,
             )
         except BaseException:
@@ -183,22 +183,22 @@ class _FrameInsert:
             raise
 
     @contextmanager
-    def _crew(self, workshop: KernelContext, files: Sequence[SpooledFile]) -> Iterator[Executor]:
+    def _executor(self, kernel_context: KernelContext, files: Sequence[SpooledFile]) -> Iterator[Executor]:
         rows, settings = sum(file.rows for file in files), self._settings
         if not worth_spark(settings, rows, len(self._plan.entries), warm=True):
-            yield LocalExecutor(workshop, settings.sizes or Sizes())
+            yield LocalExecutor(kernel_context, settings.sizes or Sizes())
             return
         data = self._txn.parts.data
         # Kernels on this machine spill where those of this process do; each task is one of many, so it has one core.
-        with self._half.host.HOST.using(settings.spark, workshop.interrupts.check) as application:
+        with self._half.host.HOST.using(settings.spark, kernel_context.interrupts.check) as application:
             spill = str(data / "tmp") if application.master.startswith("local") else None
             limits = SortLimits(settings.memory_bytes, 1)
-            site = self._half.executor.Site(
+            site = self._half.packed_task.Site(
                 str(data / "segments"), spill, limits, translate_error, self._txn.parts.identity
             )
             tell: Callable[[str], None] = self._txn.parts.catalog.tell
-            yield self._half.crew.SparkCrew(
-                application, site, workshop, nobody_looks, tell, settings.cores, settings.sizes
+            yield self._half.spark_executor.SparkExecutor(
+                application, site, kernel_context, nobody_looks, tell, settings.cores, settings.sizes
             )
 
 

@@ -98,7 +98,7 @@ def job_pipeline(
         local_pipeline(parts, epoch, interrupts),
         limits=SortLimits(settings.memory_bytes, settings.cores),
         sizes=settings.sizes or Sizes(),
-        manners=Throttling(
+        throttling=Throttling(
             parts.files,
             settings.free_space_bytes,
             settings.bytes_per_second,
@@ -167,7 +167,7 @@ class JobPipeline:
 
     @property
     def waiting(self) -> str:
-        return self.local.manners.waiting
+        return self.local.throttling.waiting
 
     def backfill(
         self,
@@ -177,7 +177,7 @@ class JobPipeline:
         report: Callable[[UnitDone], None],
         look: Look,
     ) -> tuple[Built, ...]:
-        self.local.manners.check_space()
+        self.local.throttling.check_space()
         with self._whoever(self._is_for_spark(op, at)) as hire:
             return replace(self.local, hire=hire).backfill(op, at, done, report, look)
 
@@ -194,7 +194,7 @@ class JobPipeline:
         look: Look,
         planned: Callable[[int], None],
     ) -> Rewritten | None:
-        self.local.manners.check_space()
+        self.local.throttling.check_space()
         with self.local.hold(at):
             # Perhaps while nobody was at work: a paused job, or one whose runner died. It is not what was asked for.
             if self.local.is_folded_since(op, at):
@@ -249,16 +249,22 @@ class JobPipeline:
             return
         with ExitStack() as stack:
 
-            def hire(workshop: KernelContext, look: Look) -> Executor:
+            def hire(kernel_context: KernelContext, look: Look) -> Executor:
                 def wait() -> None:
-                    workshop.interrupts.check()
+                    kernel_context.interrupts.check()
                     look(0)
 
                 application = stack.enter_context(half.host.HOST.using(self.settings.spark, wait))
-                crew: Executor = half.crew.SparkCrew(
-                    application, self._site(half), workshop, look, self.tell, self.settings.cores, self.settings.sizes
+                executor: Executor = half.spark_executor.SparkExecutor(
+                    application,
+                    self._site(half),
+                    kernel_context,
+                    look,
+                    self.tell,
+                    self.settings.cores,
+                    self.settings.sizes,
                 )
-                return crew
+                return executor
 
             yield hire
 
@@ -282,4 +288,4 @@ class JobPipeline:
         # Kernels on this machine spill where those of this process do; each task is one of many, so it has one core.
         spill = str(self.data / "tmp") if self.settings.spark.is_local else None
         limits = SortLimits(self.settings.memory_bytes, 1)
-        return half.executor.Site(str(self.data / "segments"), spill, limits, self.local.translate, self.identity)
+        return half.packed_task.Site(str(self.data / "segments"), spill, limits, self.local.translate, self.identity)

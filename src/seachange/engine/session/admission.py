@@ -47,10 +47,10 @@ class Admission:
             self._login_id = role.id if role is not None else None
         self._settings.add_defaults(settings_of(role, database))
 
-    def begin(self, claims: WriteLocks) -> None:
+    def begin(self, write_locks: WriteLocks) -> None:
         """Whatever a transaction needs that others could take away; taken again in every epoch."""
-        self._use.begin(claims)
-        self._place.begin(claims)
+        self._use.begin(write_locks)
+        self._place.begin(write_locks)
 
     @property
     def is_limited(self) -> bool:

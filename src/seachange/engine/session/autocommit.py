@@ -86,7 +86,7 @@ class Autocommit:
     def _commit(self, work: Callable[[Transaction], T], may_write: bool, is_contended: bool) -> tuple[T, JobId | None]:
         transaction = self._begin(may_write)
         # After a conflict other nodes wait for what is written, so that it does not lose for ever.
-        transaction.claims.is_shared = is_contended
+        transaction.write_locks.is_shared = is_contended
         try:
             result = work(transaction)
         except BaseException:

@@ -117,7 +117,7 @@ class BlockStatements:
         if place is None or self._resumed > RESUMES_MAX:
             return False
         again = self._steps[place:]
-        transaction.undo_to(again[0].begin, again[0].end.claims)
+        transaction.undo_to(again[0].begin, again[0].end.write_locks)
         del self._steps[place:]
         changed: set[DescriptorId] = set()
         return all(self._is_unchanged(step, transaction, changed) for step in again)
@@ -149,13 +149,13 @@ class BlockStatements:
 
     def _find_place(self, transaction: Transaction) -> int | None:
         """The first statement that wrote, locked or relied on what others have changed."""
-        met, locked = transaction.claims.met, transaction.claims.writes
+        met, locked = transaction.write_locks.met, transaction.write_locks.writes
         found: list[int | None] = []
         if not transaction.is_adapted:
             found = [
                 self._step_of(_written_at(transaction), lambda at: at.mark[0]),
                 self._step_of([n for n, key in enumerate(transaction.shares) if key in met], lambda at: at.mark[2]),
-                self._step_of([n for n, key in enumerate(locked) if key in met], lambda at: at.claims.writes),
+                self._step_of([n for n, key in enumerate(locked) if key in met], lambda at: at.write_locks.writes),
             ]
         places = [place for place in found if place is not None]
         if not places:
@@ -179,7 +179,7 @@ def _written_at(transaction: Transaction) -> list[int]:
         if isinstance(where, StagedFile):
             is_met = _is_overtaken(transaction, where)
         else:
-            is_met = not _hashes(where, encoded or b"").isdisjoint(transaction.claims.met)
+            is_met = not _hashes(where, encoded or b"").isdisjoint(transaction.write_locks.met)
         if is_met:
             found.append(place)
     return found

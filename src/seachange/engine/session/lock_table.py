@@ -38,7 +38,7 @@ def lock_tables(transaction: Transaction, statement: LockTables) -> None:
 
 def _lock_relation(transaction: Transaction, name: RelationName, mode: TableLock, policy: LockPolicy) -> None:
     found = transaction.relation(name.schema, name.name)
-    kept = transaction.claims.strong_locks
+    kept = transaction.write_locks.strong_locks
     while True:
         for table in tuple(_tables_of(transaction, found, mode)):
             transaction.lock_table(table, mode, policy)
@@ -47,7 +47,7 @@ def _lock_relation(transaction: Transaction, name: RelationName, mode: TableLock
         # Others may have given the name to another while this waited for them.
         if found.id == before.id and (isinstance(found, Table) or found == before):
             return
-        transaction.claims.release_strong(kept)
+        transaction.write_locks.release_strong(kept)
 
 
 def _tables_of(transaction: Transaction, relation: Relation, mode: TableLock) -> Iterator[Table]:

@@ -140,7 +140,7 @@ class Session:
         self.is_interrupted = True
         self._guard.interrupt()
 
-    def heed(self) -> None:
+    def check_cancelled(self) -> None:
         """Between two statements that came together."""
         if self.is_interrupted:
             raise errors.QueryCanceled(reason="user request")
@@ -176,7 +176,7 @@ class Session:
         way = find_way(prepared, self)
 
         def run(each: Prepared) -> Result:
-            self.heed()
+            self.check_cancelled()
             return self._execute_one(StatementCall(each, values))
 
         if way is Way.BLOCK:
@@ -194,7 +194,7 @@ class Session:
         def work(transaction: Transaction) -> None:
             results.clear()
             for statement in prepared:
-                self.heed()
+                self.check_cancelled()
                 if results:
                     transaction.start_statement()
                 run = partial(self._run, StatementCall(statement, values), transaction)
@@ -344,7 +344,7 @@ class Session:
         transaction.search_path = self._path()
         transaction.rights.identity = self._admission.identity
         transaction.session = self._facts
-        transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
+        transaction.write_locks.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
         self._duck.ask(transaction.known)
 
     def _path(self) -> tuple[str, ...]:
@@ -390,7 +390,7 @@ class Session:
             transaction.rollback()
             raise
         can_resume = self._block.can_resume(transaction) and not self.client.temporary.on_commit
-        transaction.claims.resumes = can_resume
+        transaction.write_locks.resumes = can_resume
         if transaction.commit(partial(self._resume, transaction) if can_resume else None) is not None:
             self._guard.is_settled = True
 
@@ -421,10 +421,10 @@ class Session:
         transaction.rights.identity = self._admission.identity
         transaction.session = self._facts
         # A session waits, and runs a statement again.
-        transaction.claims.waits = True
+        transaction.write_locks.waits = True
         try:
             self.client.advisory.check_epoch(transaction.epoch)
-            self._admission.begin(transaction.claims)
+            self._admission.begin(transaction.write_locks)
         except errors.Error:
             transaction.rollback()
             raise
@@ -459,7 +459,7 @@ class Session:
         try:
             if self.status is TransactionStatus.OPEN and self._transaction is not None:
                 transaction = self._transaction
-                transaction.claims.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
+                transaction.write_locks.timeout_ms = parse_duration_ms(self.settings.get("lock_timeout"))
                 self._settle(transaction)
             elif self._transaction is not None:
                 self._transaction.rollback()

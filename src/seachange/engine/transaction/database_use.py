@@ -24,14 +24,14 @@ class DatabaseUse:
         # Where the share is held.
         self._epoch: EpochState | None = None
 
-    def begin(self, claims: WriteLocks) -> None:
+    def begin(self, write_locks: WriteLocks) -> None:
         """3D000 unless the database is there; from now on it stays."""
-        epoch = claims.epoch
+        epoch = write_locks.epoch
         if self._name == DEFAULT_DATABASE or self._epoch is epoch:
             return
         database = find_database(self._name, epoch)
         key = database_hash(database.id)
-        claims.take_shared(self._owner, LockWish(key, LockStrength.SHARE, key), LockPolicy.WAIT)
+        write_locks.take_shared(self._owner, LockWish(key, LockStrength.SHARE, key), LockPolicy.WAIT)
         self._epoch = epoch
         try:
             # It may have been dropped while this waited.
@@ -55,9 +55,9 @@ def find_database(name: str, epoch: EpochState) -> Database:
     raise errors.InvalidDatabaseName(name=name)
 
 
-def hold_alone(database: Database, claims: WriteLocks) -> None:
+def hold_alone(database: Database, write_locks: WriteLocks) -> None:
     """Until the end of the transaction no session begins to use the database; 55006 if one does already."""
     key = database_hash(database.id)
     wish = LockWish(key, LockStrength.UPDATE, key)
-    if not claims.take_shared(claims.owner, wish, LockPolicy.SKIP):
+    if not write_locks.take_shared(write_locks.owner, wish, LockPolicy.SKIP):
         raise errors.ObjectInUse(detail=f'database "{database.name}" is used by other sessions')

@@ -179,7 +179,7 @@ def keep_locks(txn: WritingTransaction, locked: Sequence[LockedRow], now: Table,
         for pair in _bring(txn, pairs, old, _versions(txn, old, now), at, LOCKED):
             assert pair.old is not None
             key = plan.stored(pair.old)[: plan.key_width]
-            txn.claims.declare([claim_key(plan, key, lock.strength)], lock.snapshot)
+            txn.write_locks.declare([claim_key(plan, key, lock.strength)], lock.snapshot)
 
 
 # Rows of the buffer.

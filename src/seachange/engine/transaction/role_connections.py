@@ -31,9 +31,9 @@ class RoleConnection:
         self._asked: EpochState | None = None
         self._held: EpochState | None = None
 
-    def begin(self, claims: WriteLocks) -> None:
+    def begin(self, write_locks: WriteLocks) -> None:
         """53300 unless a place is free. Superusers need none."""
-        epoch = claims.epoch
+        epoch = write_locks.epoch
         if self._role == DEFAULT_ROLE or self._asked is epoch:
             return
         role = epoch.schemas.newest.roles.get(self._role)

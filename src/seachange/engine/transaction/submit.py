@@ -51,7 +51,7 @@ UNLISTED_ATTEMPTS = 3
 # Reads under conditions have no keys to list: after so many rounds on a table that never rests the commit is refused.
 ATTEMPTS_MAX = 100
 # So often a commit is made to fit a newer version of its tables.
-REFITS_MAX = 10
+REBASES_MAX = 10
 
 
 # Gives the indexes that come in, and those that fall out.
@@ -77,7 +77,7 @@ class _Draft:
     changed_rows: set[KeyHash] = field(default_factory=set)
 
 
-def commit_transaction(txn: TransactionState, refit: Refit) -> Seq | None:
+def commit_transaction(txn: TransactionState, rebase: Refit) -> Seq | None:
     """`refit` makes the buffer fit the newest versions of its tables. After a refusal the staged files are the
     transaction's to keep or to abandon."""
     draft = _Draft()
@@ -90,7 +90,7 @@ def commit_transaction(txn: TransactionState, refit: Refit) -> Seq | None:
         draft.watched += txn.reads.indexes
         _add_declared(txn, draft)
         with txn.parts.meters.commit():
-            committed = _submit(txn, draft, refit)
+            committed = _submit(txn, draft, rebase)
         _abandon(txn, txn.buffer.useless_segments())
         return committed
     except (errors.UnknownCommitOutcome, errors.CatalogUnavailable):
@@ -109,7 +109,7 @@ def _add_declared(txn: TransactionState, draft: _Draft) -> None:
             draft.writes[unsaid_hash(ObjectKind.DATABASE.value, created.name, created.name)] = txn.epoch.applied
         elif isinstance(created, SchemaObject):
             draft.writes[unsaid_hash(ObjectKind.SCHEMA.value, created.database, created.name)] = txn.epoch.applied
-    for keys in (txn.claims.writes, txn.changed):
+    for keys in (txn.write_locks.writes, txn.changed):
         for key, base in keys.items():
             draft.writes[key] = min(base, draft.writes.get(key, base))
 
@@ -180,7 +180,7 @@ def _remaining(txn: TransactionState, file: StagedFile) -> list[Segment]:
     return rest
 
 
-def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
+def _submit(txn: TransactionState, draft: _Draft, rebase: Refit) -> Seq:
     staged = [file.base for b in txn.buffer.indexes.values() for file in (*b.staged, *b.removed)]
     oldest = min([*draft.writes.values(), *txn.shares.values(), *staged, txn.snapshot])
     validated = oldest
@@ -215,13 +215,13 @@ def _submit(txn: TransactionState, draft: _Draft, refit: Refit) -> Seq:
                 txn.epoch.catch_up()
                 _note_conflicts(txn, keys)
                 raise (published_conversion(txn) if txn.unconverted else None) or refusal(outcome, txn)
-            case Fenced() if next(fenced) < REFITS_MAX:
+            case Fenced() if next(fenced) < REBASES_MAX:
                 txn.is_adapted = True
-                _adapt(txn, draft, *refit())
-            case Superseded() if txn.pending and next(relabelled) < REFITS_MAX and _rebase(txn):
+                _adapt(txn, draft, *rebase())
+            case Superseded() if txn.pending and next(relabelled) < REBASES_MAX and _rebase(txn):
                 pass
-            case CommitBlocked(key=key, strength=strength) if txn.claims.waits:
-                txn.claims.wait_for(key, strength)
+            case CommitBlocked(key=key, strength=strength) if txn.write_locks.waits:
+                txn.write_locks.wait_for(key, strength)
             case _:
                 raise refusal(outcome, txn)
 
@@ -242,7 +242,7 @@ def _note_conflicts(txn: TransactionState, keys: WriteSet) -> None:
     """What others have written meanwhile: the statements that wrote it may be run again, and it is contended."""
     with txn.epoch.lock:
         met = txn.epoch.conflicts.find_all(keys.writes, keys.shares)
-    txn.claims.note_conflicts(met)
+    txn.write_locks.note_conflicts(met)
 
 
 def _rebase(txn: TransactionState) -> bool:

@@ -161,6 +161,6 @@ class Transaction(TransactionWrites):
     def _close(self) -> None:
         self._open = False
         self.epoch.tables.leave(self._ticket)
-        self.claims.release()
+        self.write_locks.release()
         self.holds.release()
         self.epoch.registry.leave(self._ticket)

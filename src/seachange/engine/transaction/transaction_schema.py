@@ -115,8 +115,8 @@ class TransactionSchema:
         # What is read lazily, later in the transaction, stays as it was.
         self.holds = SnapshotPins()
         self.client = client if client is not None else driven_by_hand(self._ticket)
-        self.claims = WriteLocks(epoch, self._ticket, self.client, self.shares)
-        epoch.tables.enter(self._ticket, self.claims)
+        self.write_locks = WriteLocks(epoch, self._ticket, self.client, self.shares)
+        epoch.tables.enter(self._ticket, self.write_locks)
         self._open = True
         # Whether the statement under way reads as of a limit.
         self.is_held = False
@@ -348,9 +348,9 @@ class TransactionSchema:
         self.seen.add(table.id)
         if self.pending.changes(table):
             return
-        if self.claims.table_modes.get(table.id, 0) < mode:
+        if self.write_locks.table_modes.get(table.id, 0) < mode:
             # Rows that a statement only brings depend on nothing.
-            reads = mode is not TableLock.ROW_EXCLUSIVE or table.id in self.claims.table_modes
+            reads = mode is not TableLock.ROW_EXCLUSIVE or table.id in self.write_locks.table_modes
             self._hold_table(table, mode, reads)
         self.shapes.use(table, self.snapshot)
         fit = self.buffer.fits.get(table.id)
@@ -360,14 +360,14 @@ class TransactionSchema:
 
     def begin_write(self, table: Table, reads: bool = True) -> None:
         mode = TableLock.ROW_EXCLUSIVE
-        if self.claims.table_modes.get(table.id, 0) < mode and not self.pending.changes(table):
+        if self.write_locks.table_modes.get(table.id, 0) < mode and not self.pending.changes(table):
             self._hold_table(table, mode, reads)
 
     def _hold_table(self, table: Table, mode: TableLock, reads: bool) -> None:
         """A statement that reads and had to wait is run again: it is to see what the other transaction has done."""
         # As of a limit it would see the same again.
         moves = self.isolation is Isolation.READ_COMMITTED and not self.is_held
-        if self.claims.hold_table(table.id, mode) and reads and moves:
+        if self.write_locks.hold_table(table.id, mode) and reads and moves:
             changed = self._changed_since(table)
             if changed > self.snapshot:
                 raise errors.RowChanged(seq=changed)
@@ -384,9 +384,9 @@ class TransactionSchema:
             # It is nobody else's.
             return
         if mode not in WEAK_TABLE_LOCKS:
-            self.claims.lock_table(table.id, mode, policy)
-        elif self.claims.table_modes.get(table.id, 0) < mode:
-            self.claims.hold_table(table.id, mode, policy)
+            self.write_locks.lock_table(table.id, mode, policy)
+        elif self.write_locks.table_modes.get(table.id, 0) < mode:
+            self.write_locks.hold_table(table.id, mode, policy)
 
     def _check_fit(self, fit: RowsFit, table: Table) -> None:
         """A statement that went back to a limit never meets rows that have gone on to a later version."""

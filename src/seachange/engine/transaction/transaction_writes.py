@@ -65,7 +65,7 @@ class SavepointMark:
     """What there was at a savepoint: the writes, and beside them locks, rows locked and descriptors changed."""
 
     writes: Mark
-    claims: WriteLocksMark
+    write_locks: WriteLocksMark
     locked: int
     changed: int
 
@@ -75,7 +75,7 @@ class Checkpoint:
     """What a transaction had done before a statement of a block."""
 
     mark: Mark
-    claims: StepMark
+    write_locks: StepMark
     used: dict[DescriptorId, int]
     locked: int
     relied_empty: int
@@ -102,7 +102,7 @@ class TransactionWrites(TransactionReads):
     def checkpoint(self) -> Checkpoint:
         """To go back to before the statements of a block that are run again."""
         counts = len(self.locked), len(self.relied_empty), len(self.unconverted)
-        return Checkpoint(self.mark(), self.claims.mark(), dict(self.used), *counts)
+        return Checkpoint(self.mark(), self.write_locks.mark(), dict(self.used), *counts)
 
     def undo_to(self, to: Checkpoint, step: StepMark) -> None:
         """Undoes all statements since; `step` is how many keys were locked when the first of them had ended. Nothing of
@@ -116,7 +116,7 @@ class TransactionWrites(TransactionReads):
             self.relied_empty.popitem()
         while len(self.unconverted) > to.unconverted:
             self.unconverted.popitem()
-        self.claims.go_back(to.claims, step)
+        self.write_locks.go_back(to.write_locks, step)
         self.is_adapted = False
 
     def reset(self, mark: Mark) -> None:
@@ -130,7 +130,7 @@ class TransactionWrites(TransactionReads):
         self._abandon(self.buffer.reset(mark[0]))
 
     def savepoint(self) -> SavepointMark:
-        return SavepointMark(self.mark(), self.claims.begin_scope(), len(self.locked), len(self.changed))
+        return SavepointMark(self.mark(), self.write_locks.begin_scope(), len(self.locked), len(self.changed))
 
     def back_to(self, mark: SavepointMark) -> None:
         """Takes back everything since a savepoint, and releases the locks that were taken since."""
@@ -138,7 +138,7 @@ class TransactionWrites(TransactionReads):
         del self.locked[mark.locked :]
         while len(self.changed) > mark.changed:
             self.changed.popitem()
-        self.claims.back_to(mark.claims)
+        self.write_locks.back_to(mark.write_locks)
 
     # Descriptors.
 
@@ -188,9 +188,9 @@ class TransactionWrites(TransactionReads):
         keys = {name_hash(*name) for name in names} | ({change_hash(table.id)} if table is not None else set())
         if not self.stands_alone:
             # It may stay open for long: others wait for its end, and are not surprised by it.
-            claims = [WriteLock(key, LockStrength.UPDATE) for key in sorted(keys - self.changed.keys())]
-            self.claims.lock(claims, LockPolicy.WAIT)
-            self.claims.check(claims, self.snapshot)
+            write_locks = [WriteLock(key, LockStrength.UPDATE) for key in sorted(keys - self.changed.keys())]
+            self.write_locks.lock(write_locks, LockPolicy.WAIT)
+            self.write_locks.check(write_locks, self.snapshot)
         for key in keys:
             self.changed.setdefault(key, self.snapshot)
 
@@ -204,7 +204,7 @@ class TransactionWrites(TransactionReads):
     def hold_alone(self, database: Database) -> None:
         # A process that was killed uses nothing; somebody has to say so.
         self.parts.catalog.expire_nodes()
-        hold_alone(database, self.claims)
+        hold_alone(database, self.write_locks)
 
     def launch(self, statement: str, plan: ChangePlan, progress: Progress, phase: Phase, passed: bool) -> JobId:
         """The rest of a plan becomes a job when this transaction commits."""
@@ -250,7 +250,7 @@ class TransactionWrites(TransactionReads):
     # Rows.
 
     def advise(self, call: AdvisoryCall, key: KeyHash | None) -> bool:
-        return self.client.advisory.run(call, key, self.claims)
+        return self.client.advisory.run(call, key, self.write_locks)
 
     def lock_rows(
         self,
@@ -264,17 +264,17 @@ class TransactionWrites(TransactionReads):
         plan = self._write_plan(table, TableLock.ROW_SHARE).primary
         if self.pending.is_new(table):
             return [n < most if most is not None else True for n in range(len(keys))]
-        claims = [[claim_key(plan, key, strength)] for key in keys]
+        write_locks = [[claim_key(plan, key, strength)] for key in keys]
         table_id = None if strength is LockStrength.KEY_SHARE else table.id
         with _naming_row(table):
-            taken = self.claims.lock([claim for (claim,) in claims], policy, most, table_id)
+            taken = self.write_locks.lock([claim for (claim,) in write_locks], policy, most, table_id)
         if table.next_primary is not None:
-            self._lock_coming(table, table.next_primary, keys, claims, taken, policy)
+            self._lock_coming(table, table.next_primary, keys, write_locks, taken, policy)
         own = self.buffer.indexes.get(plan.index.id)
         others = [
             n for n, key in enumerate(keys) if taken[n] and (own is None or plan.codec.encode(key) not in own.entries)
         ]
-        self.claims.declare([claim for n in others for claim in claims[n]], self.snapshot)
+        self.write_locks.declare([claim for n in others for claim in write_locks[n]], self.snapshot)
         self.locked += [LockedRow(table, keys[n], strength, self.snapshot) for n in others]
         return taken
 
@@ -283,7 +283,7 @@ class TransactionWrites(TransactionReads):
         table: Table,
         index: Index,
         keys: Sequence[Row],
-        claims: Sequence[list[WriteLock]],
+        write_locks: Sequence[list[WriteLock]],
         taken: list[bool],
         policy: LockPolicy,
     ) -> None:
@@ -291,8 +291,8 @@ class TransactionWrites(TransactionReads):
         plan = self._write_plan(table, TableLock.ROW_SHARE).entry(index.id)
         found = {n: row for n, key in enumerate(keys) if taken[n] and (row := self.peek(table, key)) is not None}
         for n, row in zip(found, self.derive(table, list(found.values())), strict=True):
-            claims[n].append(claim_key(plan, plan.stored(row)[: plan.key_width], claims[n][0].strength))
-        granted = self.claims.lock([claims[n][-1] for n in found], policy)
+            write_locks[n].append(claim_key(plan, plan.stored(row)[: plan.key_width], write_locks[n][0].strength))
+        granted = self.write_locks.lock([write_locks[n][-1] for n in found], policy)
         for n, is_granted in zip(found, granted, strict=True):
             taken[n] = is_granted
 
@@ -313,11 +313,11 @@ class TransactionWrites(TransactionReads):
             writer.insert(row)
         self._foreign_keys.inserted(table, rows)
 
-    def _take(self, plan: WritePlan, claims: Sequence[WriteLock], changes: bool = True) -> None:
+    def _take(self, plan: WritePlan, write_locks: Sequence[WriteLock], changes: bool = True) -> None:
         if self.isolation is Isolation.SERIALIZABLE:
             # That a key is taken is something read, even if the statement fails for it.
-            self.reads.add_keys(plan.primary.index.id, [claim.lock for claim in claims])
-        self.claims.take(claims, self.snapshot, plan.table.id, changes)
+            self.reads.add_keys(plan.primary.index.id, [claim.lock for claim in write_locks])
+        self.write_locks.take(write_locks, self.snapshot, plan.table.id, changes)
 
     def update(self, table: Table, old: Sequence[Row], new: Sequence[Row]) -> None:
         self.addressed.add(table.id)
@@ -330,10 +330,10 @@ class TransactionWrites(TransactionReads):
         old, new = self.derive(table, old), self._derive_new(writer.plan, new)
         writer.check(new)
         if not self.pending.is_new(table):
-            claims = claim_updates(writer.plan, self.buffer, self.each(old), new)
-            if len(claims) > LOCKED_ROWS_MAX:
+            write_locks = claim_updates(writer.plan, self.buffer, self.each(old), new)
+            if len(write_locks) > LOCKED_ROWS_MAX:
                 self._take_rows(writer.plan)
-            self._take(writer.plan, claims)
+            self._take(writer.plan, write_locks)
         # Keys are freed before they are taken, so that a statement may shift or swap them.
         moved = [(o, n) for o, n in self.each(zip(old, new, strict=True)) if writer.moves(o, n)]
         for before, after in self.each(zip(old, new, strict=True)):
@@ -353,10 +353,10 @@ class TransactionWrites(TransactionReads):
         writer = self._writer(self._write_plan(table))
         old = self.derive(table, old)
         if not self.pending.is_new(table):
-            claims = claim_deletes(writer.plan, self.buffer, self.each(old))
-            if len(claims) > LOCKED_ROWS_MAX:
+            write_locks = claim_deletes(writer.plan, self.buffer, self.each(old))
+            if len(write_locks) > LOCKED_ROWS_MAX:
                 self._take_rows(writer.plan)
-            self.claims.take(claims, self.snapshot, table.id)
+            self.write_locks.take(write_locks, self.snapshot, table.id)
         for row in self.each(old):
             writer.delete(row)
 
@@ -407,11 +407,11 @@ class TransactionWrites(TransactionReads):
     def _take_rows(self, plan: WritePlan) -> None:
         """Many rows are changed. A statement in autocommit is run again after a conflict, and only then makes others
         wait."""
-        if self.pending.is_new(plan.table) or (self.stands_alone and not self.claims.is_shared):
+        if self.pending.is_new(plan.table) or (self.stands_alone and not self.write_locks.is_shared):
             return
         # Once the lock is held only inserts change the table, so that the statement is run again at most once. One
         # snapshot is kept at the other levels: there the commit compares row by row.
-        is_new = self.claims.take_rows(plan.table.id)
+        is_new = self.write_locks.take_rows(plan.table.id)
         written = self.epoch.conflicts.newest_touching([plan.primary.index.id])
         if is_new and self.isolation is Isolation.READ_COMMITTED and written > self.snapshot:
             raise errors.RowChanged(seq=written)

@@ -444,3 +444,12 @@ def descriptor_of(element: Element) -> DescriptorId:
             return element.parent_id
         case _:
             return element.table_id
+
+
+def element_name(kind: type) -> str:
+    """The name of an element in explanations.
+
+    >>> element_name(TableElement), element_name(ColumnDefault)
+    ('Table', 'ColumnDefault')
+    """
+    return kind.__name__.removesuffix("Element")

@@ -42,7 +42,7 @@ class Codec:
     """Knows the classes that may occur; a text that names another is refused."""
 
     def __init__(self, *classes: type) -> None:
-        self._classes = {_name(class_): class_ for class_ in classes}
+        self._classes = {stored_name(class_): class_ for class_ in classes}
 
     def encode(self, value: object) -> str:
         return json.dumps(self._to_json(value), separators=(",", ":"))
@@ -68,7 +68,7 @@ class Codec:
         raise TypeError(f"{type(value).__name__} has no form as JSON")
 
     def _known(self, class_: type) -> str:
-        name = _name(class_)
+        name = stored_name(class_)
         if self._classes.get(name) is not class_:
             raise TypeError(f"{name} is not among the classes of this codec")
         return name
@@ -93,7 +93,7 @@ def _is_empty(field: Field[Any], value: object) -> bool:
     return not isinstance(value, Enum) and not value and value == field.default and type(value) is type(field.default)
 
 
-def _name(class_: type) -> str:
+def stored_name(class_: type) -> str:
     """The name in texts that are stored already: it stays when a class or its module is renamed."""
     name = f"{class_.__module__.rpartition('.')[2]}.{class_.__qualname__}"
     return STORED_NAMES.get(name, name)

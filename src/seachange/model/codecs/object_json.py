@@ -23,7 +23,7 @@ from seachange.model.schema.objects import (
 )
 from seachange.values.types import Kind, SqlType
 
-_OBJECTS = Codec(
+STORED_OBJECT_CLASSES: tuple[type, ...] = (
     Database,
     Schema,
     Sequence,
@@ -40,6 +40,7 @@ _OBJECTS = Codec(
     DefaultPrivileges,
     RoleSetting,
 )
+_OBJECTS = Codec(*STORED_OBJECT_CLASSES)
 # How the text of an object begins.
 _OBJECT = '{"="'
 

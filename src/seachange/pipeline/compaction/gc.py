@@ -55,7 +55,7 @@ def _forget(catalog: Catalog, ids: Sequence[SegmentId]) -> None:
 
 
 def delete_by(
-    crew: Executor, ids: Sequence[SegmentId], forget: Callable[[Sequence[SegmentId]], None], warehouse: Warehouse
+    executor: Executor, ids: Sequence[SegmentId], forget: Callable[[Sequence[SegmentId]], None], warehouse: Warehouse
 ) -> None:
     """What a task has deleted is forgotten when it is done: whoever goes on has the rest to do."""
     tasks = [DeleteSegments(tuple(ids[first : first + UNIT_FILES])) for first in range(0, len(ids), UNIT_FILES)]
@@ -65,7 +65,7 @@ def delete_by(
             warehouse.forget(segment_id)
         forget(tasks[number].ids)
 
-    crew.run(tasks, deleted)
+    executor.run(tasks, deleted)
 
 
 def delete_segments(ids: Sequence[SegmentId], warehouse: Warehouse) -> None:
@@ -88,6 +88,6 @@ class DeleteSegments(WritesNothing):
     def title(self) -> str:
         return f"delete {len(self.ids)} files"
 
-    def run(self, workshop: KernelContext) -> int:
-        delete_segments(self.ids, workshop.warehouse)
+    def run(self, kernel_context: KernelContext) -> int:
+        delete_segments(self.ids, kernel_context.warehouse)
         return len(self.ids)

@@ -63,15 +63,15 @@ def choose_fold(source: IndexSource, newest: Generation | None, full: bool) -> C
 
 
 def rewrite(
-    fold: CompactUnit, crew: Executor, warehouse: Warehouse, done: Sequence[UnitDone], report: Report
+    fold: CompactUnit, executor: Executor, warehouse: Warehouse, done: Sequence[UnitDone], report: Report
 ) -> Rewritten:
     source, target = fold.source, fold.target
-    sizes = crew.sizes(source.rows)
+    sizes = executor.sizes(source.rows)
     reads = [
         UnitRead(f"fold-{unit.name}", unit.rows, partial(RewriteRuns, target, unit))
         for unit in fold_units(source, sizes)
     ]
-    work = BackfillWork(crew, warehouse, {unit.unit: unit for unit in done}, report, sizes)
+    work = BackfillWork(executor, warehouse, {unit.unit: unit for unit in done}, report, sizes)
     (built,) = work.build(reads, [target])
     written = sum(member.segment.rows for member in built.members)
     if written != source.rows:
@@ -135,14 +135,14 @@ class RewriteRuns:
     def steps(self) -> int:
         return 3
 
-    def run(self, workshop: KernelContext) -> list[Run]:
+    def run(self, kernel_context: KernelContext) -> list[Run]:
         target = self.target
-        scan = plan_rewrite(target.table, target.index, self.unit.parts, workshop.warehouse, "fold")
-        with workshop.sorter() as sorter:
+        scan = plan_rewrite(target.table, target.index, self.unit.parts, kernel_context.warehouse, "fold")
+        with kernel_context.sorter() as sorter:
             # Held once: it is counted, and then sorted.
             sorter.keep(_ROWS, scan.sql, scan)
             rows = f"SELECT * FROM {_ROWS}"  # noqa: S608 - the relation is ours
             tally = tally_of(sorter, target, Scan(rows))
             segments = sorter.sort_query(rows, {}, target.shape) if tally.entries else []
-        workshop.warehouse.remember(segments)
+        kernel_context.warehouse.remember(segments)
         return [Run(target.index.id, tally, tuple(segments))]

@@ -51,20 +51,20 @@ Report = Callable[[UnitDone], None]
 def backfill(
     source: IndexSource,
     targets: Sequence[BuiltIndex],
-    crew: Executor,
+    executor: Executor,
     warehouse: Warehouse,
     done: Sequence[UnitDone],
     report: Report,
     settle: Settle = as_it_is,
 ) -> tuple[Built, ...]:
     """`warehouse` tells which files of finished units are whole."""
-    sizes = crew.sizes(source.rows)
+    sizes = executor.sizes(source.rows)
     units = source.units(sizes.unit_rows)
-    cuts = _choose_cuts(source, targets, crew, sizes) if len(units) > 1 else (None,) * len(targets)
+    cuts = _choose_cuts(source, targets, executor, sizes) if len(units) > 1 else (None,) * len(targets)
     reads = _reads(source, units, tuple(targets), cuts, settle)
     # Entries that are dealt are read once more, to be sorted.
     merges = any(cut is not None for cut in cuts)
-    return BackfillWork(crew, warehouse, {unit.unit: unit for unit in done}, report, sizes, merges).build(
+    return BackfillWork(executor, warehouse, {unit.unit: unit for unit in done}, report, sizes, merges).build(
         reads, targets
     )
 
@@ -79,7 +79,7 @@ class UnitRead:
 
 
 def _choose_cuts(
-    source: IndexSource, targets: Sequence[BuiltIndex], crew: Executor, sizes: Sizes
+    source: IndexSource, targets: Sequence[BuiltIndex], executor: Executor, sizes: Sizes
 ) -> tuple[SplitPoints | None, ...]:
     """A primary index is written anew in the order of its source as a rule: it is sorted as it is read. So is what has
     values that the source does not hold: nobody knows yet where to cut them."""
@@ -88,7 +88,7 @@ def _choose_cuts(
     if not dealt or ranges == 1:
         found = [SplitPoints(()) for _ in dealt]
     else:
-        found = run_all(crew, [ChooseSplitPoints(source, target, ranges) for target in dealt])
+        found = run_all(executor, [ChooseSplitPoints(source, target, ranges) for target in dealt])
     chosen = dict(zip((target.index.id for target in dealt), found, strict=True))
     return tuple(chosen.get(target.index.id) for target in targets)
 
@@ -130,7 +130,7 @@ class BackfillWork:
     """Units that are read, and sorted by ranges where they overlap, by a crew. If it `merges` all that it reads, a row
     counts half when it is read, and half when it is sorted."""
 
-    crew: Executor
+    executor: Executor
     warehouse: Warehouse
     kept: dict[str, UnitDone]
     report: Report
@@ -163,7 +163,7 @@ class BackfillWork:
             runs.extend(made)
             self.report(_done(left[number].name, made, counted[number]))
 
-        self.crew.run([read.make() for read in left], finished, counted)
+        self.executor.run([read.make() for read in left], finished, counted)
         return runs
 
     def _counted(self, read: UnitRead) -> int:
@@ -197,7 +197,7 @@ class BackfillWork:
             made[places[number]].append(run)
             self.report(_done(tasks[number].part.name(tasks[number].target), (run,), counted[number]))
 
-        self.crew.run(tasks, finished, counted)
+        self.executor.run(tasks, finished, counted)
         for place, run in self._read_back(stay):
             made[place].append(run)
         return made
@@ -207,7 +207,7 @@ class BackfillWork:
         step = sample_step(rows_max)
         ranges = [whole_range(group) for group in groups if is_small(group, rows_max)]
         large = [group for group in groups if not is_small(group, rows_max)]
-        sampled = run_all(self.crew, [SampleKeys(target, tuple(group), step) for group in large])
+        sampled = run_all(self.executor, [SampleKeys(target, tuple(group), step) for group in large])
         for group, samples in zip(large, sampled, strict=True):
             ranges += cut_ranges(target, group, samples, step, rows_max)
         return ranges
@@ -220,7 +220,7 @@ class BackfillWork:
             for part in _parts(segments, self.sizes.unit_rows):
                 places.append(place)
                 tasks.append(TallySegments(target, tuple(part)))
-        for place, task, found in zip(places, tasks, run_all(self.crew, tasks), strict=True):
+        for place, task, found in zip(places, tasks, run_all(self.executor, tasks), strict=True):
             yield place, Run(task.target.index.id, found, task.written)
 
 

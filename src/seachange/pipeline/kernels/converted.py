@@ -24,30 +24,32 @@ from seachange.storage.sorter import Sorter
 _ROWS, _EMPTY = "rows", "rows_without"
 
 
-def check_converted(source: IndexSource, workshop: KernelContext) -> None:
+def check_converted(source: IndexSource, kernel_context: KernelContext) -> None:
     """Raises the error of the first row that has none."""
     first, generated = computed_columns(source.table)
     for item in (computed for computed in (*first, *generated) if computed.column.id not in computed.inputs):
         for unit in source.units():
-            workshop.interrupts.check()
-            _check_unit(source, unit, item, workshop)
+            kernel_context.interrupts.check()
+            _check_unit(source, unit, item, kernel_context)
 
 
-def check_keys(source: IndexSource, made: IndexSource, columns: Sequence[Column], workshop: KernelContext) -> None:
+def check_keys(
+    source: IndexSource, made: IndexSource, columns: Sequence[Column], kernel_context: KernelContext
+) -> None:
     """The same for columns of the new primary key, by the rows of the index that there is. A row that its writer found
     no key for is not in the new one, whatever is found for it now: so both have as many rows."""
     table = source.table
     for item, unit in product(map(converted, columns), source.units()):
-        workshop.interrupts.check()
+        kernel_context.interrupts.check()
         read = [*(table.column_by_id[c] for c in item.inputs), *naming_columns(table)]
-        scan = source.scan(list(dict.fromkeys(read)), unit.parts, workshop.warehouse, "rows")
-        with workshop.sorter() as sorter:
+        scan = source.scan(list(dict.fromkeys(read)), unit.parts, kernel_context.warehouse, "rows")
+        with kernel_context.sorter() as sorter:
             sorter.keep(_ROWS, scan.sql, scan)
             empty = f"SELECT * FROM {_ROWS} WHERE ({item.text}) IS NULL LIMIT 1"  # noqa: S608 - named by id
             try:
                 found = sorter.ask(empty)
             except duckdb.Error as problem:
-                raise locate(sorter, _ROWS, table, [item], problem, workshop.translate) from problem
+                raise locate(sorter, _ROWS, table, [item], problem, kernel_context.translate) from problem
             if found:
                 raise missing_key(sorter, empty, table, item.column)
     if source.rows != made.rows:
@@ -60,17 +62,17 @@ def missing_key(sorter: Sorter, rows: str, table: Table, column: Column) -> erro
     return problem.located(f"the row with {name_row(sorter, f'({rows})', table)}")
 
 
-def _check_unit(source: IndexSource, unit: Unit, item: Computed, workshop: KernelContext) -> None:
+def _check_unit(source: IndexSource, unit: Unit, item: Computed, kernel_context: KernelContext) -> None:
     table, column = source.table, item.column
     read = [column, *(table.column_by_id[c] for c in item.inputs), *naming_columns(table)]
-    scan = source.scan(list(dict.fromkeys(read)), unit.parts, workshop.warehouse, "rows")
+    scan = source.scan(list(dict.fromkeys(read)), unit.parts, kernel_context.warehouse, "rows")
     empty = f"SELECT * FROM ({scan.sql}) WHERE {column_name(column.id)} IS NULL"  # noqa: S608 - named by id
-    with workshop.sorter() as sorter:
+    with kernel_context.sorter() as sorter:
         sorter.keep(_EMPTY, empty, scan)
         try:
             found = sorter.ask(f"SELECT rowid FROM {_EMPTY} WHERE ({item.text}) IS NOT NULL LIMIT 1")  # noqa: S608
         except duckdb.Error as problem:
-            raise locate(sorter, _EMPTY, table, [item], problem, workshop.translate) from problem
+            raise locate(sorter, _EMPTY, table, [item], problem, kernel_context.translate) from problem
         if not column.nullable:
             found = sorter.ask(f"SELECT rowid FROM {_EMPTY} LIMIT 1")  # noqa: S608 - the relation is ours
         if found:

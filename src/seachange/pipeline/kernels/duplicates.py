@@ -33,12 +33,12 @@ from seachange.storage.segment_reader import reading
 Found = tuple[int, Key]
 
 
-def find_duplicates(source: IndexSource, crew: Executor, report: Callable[[int], None]) -> Found | None:
+def find_duplicates(source: IndexSource, executor: Executor, report: Callable[[int], None]) -> Found | None:
     """How many rows have the key of another before them, and one such key."""
     chain, rest = split_chain(source)
     tasks: list[CompareNeighbours | CompareAcross] = []
     before: FileSlice | None = None
-    for part in _slices(chain, crew.sizes(source.rows).unit_rows):
+    for part in _slices(chain, executor.sizes(source.rows).unit_rows):
         tasks.append(CompareNeighbours(replace(source, parts=SnapshotParts(tuple(part), ())), before))
         before = part[-1]
     if rest.files or rest.inline:
@@ -49,7 +49,7 @@ def find_duplicates(source: IndexSource, crew: Executor, report: Callable[[int],
         found[number] = hit
         report(tasks[number].source.rows)
 
-    crew.run(tasks, finished, [task.source.rows for task in tasks])
+    executor.run(tasks, finished, [task.source.rows for task in tasks])
     hits = [hit for _, hit in sorted(found.items()) if hit is not None]
     return (sum(rows for rows, _ in hits), hits[0][1]) if hits else None
 
@@ -77,8 +77,8 @@ class CompareNeighbours(ReadsSource):
     def title(self) -> str:
         return f"compare {self.source.rows} neighbours in {self.source.index.name}"
 
-    def run(self, workshop: KernelContext) -> Found | None:
-        return _in_chain(self.source, self.before, workshop)
+    def run(self, kernel_context: KernelContext) -> Found | None:
+        return _in_chain(self.source, self.before, kernel_context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class CompareAcross(ReadsSource):
     def read_bytes(self) -> int:
         return self.source.size_bytes + size_of(self.chain)
 
-    def run(self, workshop: KernelContext) -> Found | None:
-        return _across(self.source, self.chain, self.source.parts, workshop)
+    def run(self, kernel_context: KernelContext) -> Found | None:
+        return _across(self.source, self.chain, self.source.parts, kernel_context)
 
 
 def split_chain(source: IndexSource) -> tuple[list[FileSlice], SnapshotParts]:
@@ -114,12 +114,12 @@ def split_chain(source: IndexSource) -> tuple[list[FileSlice], SnapshotParts]:
     return chain, SnapshotParts(tuple(rest), source.parts.inline)
 
 
-def _in_chain(source: IndexSource, before: FileSlice | None, workshop: KernelContext) -> Found | None:
+def _in_chain(source: IndexSource, before: FileSlice | None, kernel_context: KernelContext) -> Found | None:
     names = [column_name(c) for c in source.index.key]
     rows, key = 0, None
-    last = None if before is None else _last_live_key(before, names, workshop)
-    for columns in _live_keys(source.parts.files, names, workshop):
-        workshop.interrupts.check()
+    last = None if before is None else _last_live_key(before, names, kernel_context)
+    for columns in _live_keys(source.parts.files, names, kernel_context):
+        kernel_context.interrupts.check()
         joined = [pa.concat_arrays(pair) for pair in zip(last, columns, strict=True)] if last else columns
         same = equal_neighbours([comparable(column) for column in joined], source.index.nulls_distinct)
         repeated = pc.sum(same).as_py() or 0
@@ -131,12 +131,12 @@ def _in_chain(source: IndexSource, before: FileSlice | None, workshop: KernelCon
     return (rows, key) if key is not None else None
 
 
-def _live_keys(chain: Sequence[FileSlice], names: list[str], workshop: KernelContext) -> Iterator[list[pa.Array]]:
+def _live_keys(chain: Sequence[FileSlice], names: list[str], kernel_context: KernelContext) -> Iterator[list[pa.Array]]:
     """The key columns, a row group at a time, without the rows that are superseded."""
     for file in chain:
         gone = _gone(file)
         start = 0
-        with _opened(file, workshop) as opened:
+        with _opened(file, kernel_context) as opened:
             for batch in opened.iter_batches(columns=names):
                 keep = pa.array(~gone[start : start + batch.num_rows])
                 start += batch.num_rows
@@ -145,9 +145,9 @@ def _live_keys(chain: Sequence[FileSlice], names: list[str], workshop: KernelCon
                     yield [live.column(name) for name in names]
 
 
-def _last_live_key(file: FileSlice, names: list[str], workshop: KernelContext) -> list[pa.Array]:
+def _last_live_key(file: FileSlice, names: list[str], kernel_context: KernelContext) -> list[pa.Array]:
     place = int(np.flatnonzero(~_gone(file))[-1])
-    with _opened(file, workshop) as opened:
+    with _opened(file, kernel_context) as opened:
         group = start = 0
         while start + opened.metadata.row_group(group).num_rows <= place:
             start += opened.metadata.row_group(group).num_rows
@@ -163,18 +163,20 @@ def _gone(file: FileSlice) -> NDArray[np.bool_]:
 
 
 @contextmanager
-def _opened(file: FileSlice, workshop: KernelContext) -> Iterator[pq.ParquetFile]:
-    workshop.warehouse.path(file.segment)
+def _opened(file: FileSlice, kernel_context: KernelContext) -> Iterator[pq.ParquetFile]:
+    kernel_context.warehouse.path(file.segment)
     name = segment_name(file.segment.id)
-    with reading(name), workshop.warehouse.files.open_input(name) as opened:
+    with reading(name), kernel_context.warehouse.files.open_input(name) as opened:
         yield pq.ParquetFile(opened)
 
 
-def _across(source: IndexSource, chain: SnapshotParts, rest: SnapshotParts, workshop: KernelContext) -> Found | None:
+def _across(
+    source: IndexSource, chain: SnapshotParts, rest: SnapshotParts, kernel_context: KernelContext
+) -> Found | None:
     key = [source.table.column_by_id[c] for c in source.index.key]
     names = ", ".join(column_name(c.id) for c in key)
-    loose = source.scan(key, rest, workshop.warehouse, "loose")
-    ordered = source.scan(key, chain, workshop.warehouse, "ordered")
+    loose = source.scan(key, rest, kernel_context.warehouse, "loose")
+    ordered = source.scan(key, chain, kernel_context.warehouse, "ordered")
     scan = Scan("", {**loose.parameters, **ordered.parameters}, {**loose.relations, **ordered.relations})
     present = _present(key) if source.index.nulls_distinct else "true"
     equals = "=" if source.index.nulls_distinct else "IS NOT DISTINCT FROM"
@@ -186,7 +188,7 @@ def _across(source: IndexSource, chain: SnapshotParts, rest: SnapshotParts, work
         f"FROM (SELECT {names}, count(*) AS n FROM ({loose.sql}) WHERE {present} GROUP BY ALL) l) "
         "WHERE n > 1 OR taken"
     )
-    with workshop.sorter() as sorter:
+    with kernel_context.sorter() as sorter:
         ((rows,),) = sorter.ask(f"SELECT sum(extra) FROM ({sql})", scan)  # noqa: S608 - as above
         if not rows:
             return None

@@ -50,7 +50,7 @@ class Task(Protocol[T_co]):
     def steps(self) -> int:
         """About how many queries it is."""
 
-    def run(self, workshop: KernelContext) -> T_co: ...
+    def run(self, kernel_context: KernelContext) -> T_co: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class LocalExecutor:
     """One task after the other: DuckDB itself uses the cores. In a thread that gives way to those who serve clients, on
     this machine; the caller's may be one of them."""
 
-    workshop: KernelContext
+    kernel_context: KernelContext
     fixed: Sizes = Sizes()
     hands: int = 1
     # Is called several times a second while a task runs, and may raise.
@@ -92,11 +92,11 @@ class LocalExecutor:
     def run(self, tasks: Sequence[Task[T]], done: Callable[[int, T], None], rows: Sequence[int] = ()) -> None:
         with ThreadPoolExecutor(1, "seachange-task", give_way) as hand:
             for number, task in enumerate(tasks):
-                self.workshop.interrupts.check()
-                self.workshop.manners.wait_for_foreground(partial(self.look, 0))
-                self.workshop.manners.admit(task.read_bytes, task.write_bytes)
+                self.kernel_context.interrupts.check()
+                self.kernel_context.throttling.wait_for_foreground(partial(self.look, 0))
+                self.kernel_context.throttling.admit(task.read_bytes, task.write_bytes)
                 meter = ProgressMeter(task.steps)
-                future = hand.submit(task.run, replace(self.workshop, meter=meter))
+                future = hand.submit(task.run, replace(self.kernel_context, meter=meter))
                 self._watch(future, meter, rows[number] if rows else 0)
                 done(number, future.result())
 
@@ -111,8 +111,8 @@ class LocalExecutor:
             raise
 
 
-def run_all(crew: Executor, tasks: Sequence[Task[T]]) -> list[T]:
+def run_all(executor: Executor, tasks: Sequence[Task[T]]) -> list[T]:
     """All results, in the order of the tasks."""
     results: dict[int, T] = {}
-    crew.run(tasks, results.__setitem__)
+    executor.run(tasks, results.__setitem__)
     return [results[number] for number in range(len(tasks))]

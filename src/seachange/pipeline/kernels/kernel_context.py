@@ -49,7 +49,7 @@ class KernelContext:
     give_up: Callable[[Sequence[SegmentId]], None] = _keep
     leave: Callable[[Sequence[SegmentId]], None] = _keep
     # Asked by whoever hands out the tasks.
-    manners: Throttling = field(default_factory=Throttling)
+    throttling: Throttling = field(default_factory=Throttling)
     # Of the task that is done with it.
     meter: ProgressMeter = field(default_factory=ProgressMeter)
     connect: Connect = sorting_connection

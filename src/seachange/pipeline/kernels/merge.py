@@ -89,7 +89,7 @@ def whole_range(group: Sequence[Segment]) -> KeyRange:
 
 
 def sample_keys(
-    target: BuiltIndex, group: Sequence[Segment], step: int, workshop: KernelContext
+    target: BuiltIndex, group: Sequence[Segment], step: int, kernel_context: KernelContext
 ) -> list[tuple[Any, ...]]:
     """Values of the first key column in order, each with how many times it was met."""
     name = column_name(target.index.key[0])
@@ -97,8 +97,8 @@ def sample_keys(
         f"SELECT {name}, count(*) FROM read_parquet($files) "  # noqa: S608 - named by id
         f"WHERE file_row_number % {step} = 0 AND {name} IS NOT NULL GROUP BY {name} ORDER BY {name}"
     )
-    with workshop.sorter() as sorter:
-        return sorter.fetch(sql, Scan(sql, {"files": workshop.warehouse.paths(group)}))
+    with kernel_context.sorter() as sorter:
+        return sorter.fetch(sql, Scan(sql, {"files": kernel_context.warehouse.paths(group)}))
 
 
 def cut_ranges(
@@ -140,11 +140,11 @@ def cut_points(samples: Iterable[tuple[Any, ...]], step: int, rows_max: int) -> 
     return [*ranges, (low, None, max(rows, 1))]
 
 
-def merge_range(target: BuiltIndex, part: KeyRange, workshop: KernelContext) -> Run:
+def merge_range(target: BuiltIndex, part: KeyRange, kernel_context: KernelContext) -> Run:
     """With the tally of what was written, read back."""
     first = target.table.column_by_id[target.index.key[0]]
     name, type_ = column_name(first.id), first.type.duckdb
-    parameters: dict[str, object] = {"files": workshop.warehouse.paths(part.segments)}
+    parameters: dict[str, object] = {"files": kernel_context.warehouse.paths(part.segments)}
     conditions = []
     if part.high is not None:
         conditions.append(f"{name} < CAST($high AS {type_})")
@@ -157,10 +157,10 @@ def merge_range(target: BuiltIndex, part: KeyRange, workshop: KernelContext) -> 
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     names = ", ".join(column_name(c) for c, _ in target.shape.columns)
     sql = f"SELECT {names} FROM read_parquet($files){where}"  # noqa: S608 - named by id
-    with workshop.sorter() as sorter:
+    with kernel_context.sorter() as sorter:
         segments = sorter.sort_query(sql, parameters, _even(target, part.rows), target.distinct)
-        workshop.warehouse.remember(segments)
-        return Run(target.index.id, _read_back(sorter, target, segments, workshop), tuple(segments))
+        kernel_context.warehouse.remember(segments)
+        return Run(target.index.id, _read_back(sorter, target, segments, kernel_context), tuple(segments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,17 +186,17 @@ def dealt_ranges(runs: Sequence[Run]) -> list[DealtRange]:
     return [part for part in ranges if part.rows]
 
 
-def sort_range(target: BuiltIndex, part: DealtRange, workshop: KernelContext) -> Run:
+def sort_range(target: BuiltIndex, part: DealtRange, kernel_context: KernelContext) -> Run:
     """With the tally of what was written, read back."""
-    files = workshop.warehouse.files
+    files = kernel_context.warehouse.files
     batches = (batch for file in part.files for batch in read_range(files, file, part.number))
-    with workshop.sorter() as sorter:
+    with kernel_context.sorter() as sorter:
         # DuckDB sorts a table of its own in two thirds of the time that it takes for a stream, and spills it.
         sorter.hold(_DEALT, pa.RecordBatchReader.from_batches(schema_of(target.shape.columns), batches))
         segments = sorter.sort_query(f"FROM {_DEALT}", {}, _even(target, part.rows), target.distinct)
         sorter.drop(_DEALT)
-        workshop.warehouse.remember(segments)
-        return Run(target.index.id, _read_back(sorter, target, segments, workshop), tuple(segments))
+        kernel_context.warehouse.remember(segments)
+        return Run(target.index.id, _read_back(sorter, target, segments, kernel_context), tuple(segments))
 
 
 def _parameter(value: Any) -> object:
@@ -216,15 +216,17 @@ def total(runs: Iterable[Run]) -> EntrySum:
     return sum((run.tally for run in runs), EntrySum(0, 0))
 
 
-def tally_segments(target: BuiltIndex, segments: Sequence[Segment], workshop: KernelContext) -> EntrySum:
+def tally_segments(target: BuiltIndex, segments: Sequence[Segment], kernel_context: KernelContext) -> EntrySum:
     """Read back from the files."""
-    with workshop.sorter() as sorter:
-        return _read_back(sorter, target, segments, workshop)
+    with kernel_context.sorter() as sorter:
+        return _read_back(sorter, target, segments, kernel_context)
 
 
-def _read_back(sorter: Sorter, target: BuiltIndex, segments: Sequence[Segment], workshop: KernelContext) -> EntrySum:
+def _read_back(
+    sorter: Sorter, target: BuiltIndex, segments: Sequence[Segment], kernel_context: KernelContext
+) -> EntrySum:
     if not segments:
         return EntrySum(0, 0)
     names = ", ".join(column_name(c) for c, _ in target.shape.columns)
     sql = f"SELECT {names} FROM read_parquet($files)"  # noqa: S608 - named by id
-    return tally_of(sorter, target, Scan(sql, {"files": workshop.warehouse.paths(segments)}))
+    return tally_of(sorter, target, Scan(sql, {"files": kernel_context.warehouse.paths(segments)}))

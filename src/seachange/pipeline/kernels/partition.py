@@ -40,13 +40,13 @@ class Hand:
     cuts: SplitPoints
 
 
-def deal_rows(sorter: Sorter, rows: Scan, hands: Sequence[Hand], workshop: KernelContext) -> list[Run]:
+def deal_rows(sorter: Sorter, rows: Scan, hands: Sequence[Hand], kernel_context: KernelContext) -> list[Run]:
     """`rows` gives the columns that the entries are made from, by their ids. One file for each index."""
     query = _entries_sql(rows, hands)
     with ExitStack() as stack:
-        dealers = [_Dealer(number, hand, workshop, stack) for number, hand in enumerate(hands)]
+        dealers = [_Dealer(number, hand, kernel_context, stack) for number, hand in enumerate(hands)]
         for chunk in _chunks(sorter.stream(query.sql, query, _BATCH_ROWS)):
-            workshop.interrupts.check()
+            kernel_context.interrupts.check()
             for dealer in dealers:
                 dealer.deal(chunk)
         return [dealer.finish() for dealer in dealers]
@@ -89,15 +89,15 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class _Dealer:
-    def __init__(self, number: int, hand: Hand, workshop: KernelContext, stack: ExitStack) -> None:
+    def __init__(self, number: int, hand: Hand, kernel_context: KernelContext, stack: ExitStack) -> None:
         self._hash, self._place = f"hash{number}", f"place{number}"
         self._target = hand.target
         self._ranges = hand.cuts.ranges
         self._schema = schema_of(hand.target.shape.columns)
         self._tally = EntrySum(0, 0)
-        self._warehouse = workshop.warehouse
-        (id_,) = workshop.take(1)
-        writer = ShuffleWriter(workshop.warehouse.files, id_, self._schema, self._ranges)
+        self._warehouse = kernel_context.warehouse
+        (id_,) = kernel_context.take(1)
+        writer = ShuffleWriter(kernel_context.warehouse.files, id_, self._schema, self._ranges)
         self._writer = stack.enter_context(writer)
 
     def deal(self, chunk: pa.RecordBatch) -> None:

@@ -160,10 +160,10 @@ def tally_of(sorter: Sorter, target: BuiltIndex, scan: Scan) -> EntrySum:
     return EntrySum(int(entries), int(hashes or 0))
 
 
-def build_run(sorter: Sorter, rows: str, target: BuiltIndex, workshop: KernelContext) -> Run:
+def build_run(sorter: Sorter, rows: str, target: BuiltIndex, kernel_context: KernelContext) -> Run:
     """`rows` is a table with the columns that the entries are made from, by their ids."""
     entries = select_entries(target.table, target.index, rows, filled=True)
     tally = tally_of(sorter, target, Scan(entries))
     segments = sorter.sort_query(entries, {}, target.shape, target.distinct) if tally.entries else []
-    workshop.warehouse.remember(segments)
+    kernel_context.warehouse.remember(segments)
     return Run(target.index.id, tally, tuple(segments))

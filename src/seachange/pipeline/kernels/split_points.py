@@ -59,16 +59,18 @@ def place_sql(target: BuiltIndex, cuts: SplitPoints, prefix: str) -> tuple[str, 
     return halve(0, len(values)), {f"{prefix}{place}": value for place, value in enumerate(values)}
 
 
-def choose_cuts(source: IndexSource, target: BuiltIndex, ranges: int, workshop: KernelContext) -> SplitPoints:
-    with workshop.sorter() as sorter:
-        return cut_evenly(_sample(sorter, source, target, workshop), ranges)
+def choose_cuts(source: IndexSource, target: BuiltIndex, ranges: int, kernel_context: KernelContext) -> SplitPoints:
+    with kernel_context.sorter() as sorter:
+        return cut_evenly(_sample(sorter, source, target, kernel_context), ranges)
 
 
-def _sample(sorter: Sorter, source: IndexSource, target: BuiltIndex, workshop: KernelContext) -> list[tuple[Any, int]]:
+def _sample(
+    sorter: Sorter, source: IndexSource, target: BuiltIndex, kernel_context: KernelContext
+) -> list[tuple[Any, int]]:
     first = target.table.column_by_id[target.index.key[0]]
     columns = columns_read(target.table, target.index, [first], filled=True)
     scan = plan_columns(
-        source.table, source.index, columns, _some(source.parts), workshop.warehouse, "sample", _SAMPLED
+        source.table, source.index, columns, _some(source.parts), kernel_context.warehouse, "sample", _SAMPLED
     )
     entries = select_entries(target.table, target.index, f"({scan.sql})", [first], filled=True)
     name = column_name(first.id)

@@ -76,8 +76,8 @@ class ReadUnit:
         sorted_here = sum(cuts is None for cuts in self.cuts)
         return int(sorted_here < len(self.cuts)) + (1 + 2 * sorted_here if sorted_here else 0)
 
-    def run(self, workshop: KernelContext) -> list[Run]:
-        return read_unit(self.source, self.unit, self.targets, self.cuts, workshop)
+    def run(self, kernel_context: KernelContext) -> list[Run]:
+        return read_unit(self.source, self.unit, self.targets, self.cuts, kernel_context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ class ChooseSplitPoints(ReadsSource):
         # A few rows of each file.
         return 0
 
-    def run(self, workshop: KernelContext) -> SplitPoints:
-        return choose_cuts(self.source, self.target, self.ranges, workshop)
+    def run(self, kernel_context: KernelContext) -> SplitPoints:
+        return choose_cuts(self.source, self.target, self.ranges, kernel_context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,8 @@ class SampleKeys(WritesNothing):
     def read_bytes(self) -> int:
         return sum(segment.size_bytes for segment in self.group)
 
-    def run(self, workshop: KernelContext) -> list[tuple[Any, ...]]:
-        return sample_keys(self.target, self.group, self.step, workshop)
+    def run(self, kernel_context: KernelContext) -> list[tuple[Any, ...]]:
+        return sample_keys(self.target, self.group, self.step, kernel_context)
 
 
 class _SortsRange:
@@ -153,10 +153,10 @@ class MergeRange(_SortsRange):
         whole_rows = sum(s.rows for s in self.part.segments)
         return sum(s.size_bytes for s in self.part.segments) * self.part.rows // max(whole_rows, 1)
 
-    def run(self, workshop: KernelContext) -> Run:
+    def run(self, kernel_context: KernelContext) -> Run:
         # Whoever wrote the runs has read them back, and what comes of them is compared with the rows in the end.
-        workshop.warehouse.remember(self.part.segments)
-        return merge_range(self.target, self.part, workshop)
+        kernel_context.warehouse.remember(self.part.segments)
+        return merge_range(self.target, self.part, kernel_context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +177,9 @@ class SortRange(_SortsRange):
         whole_rows = sum(sum(file.counts) for file in self.part.files)
         return sum(file.size_bytes for file in self.part.files) * self.part.rows // max(whole_rows, 1)
 
-    def run(self, workshop: KernelContext) -> Run:
+    def run(self, kernel_context: KernelContext) -> Run:
         # What comes of the files is compared with the rows in the end.
-        return sort_range(self.target, self.part, workshop)
+        return sort_range(self.target, self.part, kernel_context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,5 +195,5 @@ class TallySegments(WritesNothing):
     def read_bytes(self) -> int:
         return sum(segment.size_bytes for segment in self.written)
 
-    def run(self, workshop: KernelContext) -> EntrySum:
-        return tally_segments(self.target, self.written, workshop)
+    def run(self, kernel_context: KernelContext) -> EntrySum:
+        return tally_segments(self.target, self.written, kernel_context)

@@ -28,18 +28,18 @@ def read_unit(
     unit: Unit,
     targets: Sequence[BuiltIndex],
     cuts: Sequence[SplitPoints | None],
-    workshop: KernelContext,
+    kernel_context: KernelContext,
 ) -> list[Run]:
     """Entries of a target without cuts are sorted here, those of the others dealt."""
     hands = [Hand(target, cut) for target, cut in zip(targets, cuts, strict=True) if cut is not None]
     sorted_here = [target for target, cut in zip(targets, cuts, strict=True) if cut is None]
-    with workshop.sorter() as sorter:
+    with kernel_context.sorter() as sorter:
         if not sorted_here:
-            rows = source.scan(_columns_read(targets), unit.parts, workshop.warehouse, "unit")
-            return deal_rows(sorter, rows, hands, workshop)
-        _hold_rows(sorter, source, unit, targets, workshop)
-        runs = [build_run(sorter, _ROWS, target, workshop) for target in sorted_here]
-        return [*runs, *(deal_rows(sorter, Scan(f"FROM {_ROWS}"), hands, workshop) if hands else ())]
+            rows = source.scan(_columns_read(targets), unit.parts, kernel_context.warehouse, "unit")
+            return deal_rows(sorter, rows, hands, kernel_context)
+        _hold_rows(sorter, source, unit, targets, kernel_context)
+        runs = [build_run(sorter, _ROWS, target, kernel_context) for target in sorted_here]
+        return [*runs, *(deal_rows(sorter, Scan(f"FROM {_ROWS}"), hands, kernel_context) if hands else ())]
 
 
 def _columns_read(targets: Sequence[BuiltIndex]) -> list[Column]:
@@ -48,7 +48,7 @@ def _columns_read(targets: Sequence[BuiltIndex]) -> list[Column]:
 
 
 def _hold_rows(
-    sorter: Sorter, source: IndexSource, unit: Unit, targets: Sequence[BuiltIndex], workshop: KernelContext
+    sorter: Sorter, source: IndexSource, unit: Unit, targets: Sequence[BuiltIndex], kernel_context: KernelContext
 ) -> None:
     """Expressions are evaluated once, so that what is volatile has one value in all that is made of it."""
     computes = any(target.is_computed_from(source.index) for target in targets)
@@ -58,7 +58,7 @@ def _hold_rows(
     if first or generated:
         read += [source.table.column_by_id[c] for c in source.table.primary.key] + list(source.table.visible_columns)
     columns = list(dict.fromkeys(read))
-    scan = source.scan(columns, unit.parts, workshop.warehouse, "unit")
+    scan = source.scan(columns, unit.parts, kernel_context.warehouse, "unit")
     steps = [step for step in (first, generated) if step]
     names = [*(_STORED, _COMPUTED)[: len(steps)], _ROWS]
     sorter.keep(names[0], scan.sql, scan)
@@ -66,7 +66,7 @@ def _hold_rows(
         try:
             sorter.keep(after, select_computed(before, columns, step))
         except duckdb.Error as problem:
-            raise locate(sorter, before, source.table, step, problem, workshop.translate) from problem
+            raise locate(sorter, before, source.table, step, problem, kernel_context.translate) from problem
         sorter.drop(before)
     for target in targets:
         _check_key(sorter, source, target)

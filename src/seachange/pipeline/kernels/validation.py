@@ -45,9 +45,9 @@ class Broken:
 
 
 def validate(
-    op: Validate, sources: Sources, crew: Executor, warehouse: Warehouse, report: Progress
+    op: Validate, sources: Sources, executor: Executor, warehouse: Warehouse, report: Progress
 ) -> Violation | None:
-    validation = _Validation(sources, sources.tables(), crew, warehouse, report)
+    validation = _Validation(sources, sources.tables(), executor, warehouse, report)
     match op.element:
         case elements.CheckConstraint() as check:
             return validation.check(check)
@@ -65,14 +65,14 @@ def validate(
 class _Validation:
     sources: Sources
     tables: dict[int, Table]
-    crew: Executor
+    executor: Executor
     warehouse: Warehouse
     report: Progress
 
     def check(self, element: elements.CheckConstraint) -> Violation | None:
         source = self._rows(element.table_id, element.column_ids)
         condition = f"({element.expression}) IS FALSE"
-        broken = broken_rows(source, element.column_ids, condition, self.crew, self.report)
+        broken = broken_rows(source, element.column_ids, condition, self.executor, self.report)
         if broken is None:
             return None
         name = _constraint_name(source.table, element.constraint_id)
@@ -87,7 +87,7 @@ class _Validation:
         self.report(sum(f.segment.rows - len(f.superseded) for f in skipped))
         rest = tuple(f for f in source.parts.files if f not in skipped)
         left = IndexSource(source.table, source.index, source.generation_id, SnapshotParts(rest, source.parts.inline))
-        broken = broken_rows(left, (column.id,), condition, self.crew, self.report)
+        broken = broken_rows(left, (column.id,), condition, self.executor, self.report)
         if broken is None:
             return None
         message = f'column "{column.name}" of relation "{source.table.name}" contains null values'
@@ -97,7 +97,7 @@ class _Validation:
         table = seen_through(self._table(element.table_id), element.source_id)
         index = table.index_by_id[element.index_id]
         source = self.sources.load(table, index)
-        found = find_duplicates(source, self.crew, self.report)
+        found = find_duplicates(source, self.executor, self.report)
         if found is None:
             return None
         rows, key = found
@@ -109,7 +109,7 @@ class _Validation:
         source = self._rows(element.table_id, element.column_ids)
         parent = self._parent(element.parent_id, element.parent_index_id)
         columns = [source.table.column_by_id[c] for c in element.column_ids]
-        broken = missing_parents(source, columns, parent, self.crew, self.report, element.match_full)
+        broken = missing_parents(source, columns, parent, self.executor, self.report, element.match_full)
         if broken is None:
             return None
         name = _constraint_name(source.table, element.constraint_id)
@@ -180,39 +180,43 @@ class FindBroken(ReadsSource):
     def title(self) -> str:
         return f"check {self.source.rows} rows of {self.source.table.name}"
 
-    def run(self, workshop: KernelContext) -> Broken:
+    def run(self, kernel_context: KernelContext) -> Broken:
         table = self.source.table
         shown = naming_columns(table)
         read = list(dict.fromkeys([*(table.column_by_id[c] for c in self.columns), *shown]))
         names = ", ".join(column_name(c.id) for c in shown)
-        scan = self.source.scan(read, self.source.parts, workshop.warehouse, "rows")
+        scan = self.source.scan(read, self.source.parts, kernel_context.warehouse, "rows")
         found = f"SELECT {names} FROM ({scan.sql}) WHERE {self.condition}"  # noqa: S608 - named by id
-        return _count_and_show(found, scan, workshop)
+        return _count_and_show(found, scan, kernel_context)
 
 
 def broken_rows(
-    source: IndexSource, columns: Sequence[ColumnId], condition: str, crew: Executor, report: Progress
+    source: IndexSource, columns: Sequence[ColumnId], condition: str, executor: Executor, report: Progress
 ) -> Broken | None:
     """Unit by unit."""
-    return _together(crew, [FindBroken(part, tuple(columns), condition) for part in _units(source, crew)], report)
+    return _together(
+        executor, [FindBroken(part, tuple(columns), condition) for part in _units(source, executor)], report
+    )
 
 
-def _units(source: IndexSource, crew: Executor) -> list[IndexSource]:
+def _units(source: IndexSource, executor: Executor) -> list[IndexSource]:
     """Nothing of a look is kept, and one that has all cores is over soon: where tasks are done one after the other,
     few are cheaper than many."""
-    times = _UNITS_AT_ONCE if crew.hands == 1 else 1
-    units = source.units(crew.sizes(source.rows).unit_rows * times, UNIT_BYTES_MAX * times)
+    times = _UNITS_AT_ONCE if executor.hands == 1 else 1
+    units = source.units(executor.sizes(source.rows).unit_rows * times, UNIT_BYTES_MAX * times)
     return [replace(source, parts=unit.parts) for unit in units]
 
 
-def _count_and_show(found: str, scan: Scan, workshop: KernelContext) -> Broken:
-    with workshop.sorter() as sorter:
+def _count_and_show(found: str, scan: Scan, kernel_context: KernelContext) -> Broken:
+    with kernel_context.sorter() as sorter:
         ((count,),) = sorter.ask(f"SELECT count(*) FROM ({found})", scan)  # noqa: S608 - columns are named by id
         keys = sorter.fetch(f"{found} ORDER BY ALL LIMIT {SHOWN_MAX}", scan) if count else []
     return Broken(count, tuple(keys))
 
 
-def _together(crew: Executor, tasks: Sequence[FindBroken] | Sequence[FindOrphans], report: Progress) -> Broken | None:
+def _together(
+    executor: Executor, tasks: Sequence[FindBroken] | Sequence[FindOrphans], report: Progress
+) -> Broken | None:
     """What the tasks have found, in their order."""
     found: dict[int, Broken] = {}
 
@@ -220,7 +224,7 @@ def _together(crew: Executor, tasks: Sequence[FindBroken] | Sequence[FindOrphans
         found[number] = broken
         report(tasks[number].source.rows)
 
-    crew.run(tasks, finished, [task.source.rows for task in tasks])
+    executor.run(tasks, finished, [task.source.rows for task in tasks])
     rows = sum(broken.rows for broken in found.values())
     keys = [key for number in sorted(found) for key in found[number].keys]
     return Broken(rows, tuple(keys[:SHOWN_MAX])) if rows else None
@@ -265,10 +269,12 @@ class FindOrphans(ReadsSource):
     def read_bytes(self) -> int:
         return self.source.size_bytes + self.parent.size_bytes
 
-    def run(self, workshop: KernelContext) -> Broken:
+    def run(self, kernel_context: KernelContext) -> Broken:
         others = [self.parent.table.column_by_id[c] for c in self.parent.index.key]
-        child = self.source.scan(list(dict.fromkeys(self.columns)), self.source.parts, workshop.warehouse, "child")
-        keys = self.parent.scan(others, self.parent.parts, workshop.warehouse, "parent")
+        child = self.source.scan(
+            list(dict.fromkeys(self.columns)), self.source.parts, kernel_context.warehouse, "child"
+        )
+        keys = self.parent.scan(others, self.parent.parts, kernel_context.warehouse, "parent")
         scan = Scan("", {**child.parameters, **keys.parameters}, {**child.relations, **keys.relations})
         names = ", ".join(f"s.{column_name(c.id)}" for c in self.columns)
         any_or_all = " OR " if self.match_full else " AND "
@@ -279,19 +285,19 @@ class FindOrphans(ReadsSource):
             f"SELECT {names} FROM (SELECT * FROM ({child.sql}) s WHERE {present}) s "  # noqa: S608 - named by id
             f"ANTI JOIN ({keys.sql}) p ON {same}"
         )
-        return _count_and_show(missing, scan, workshop)
+        return _count_and_show(missing, scan, kernel_context)
 
 
 def missing_parents(
     source: IndexSource,
     columns: Sequence[Column],
     parent: IndexSource,
-    crew: Executor,
+    executor: Executor,
     report: Progress,
     match_full: bool = False,
 ) -> Broken | None:
     """Each task reads all parents, so there are no more tasks than hands."""
-    per_task = -(-source.rows // crew.hands) or 1
-    units = source.units(per_task) if crew.hands > 1 else [Unit("", source.parts)]
+    per_task = -(-source.rows // executor.hands) or 1
+    units = source.units(per_task) if executor.hands > 1 else [Unit("", source.parts)]
     tasks = [FindOrphans(replace(source, parts=unit.parts), tuple(columns), parent, match_full) for unit in units]
-    return _together(crew, tasks, report)
+    return _together(executor, tasks, report)

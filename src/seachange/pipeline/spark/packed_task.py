@@ -165,7 +165,7 @@ def run_assignment(assignment: PackedTask, trace: Trace) -> Outcome:
     except errors.Error as problem:
         return Failed(problem.sqlstate, str(problem), problem.hint, trace)
     meter = ProgressMeter(assignment.task.steps)
-    workshop = KernelContext(
+    kernel_context = KernelContext(
         open_warehouse(site.segments),
         spill_folder(site.spill),
         take,
@@ -177,7 +177,7 @@ def run_assignment(assignment: PackedTask, trace: Trace) -> Outcome:
     )
     try:
         with ProgressFile(meter, assignment.sign, trace.task_id):
-            return Finished(assignment.task.run(workshop), tuple(used), trace)
+            return Finished(assignment.task.run(kernel_context), tuple(used), trace)
     except _NoneLeft:
         return Again(trace, too_few=True)
     except errors.Error as problem:

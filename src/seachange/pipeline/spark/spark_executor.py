@@ -55,7 +55,7 @@ class SparkExecutor:
 
     application: AnyApplication
     site: Site
-    workshop: KernelContext
+    kernel_context: KernelContext
     look: Look
     tell: Callable[[str], None]
     cores: int = 0
@@ -82,7 +82,7 @@ class SparkExecutor:
         # used than there are, nothing may wait there, or it would be run.
         sent_max = hands + 1 if hands == self.application.slots else hands
         with (
-            passing_folder(self.workshop.spill) as signs,
+            passing_folder(self.kernel_context.spill) as signs,
             self.application.group() as group,
             ThreadPoolExecutor(sent_max, "spark-task") as pool,
         ):
@@ -99,7 +99,7 @@ class SparkExecutor:
 class _Shift:
     """The tasks of one run. Everything but the wait for Spark happens in the caller's thread."""
 
-    crew: SparkExecutor
+    executor: SparkExecutor
     sent_max: int
     pool: ThreadPoolExecutor
     group: str
@@ -118,8 +118,8 @@ class _Shift:
         while left or self.sent:
             self._fill(left)
             ready, _ = wait(self.sent, TICK_SECONDS, FIRST_COMPLETED)
-            self.crew.workshop.interrupts.check()
-            self.crew.look(self._rows_under_way())
+            self.executor.kernel_context.interrupts.check()
+            self.executor.look(self._rows_under_way())
             # What was done is kept before what failed ends it all.
             for future in sorted(ready, key=lambda one: one.exception() is not None):
                 self._take(future.result(), self.sent.pop(future))
@@ -132,24 +132,24 @@ class _Shift:
 
     def _fill(self, left: deque[int]) -> None:
         """Sends as much as there are hands and room for. Those that are under way are not ended for want of room."""
-        manners = self.crew.workshop.manners
+        throttling = self.executor.kernel_context.throttling
         while left and len(self.sent) < self.sent_max:
             task = self.tasks[left[0]]
             # Those that are at work have yet to write what they write.
             beside = sum(self.tasks[sent.place].write_bytes for sent in self.sent.values()) if task.write_bytes else 0
-            if self.sent and (manners.is_held_back() or not manners.is_free(task.write_bytes + beside)):
+            if self.sent and (throttling.is_held_back() or not throttling.is_free(task.write_bytes + beside)):
                 return
-            manners.wait_for_foreground(partial(self.crew.look, 0))
-            manners.admit(task.read_bytes, task.write_bytes, beside)
+            throttling.wait_for_foreground(partial(self.executor.look, 0))
+            throttling.admit(task.read_bytes, task.write_bytes, beside)
             self._send(left.popleft(), task.segments, 1)
 
     def _send(self, place: int, count: int, number: int) -> None:
-        reserve = self.crew.workshop.reserve
+        reserve = self.executor.kernel_context.reserve
         reserved = tuple(reserve(count * _ATTEMPTS)) if count else ()
         ids = tuple(reserved[start * count : (start + 1) * count] for start in range(_ATTEMPTS))
-        assignment = PackedTask(self.tasks[place], self.crew.site, ids, sign_of(self.signs, place))
+        assignment = PackedTask(self.tasks[place], self.executor.site, ids, sign_of(self.signs, place))
         payload = pickle.dumps((VERSIONS, cloudpickle.dumps(assignment)))
-        call = self.crew.application.call
+        call = self.executor.application.call
         future = self.pool.submit(call, payload, self.group, self.tasks[place].title)
         self.sent[future] = _Sent(place, ids, number)
 
@@ -170,8 +170,8 @@ class _Shift:
         used = set(outcome.used) if isinstance(outcome, Finished) else set()
         first = outcome.trace.attempt
         end = first + 1 if self.speculates else len(sent.ids)
-        self.crew.workshop.leave([id_ for ids in (*sent.ids[:first], *sent.ids[end:]) for id_ in ids])
-        self.crew.workshop.give_up([id_ for ids in sent.ids[first:end] for id_ in ids if id_ not in used])
+        self.executor.kernel_context.leave([id_ for ids in (*sent.ids[:first], *sent.ids[end:]) for id_ in ids])
+        self.executor.kernel_context.give_up([id_ for ids in sent.ids[first:end] for id_ in ids if id_ not in used])
 
     def _send_again(self, outcome: Again, sent: _Sent) -> None:
         if outcome.too_few:
@@ -181,19 +181,19 @@ class _Shift:
         if sent.round >= _ROUNDS_MAX:
             raise errors.SparkFailed(
                 detail=f"the executors were lost too often: {self.tasks[sent.place].title}",
-                log=self.crew.application.log,
+                log=self.executor.application.log,
             )
         self._send(sent.place, len(sent.ids[0]), sent.round + 1)
 
     def end(self) -> None:
         """Nothing is sent any more, and what runs is killed."""
         for sent in self.sent.values():
-            self.crew.workshop.leave([id_ for ids in sent.ids for id_ in ids])
+            self.executor.kernel_context.leave([id_ for ids in sent.ids for id_ in ids])
         for future in self.sent:
             future.cancel()
         # A thread may be about to begin a job: it is asked for until all have ended.
         while not all(future.done() for future in self.sent):
-            self.crew.application.cancel(self.group)
+            self.executor.application.cancel(self.group)
             wait(self.sent, TICK_SECONDS)
 
 

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
+from seachange.model.change.elements import element_name
 from seachange.model.change.ops import Op
 from seachange.planner.explain.names import Names
 from seachange.planner.explain.outline import StageView
@@ -55,7 +56,7 @@ def _spell(value: Any, names: Names, around: dict[str, Any]) -> str:
     if is_dataclass(value) and not isinstance(value, type):
         known = around | {f.name: getattr(value, f.name) for f in fields(value)}
         parts = [f"{f.name}={_field(f.name, getattr(value, f.name), names, known)}" for f in fields(value)]
-        return f"{type(value).__name__}({', '.join(parts)})"
+        return f"{element_name(type(value))}({', '.join(parts)})"
     if isinstance(value, StrEnum):
         return value.value
     return repr(value)

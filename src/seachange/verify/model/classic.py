@@ -105,7 +105,7 @@ class ClassicModel:
             out.append((("cancel",), (rows, entries, instruction.back, version, servers, 0)))
         match instruction.act:
             case Act.RAISE:
-                if all(cached == version for cached in servers) or Switch.NO_DRAIN_NO_REFIT in self._switches:
+                if all(cached == version for cached in servers) or Switch.NO_DRAIN_NO_REBASE in self._switches:
                     out.append((label, (rows, entries, after, version, servers, 0)))
             case Act.PUBLISH:
                 kept = entries

@@ -21,7 +21,7 @@ from seachange.verify.model.program import Act, Program
 from seachange.verify.model.ranks import rank_events
 from seachange.verify.model.refusals import Refusal
 from seachange.verify.model.switches import Switch, Switches
-from seachange.verify.model.words import Speaker, Trace, say_common, say_refit, tell_steps
+from seachange.verify.model.words import Speaker, Trace, say_common, say_rebase, tell_steps
 
 NULL, SET, MISSING = "NULL", "'set'", "missing"
 
@@ -200,7 +200,7 @@ class LayoutModel:
     def _say(self, label: Label, who: str) -> str:
         match label[0]:
             case "write":
-                return f"{who} commits: it {label[2]}{say_refit(label[3], label[4])}"
+                return f"{who} commits: it {label[2]}{say_rebase(label[3], label[4])}"
             case "fold":
                 return f"a rewrite reads the row at the head, planned with {self._speaker.version(label[1])}"
             case "swap":

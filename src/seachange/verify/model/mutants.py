@@ -92,7 +92,7 @@ _EDITED = (
 )
 _SWITCHED: tuple[tuple[Switch, str, str], ...] = (
     (Switch.UNDECLARED_KEYS, "writers of a unique index leave their keys before they check", _UNIQUE),
-    (Switch.NO_DRAIN_NO_REFIT, "a commit below min_version is waited for, or derived again", _INDEX),
+    (Switch.NO_DRAIN_NO_REBASE, "a commit below min_version is waited for, or derived again", _INDEX),
     (Switch.NO_FENCE, "a commit of a stale epoch or below min_version is not accepted as it is", _INDEX),
     (Switch.DISTANCE_FENCE, "the fence is min_version, not the distance from the newest version", _INDEX),
     (Switch.BLIND_INGEST, "a tombstone hides what the generation below it holds", _INDEX),
@@ -106,7 +106,7 @@ _SWITCHED: tuple[tuple[Switch, str, str], ...] = (
     (Switch.LATE_REGISTER, "a transaction is registered before it reads the head", "drop an index"),
     (Switch.NULL_FILL, "a rewrite fills a missing column with its frozen value", _COLUMN_ADDED),
     (Switch.ZOMBIE_COORDINATOR, "a worker that lost its job is refused", "create an index, workers are stopped"),
-    (Switch.REFIT_FORGETS_KEYS, "a commit that is derived again keeps the keys of its first plan", "truncate a table"),
+    (Switch.REBASE_FORGETS_KEYS, "a commit that is derived again keeps the keys of its first plan", "truncate a table"),
     (
         Switch.NO_PUBLICATION_FENCE,
         "a publication fences writers who rely on what it replaces",
@@ -158,10 +158,10 @@ CLASSIC_MUTANTS: dict[str, Mutant] = {
             (Edit(_ENFORCED, Status.ENFORCED, Effect.LEAVE_OUT),),
         ),
         Mutant(
-            Switch.NO_DRAIN_NO_REFIT.value,
+            Switch.NO_DRAIN_NO_REBASE.value,
             "there are never more than two versions at a time",
             _INDEX,
-            switch=Switch.NO_DRAIN_NO_REFIT,
+            switch=Switch.NO_DRAIN_NO_REBASE,
         ),
     )
 }

@@ -24,7 +24,7 @@ from seachange.verify.model.program import Act, Instruction, Program
 from seachange.verify.model.ranks import rank_events, value_at
 from seachange.verify.model.refusals import Refusal
 from seachange.verify.model.switches import Switch, Switches
-from seachange.verify.model.words import Speaker, Trace, say_common, say_refit, tell_steps
+from seachange.verify.model.words import Speaker, Trace, say_common, say_rebase, tell_steps
 
 PARENT, CHILD = 0, 1
 _FLAW = "flaw"
@@ -108,7 +108,7 @@ class ReferenceModel:
         own = self._views[planned]
         used, look = planned, snapshot
         if any(planned < lowest[d] for d in own.depends[which]) and Switch.NO_FENCE not in self._switches:
-            if Switch.NO_DRAIN_NO_REFIT in self._switches:
+            if Switch.NO_DRAIN_NO_REBASE in self._switches:
                 return ("refused", slot), (_FLAW, "a live transaction was refused because of the change")
             used, look = version, head
         view = self._views[used]
@@ -201,7 +201,7 @@ class ReferenceModel:
             return say_common(self._speaker, label, who)
         _, _, which, there, planned, used = label
         row = "the parent" if which == PARENT else "a child that refers to it"
-        return f"{who} commits: it {'inserts' if there else 'deletes'} {row}{say_refit(planned, used)}"
+        return f"{who} commits: it {'inserts' if there else 'deletes'} {row}{say_rebase(planned, used)}"
 
 
 def _newest_left(events: Any, snapshot: int) -> int:

@@ -43,7 +43,7 @@ from seachange.verify.model.row_state import (
 )
 from seachange.verify.model.shape import ROWS, IndexKind, RowsVersion, shape_of
 from seachange.verify.model.switches import Switch, Switches
-from seachange.verify.model.words import Speaker, Trace, say_common, say_refit, say_value, tell_steps
+from seachange.verify.model.words import Speaker, Trace, say_common, say_rebase, say_value, tell_steps
 
 _FLAW = "flaw"
 # Where a worker is that has come back and done its harm.
@@ -181,7 +181,7 @@ class RowModel:
                 if version - planned > 1:
                     used, look = version, head
             elif planned < lowest:
-                if Switch.NO_DRAIN_NO_REFIT in self._switches:
+                if Switch.NO_DRAIN_NO_REBASE in self._switches:
                     flaw = (_FLAW, "a live transaction was refused because of the change")
                     out.append((("refused", slot), flaw))
                     return
@@ -232,7 +232,7 @@ class RowModel:
             return Refusal.BROKEN
         rows, cells, generations = attempt.state[ROW], attempt.state[CELLS], attempt.state[GENERATIONS]
         written = keys = self._written(view, key, old, new)
-        if attempt.used != attempt.planned and Switch.REFIT_FORGETS_KEYS not in self._switches:
+        if attempt.used != attempt.planned and Switch.REBASE_FORGETS_KEYS not in self._switches:
             # A commit that is derived again keeps the keys by which its first plan would have conflicted.
             keys = {**self._written(attempt.own, key, old, new), **written}
         overwrites = bool(rows[key]) and rows[key][-1][0] > attempt.snapshot
@@ -342,7 +342,7 @@ class RowModel:
             case "commit":
                 _, _, key, old, new, planned, used = label
                 values = f"from {say_value(old, self._bad)} to {say_value(new, self._bad)}"
-                return f"{who} commits: row {key + 1} goes {values}{say_refit(planned, used)}"
+                return f"{who} commits: row {key + 1} goes {values}{say_rebase(planned, used)}"
             case "fold":
                 return f"compaction of {self.name(label[1])} reads it at the head"
             case "swap":

@@ -9,7 +9,7 @@ class Switch(StrEnum):
     # Writers that do not check a unique key do not say which ones they write either.
     UNDECLARED_KEYS = "undeclared-keys"
     # Commits below min_version are refused at once: nobody waits for them, and nobody derives them again.
-    NO_DRAIN_NO_REFIT = "no-drain-no-refit"
+    NO_DRAIN_NO_REBASE = "no-drain-no-refit"
     # Neither epoch nor min_version is looked at.
     NO_FENCE = "no-fence"
     # A commit may be one version behind, whatever min_version says.
@@ -31,7 +31,7 @@ class Switch(StrEnum):
     # A worker that lost its job goes on with it.
     ZOMBIE_COORDINATOR = "zombie-coordinator"
     # A commit that is derived again gives up the keys by which its first plan would have conflicted.
-    REFIT_FORGETS_KEYS = "refit-forgets-keys"
+    REBASE_FORGETS_KEYS = "refit-forgets-keys"
     # A publication that takes for granted what writers below it do not know does not fence them.
     NO_PUBLICATION_FENCE = "no-publication-fence"
     # What a change finds half way is taken to be known to every writer.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from seachange.model.change import elements
-from seachange.model.change.elements import Element
+from seachange.model.change.elements import Element, element_name
 from seachange.model.states import State as SchemaState
 from seachange.verify.model.explore import Label, State
 from seachange.verify.model.program import Act, Instruction, Program
@@ -49,7 +49,7 @@ class Speaker:
             case elements.ForeignKeyElement():
                 return f"the foreign key (to index {element.parent_index_id})"
             case _:
-                return type(element).__name__.lower()
+                return element_name(type(element)).lower()
 
     def _index_name(self, index: elements.AnyIndex) -> str:
         found = [e for e in self._elements if isinstance(e, elements.IndexName) and e.index_id == index.index_id]
@@ -184,5 +184,5 @@ def say_common(speaker: Speaker, label: Label, who: str) -> str:
             raise AssertionError(label)
 
 
-def say_refit(planned: int, used: int) -> str:
+def say_rebase(planned: int, used: int) -> str:
     return f", derived again with version {used}" if planned != used else ""

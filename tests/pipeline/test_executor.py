@@ -30,26 +30,26 @@ class Look:
     write_bytes: int = 0
     steps: int = 1
 
-    def run(self, workshop: KernelContext) -> int:
+    def run(self, kernel_context: KernelContext) -> int:
         if self.problem is not None:
             raise self.problem
         return nice()
 
 
 @pytest.fixture
-def crew(tmp_path: Path) -> LocalExecutor:
+def executor(tmp_path: Path) -> LocalExecutor:
     store = Store(tmp_path / "segments")
     return LocalExecutor(KernelContext(store.warehouse, tmp_path, store.reserve, SessionInterrupts(), translate_error))
 
 
-def test_tasks_give_way_and_their_caller_does_not(crew: LocalExecutor):
+def test_tasks_give_way_and_their_caller_does_not(executor: LocalExecutor):
     before = nice()
-    assert all(found > before for found in run_all(crew, [Look(), Look()]))
+    assert all(found > before for found in run_all(executor, [Look(), Look()]))
     assert nice() == before
 
 
-def test_what_a_task_raises_ends_the_others(crew: LocalExecutor):
+def test_what_a_task_raises_ends_the_others(executor: LocalExecutor):
     done: list[int] = []
     with pytest.raises(errors.DivisionByZero):
-        crew.run([Look(), Look(errors.DivisionByZero()), Look()], lambda number, _: done.append(number))
+        executor.run([Look(), Look(errors.DivisionByZero()), Look()], lambda number, _: done.append(number))
     assert done == [0]

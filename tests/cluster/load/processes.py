@@ -18,12 +18,12 @@ BEGUN_BYTES = 2_000
 class Process:
     """One place in the crew; who fills it changes with every kill."""
 
-    def __init__(self, crew: "Crew") -> None:
-        self._crew = crew
+    def __init__(self, executor: "Crew") -> None:
+        self._executor = executor
         self._process = self.start()
 
     def start(self) -> Fork:
-        place = self._crew.place
+        place = self._executor.place
         catalog = () if place.catalog is None else ("--catalog", place.catalog)
         return Fork("seachange.cli.main", "worker", "--data", str(place.data), *catalog)
 
@@ -59,24 +59,31 @@ class Process:
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
-        self._crew.complaints += self._process.stderr.read().decode(errors="replace")
+        self._executor.complaints += self._process.stderr.read().decode(errors="replace")
         self._process.close()
 
 
 class Member(Process):
-    def __init__(self, crew: "Crew", clock_offset_s: int = 0) -> None:
+    def __init__(self, executor: "Crew", clock_offset_s: int = 0) -> None:
         self._clock_offset_s = clock_offset_s
-        super().__init__(crew)
+        super().__init__(executor)
 
     def start(self) -> Fork:
-        place, crew = self._crew.place, self._crew
-        self._number = number = crew.next_number()
-        arguments = [place.data, place.catalog or "", number, crew.seed, crew.log_of(number), self._clock_offset_s]
+        place, executor = self._executor.place, self._executor
+        self._number = number = executor.next_number()
+        arguments = [
+            place.data,
+            place.catalog or "",
+            number,
+            executor.seed,
+            executor.log_of(number),
+            self._clock_offset_s,
+        ]
         return Fork("tests.cluster.load.member", *map(str, arguments))
 
     @property
     def has_begun(self) -> bool:
-        log = self._crew.log_of(self._number)
+        log = self._executor.log_of(self._number)
         return log.exists() and log.stat().st_size > BEGUN_BYTES
 
 

@@ -132,7 +132,7 @@ def test_an_attempt_without_names_leaves_those_of_others(tmp_path: Path, specula
 
 
 def test_an_interrupt_reaches_tasks_that_run(bench: Bench) -> None:
-    bench.crew = replace(bench.crew, look=lambda rows: bench.interrupts.set() if bench.attempts() else None)
+    bench.executor = replace(bench.executor, look=lambda rows: bench.interrupts.set() if bench.attempts() else None)
     with pytest.raises(errors.QueryCanceled):
         bench.run(*[Troubled(bench.marks, "hang", failing=99)] * 5)
     wait_until(lambda: not any(map(_lives, bench.attempts())), "the tasks to be killed")
@@ -150,9 +150,9 @@ def _lives(process: int) -> bool:
 
 
 def test_no_more_tasks_run_at_a_time_than_cores_are_allowed(bench: Bench) -> None:
-    assert bench.crew.hands == 2
-    assert replace(bench.crew, cores=1).hands == 1
-    assert replace(bench.crew, cores=9).hands == 2
+    assert bench.executor.hands == 2
+    assert replace(bench.executor, cores=1).hands == 1
+    assert replace(bench.executor, cores=9).hands == 2
 
 
 def test_an_application_that_is_used_is_not_stopped(application: Application) -> None:
@@ -180,8 +180,10 @@ class Disk(LocalFileSystem):
 
 
 def test_what_is_under_way_is_kept_when_there_is_no_space_for_more(bench: Bench, tmp_path: Path) -> None:
-    manners = Throttling(Disk(tmp_path / "segments", bench.marks))
-    bench.crew = replace(bench.crew, workshop=replace(bench.crew.workshop, manners=manners))
+    throttling = Throttling(Disk(tmp_path / "segments", bench.marks))
+    bench.executor = replace(
+        bench.executor, kernel_context=replace(bench.executor.kernel_context, throttling=throttling)
+    )
     tasks = [Troubled(bench.marks, "raise", failing=0, write_bytes=100) for _ in range(3)]
     results: dict[int, Any] = {}
     with pytest.raises(errors.LowDisk):
@@ -200,9 +202,9 @@ def test_how_far_a_task_is_reaches_the_driver_while_it_runs(bench: Bench, tmp_pa
         if rows:
             gate.touch()
 
-    bench.crew = replace(bench.crew, look=look)
+    bench.executor = replace(bench.executor, look=look)
     results: dict[int, bool] = {}
-    bench.crew.run([Halfway(gate)], results.__setitem__, [1_000])
+    bench.executor.run([Halfway(gate)], results.__setitem__, [1_000])
     # It has gone on because it was seen, not because it had waited long enough.
     assert results == {0: True}
     assert 500 in seen

@@ -35,25 +35,25 @@ def hands() -> Hands:
 
 
 def test_tasks_wait_until_those_before_them_have_had_their_time(hands: Hands):
-    manners = Throttling(bytes_per_second=1_000, pause=hands.pause, clock=hands)
-    manners.admit(1_000, 1_000)
+    throttling = Throttling(bytes_per_second=1_000, pause=hands.pause, clock=hands)
+    throttling.admit(1_000, 1_000)
     assert hands.waited == []
-    assert not manners.is_free(0)
-    manners.admit(500, 0)
+    assert not throttling.is_free(0)
+    throttling.admit(500, 0)
     assert hands.waited == [2.0]
     # What took longer by itself is owed nothing, and saves nothing up.
     hands.us += 60_000_000
-    assert manners.is_free(0)
-    manners.admit(3_000, 0)
+    assert throttling.is_free(0)
+    throttling.admit(3_000, 0)
     assert hands.waited == [2.0]
-    manners.admit(1, 0)
+    throttling.admit(1, 0)
     assert hands.waited == [2.0, 3.0]
 
 
 def test_without_a_limit_nobody_waits(hands: Hands):
-    manners = Throttling(pause=hands.pause, clock=hands)
+    throttling = Throttling(pause=hands.pause, clock=hands)
     for _ in range(3):
-        manners.admit(1 << 40, 1 << 40)
+        throttling.admit(1 << 40, 1 << 40)
     assert hands.waited == []
 
 
@@ -63,39 +63,39 @@ class Disk(LocalFileSystem):
 
 
 REFUSED: list[Callable[[Throttling], Any]] = [
-    lambda manners: manners.admit(0, 601),
-    lambda manners: manners.admit(0, 300, 301),
-    lambda manners: manners.begin("a", "work", 601),
+    lambda throttling: throttling.admit(0, 601),
+    lambda throttling: throttling.admit(0, 300, 301),
+    lambda throttling: throttling.begin("a", "work", 601),
 ]
 
 
 @pytest.mark.parametrize("refused", REFUSED)
 def test_space_is_left_to_others(tmp_path: Path, refused: Callable[[Throttling], Any]):
-    manners = Throttling(Disk(tmp_path), spare_bytes=400)
-    manners.admit(1 << 40, 600)
-    manners.admit(1 << 40, 300, 300)
-    assert manners.is_free(600)
-    assert not manners.is_free(601)
+    throttling = Throttling(Disk(tmp_path), spare_bytes=400)
+    throttling.admit(1 << 40, 600)
+    throttling.admit(1 << 40, 300, 300)
+    assert throttling.is_free(600)
+    assert not throttling.is_free(601)
     with pytest.raises(errors.OperationalError, match=str(tmp_path)) as problem:
-        refused(manners)
+        refused(throttling)
     assert problem.value.sqlstate == "53100"
     # It is asked for again before anything is read.
     if isinstance(problem.value, errors.LowDisk):
         with pytest.raises(errors.LowDisk):
-            manners.check_space()
-        manners.spare_bytes = 0
-    manners.check_space()
+            throttling.check_space()
+        throttling.spare_bytes = 0
+    throttling.check_space()
     # Who only reads needs none.
     Throttling(Disk(tmp_path), spare_bytes=1 << 40).admit(1, 0)
 
 
 def test_work_that_has_begun_is_not_refused(tmp_path: Path):
-    manners = Throttling(Disk(tmp_path), spare_bytes=400)
-    manners.begin("a", "work", 600)
-    manners.spare_bytes = 1_000
-    manners.begin("a", "work", 600)
+    throttling = Throttling(Disk(tmp_path), spare_bytes=400)
+    throttling.begin("a", "work", 600)
+    throttling.spare_bytes = 1_000
+    throttling.begin("a", "work", 600)
     with pytest.raises(errors.WillNotFit):
-        manners.begin("b", "work", 600)
+        throttling.begin("b", "work", 600)
 
 
 def test_a_folder_knows_its_free_space(tmp_path: Path):

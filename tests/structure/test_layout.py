@@ -1,0 +1,35 @@
+"""The layout of the source: folders that can be read at a glance, and one meaning for each class name."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import seachange
+
+ROOT = Path(seachange.__file__).parent
+MODULES_MAX = 31
+
+
+def modules() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
+
+
+def test_no_folder_holds_more_modules_than_a_reader_can_take_in():
+    counts: dict[Path, int] = defaultdict(int)
+    for module in modules():
+        counts[module.parent.relative_to(ROOT)] += module.name != "__init__.py"
+    assert {folder: count for folder, count in counts.items() if count > MODULES_MAX} == {}
+
+
+def test_a_public_class_name_is_used_once():
+    homes: dict[str, list[str]] = defaultdict(list)
+    for module in modules():
+        for node in ast.parse(module.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(str(module.relative_to(ROOT)))
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+def test_every_package_says_what_it_holds():
+    silent = [p for p in modules() if p.name == "__init__.py" and not ast.get_docstring(ast.parse(p.read_text()))]
+    assert silent == []
