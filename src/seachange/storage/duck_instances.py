@@ -16,7 +16,7 @@ from typing import Final
 
 import duckdb
 
-from seachange.model.format_text import quote_literal
+from seachange.values.format_text import quote_literal
 
 # An idle instance takes about 5 MB.
 IDLE_MAX = 4
