@@ -255,16 +255,54 @@ def test_a_conflict_target_that_was_dropped(block: Session, other: Session) -> N
 
 def test_rows_that_a_new_constraint_refuses_can_be_corrected(block: Session, other: Session) -> None:
     run(block, "begin", "insert into t values (4, -1, 'd', 4)", "update u set n = 5 where id = 1")
-    run(other, "alter table t add constraint positive check (n >= 0)", "alter table u add column extra int default 1")
-    assert run(block, "select t.n, u.n from t, u where t.id = 4") == [(-1, 5)]
-    run(block, "update t set n = 1 where id = 4", "commit")
-    assert run(other, "select n from t where id = 4") == [(1,)]
-    assert run(other, "select * from u") == [(1, 5, 1)]
+    run(other, "alter table t add constraint positive check (n >= 0)", "update t set n = 11 where id = 1")
+    # Up to then the table is as it was before the constraint.
+    assert run(block, "select t.n, u.n from t, u where t.id in (1, 4) order by t.id") == [(10, 5), (-1, 5)]
+    run(block, "update t set n = 1 where id = 4")
+    assert run(block, "select n from t where id in (1, 4) order by id") == [(11,), (1,)]
+    run(block, "update t set n = n + 1 where id = 1", "commit")
+    assert run(other, "select n from t where id in (1, 4) order by id") == [(12,), (1,)]
     run(other, "alter table t drop constraint positive")
     run(block, "begin", "insert into t values (5, -1, 'e', 5)")
     run(other, "alter table t add constraint positive check (n >= 0)")
     run(block, "select count(*) from t")
     assert sqlstate(lambda: block.execute("commit")) == "23514"
+
+
+HELD = {
+    "a column that was read": ("select n from t", "alter table t alter column n type text using n::text"),
+    "a column that was written": ("update t set n = 0", "alter table t alter column n type text using n::text"),
+    "rows that are refused": ("insert into t values (4, -1)", "alter table t add constraint positive check (n >= 0)"),
+    "a table": ("select n from t", "drop table t"),
+}
+
+
+@pytest.mark.parametrize("what", HELD)
+def test_what_is_gone_holds_up_no_other_table(block: Session, other: Session, what: str) -> None:
+    statement, change = HELD[what]
+    run(block, "begin", statement, "insert into u values (2, 2)")
+    run(other, change, "alter table u add column extra int default 3", "update u set n = 7 where id = 1")
+    assert run(block, "select * from u order by id") == [(1, 7), (2, 2)]
+    run(block, "update u set n = n + 1 where id = 1")
+    assert run(block, "select n from u where id = 1") == [(8,)]
+    # What goes back in time for the one meets rows of the other that have gone on.
+    assert sqlstate(lambda: run(block, "select t.n, u.n from t, u")) == "40001"
+
+
+def test_tables_written_beside_one_that_is_held_commit_in_their_newest_form(block: Session, other: Session) -> None:
+    run(block, "begin", "update t set n = n + 1 where id = 1", "insert into u values (2, 2)")
+    run(other, "alter table t alter column n type text using n::text", "alter table u add column extra int default 3")
+    run(block, "insert into u values (3, 3)", "update t set n = n + 1 where id = 1", "commit")
+    assert run(other, "select n from t where id = 1") == [("12",)]
+    assert run(other, "select * from u order by id") == [(1, 1, 3), (2, 2, 3), (3, 3, 3)]
+
+
+def test_a_new_reference_to_a_row_that_the_transaction_has_deleted_is_refused(block: Session, other: Session) -> None:
+    run(block, "begin", "select n from t", "delete from t where id = 2", "insert into u values (2, 2)")
+    run(other, "alter table t alter column n type text using n::text")
+    run(other, "alter table u add constraint refers foreign key (n) references t")
+    run(block, "select * from u")
+    assert sqlstate(lambda: block.execute("commit")) == "23503"
 
 
 def test_deferred_references_are_checked_at_commit(block: Session, other: Session) -> None:

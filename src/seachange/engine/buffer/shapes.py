@@ -17,10 +17,12 @@ from seachange.sql.parsing.mentions import EVERYTHING, Mentions
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The last sequence at which a table can be shown: to statements that name one of `columns`, or to all (None)."""
+    """The last sequence at which a table can be shown: to statements that name one of `columns`, or to all (None).
+    `mark` is what the buffer was when its rows were found not to fit a later version."""
 
     seq: Seq
     columns: frozenset[str] | None = None
+    mark: int | None = None
 
     def concerns(self, statement: Mentions) -> bool:
         return self.columns is None or any(statement.includes(name) for name in self.columns)
@@ -95,12 +97,3 @@ class Shapes:
         self._is_wide = True
         self._shown.clear()
         return True
-
-    def bound(self, without: DescriptorId | None = None) -> Seq | None:
-        """The lowest limit of a table whose lost columns the transaction has used, or of which nothing is left."""
-        seqs = [
-            limit.seq
-            for id_, limit in self.limits.items()
-            if id_ != without and (limit.columns is None or self.used_of(id_, limit.columns))
-        ]
-        return min(seqs, default=None)

@@ -4,7 +4,7 @@ What it has buffered is rebased (`refit.py`): from then on it is as if its state
 version. Where that cannot be, the table has a limit, and whoever needs the table reads as of it; the commit rebases.
 
 **Invariant:** the rows that a transaction has buffered fit the version that each of its statements plans with, up to
-names. So while a statement may have to go back to a limit, no buffered row goes on to a version behind it.
+names. A statement that goes back to a limit, and there meets rows which have gone on, is refused (40001).
 """
 
 from __future__ import annotations
@@ -55,6 +55,10 @@ def advance(txn: Advancing, head: Seq) -> None:
     """Makes `head` readable to the next statement, or sets limits for what it may not use there."""
     planned = txn.planned_versions()
     newer = txn.epoch.schema(head).by_id
+    for id_, limit in tuple(txn.shapes.limits.items()):
+        if limit.mark is not None and limit.mark != txn.buffer.mark():
+            # Its rows have changed since, and may fit now.
+            del txn.shapes.limits[id_]
     outdated = [
         id_
         for id_, version in planned.items()
@@ -69,8 +73,17 @@ def advance(txn: Advancing, head: Seq) -> None:
     for id_ in outdated:
         if id_ not in written:
             _follow(txn, id_, newer.get(id_), planned[id_], head)
-    if written:
-        _move(txn, written, planned, head)
+    for some in _groups(txn, written, planned, head):
+        _move(txn, some, planned, head)
+
+
+def _groups(
+    txn: Advancing, written: Sequence[DescriptorId], planned: dict[DescriptorId, int], head: Seq
+) -> Sequence[Sequence[DescriptorId]]:
+    """All of them, if they can go on to the head together; else each by itself: one that cannot holds up no other."""
+    if len(written) > 1 and not _moves_to(txn, written, planned, head):
+        return [[id_] for id_ in written]
+    return [written] if written else []
 
 
 def _follow(txn: Advancing, id_: DescriptorId, now: Table | None, version: int, head: Seq) -> None:
@@ -90,9 +103,8 @@ def _follow(txn: Advancing, id_: DescriptorId, now: Table | None, version: int, 
 
 
 def _move(txn: Advancing, written: Sequence[DescriptorId], planned: dict[DescriptorId, int], head: Seq) -> None:
-    """All tables that were written to, as far as they can go together."""
-    bound = txn.shapes.bound()
-    target = head if bound is None else min(head, bound)
+    """Tables that were written to, as far as they can go together."""
+    target = head
     while not _moves_to(txn, written, planned, target):
         # The newest change of one of them is left out.
         changes = [seq for id_ in written for seq, _ in txn.epoch.schemas.later(id_, planned[id_]) if seq <= target]
@@ -102,7 +114,7 @@ def _move(txn: Advancing, written: Sequence[DescriptorId], planned: dict[Descrip
         behind = (seq for seq, _ in later if target < seq <= head)
         other = next((seq for seq in behind if not _is_equal(txn, id_, txn.epoch.schema(seq))), None)
         if other is not None:
-            txn.shapes.limits[id_] = Limit(Seq(other - 1))
+            txn.shapes.limits[id_] = Limit(Seq(other - 1), mark=txn.buffer.mark())
         elif id_ in txn.epoch.schema(head).by_id:
             txn.buffer.relabel(txn.epoch.schema(head).by_id[id_], head)
             txn.used[id_] = txn.epoch.schema(head).by_id[id_].version

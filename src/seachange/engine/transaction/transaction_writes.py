@@ -49,7 +49,6 @@ from seachange.model.schema.constraint import Action
 from seachange.model.schema.descriptor import Column, Index, Table
 from seachange.model.schema.objects import Database, Descriptor, EnumType, Role, View, is_relabelled
 from seachange.model.schema.objects import Sequence as SequenceObject
-from seachange.model.schema.shape import has_same_plan
 from seachange.model.segments import Segment
 from seachange.planner.plan import ChangePlan
 from seachange.planner.stages import Phase, Progress
@@ -464,14 +463,6 @@ class TransactionWrites(TransactionReads):
             if own.columns is None or self.shapes.used_of(table.id, own.columns):
                 raise errors.StatementHeld(seq=own.seq)
             self.shapes.forget_lost(table)
-        bound = self.shapes.bound(without=table.id)
-        if bound is None or bound >= self.snapshot:
-            return
-        then = self.epoch.schema(bound).by_id.get(table.id)
-        if then is not None and not has_same_plan(then, table):
-            later = self.epoch.schemas.later(table.id, then.version)
-            changed = next(seq for seq, t in later if t is None or not has_same_plan(then, t))
-            raise errors.StatementHeld(seq=changed - 1)
 
     def _writer(self, plan: WritePlan) -> RowWriter:
         is_new = self.pending.is_new(plan.table)
