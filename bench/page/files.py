@@ -37,8 +37,7 @@ def caption(taken: Sequence[Taken]) -> list[str]:
     measure = next(each for each in taken if each.topic == "headline")
     scale = SCALES[measure.scale]
     return [
-        "The time of the change, what was kept of the throughput meanwhile, and the 99th percentile of its latency:",
-        f"{scale.rows:,} rows, {scale.rate:g} transactions a second asked of everybody,"
+        f"{scale.rows:,} rows, {scale.rate:g} transactions per second offered to each system,"
         f" {measure.machine['cores']} cores, {measure.day}.",
     ]
 
