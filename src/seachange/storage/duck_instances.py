@@ -18,8 +18,8 @@ import duckdb
 
 from seachange.values.format_text import quote_literal
 
-# An idle instance takes about 5 MB.
-IDLE_MAX = 4
+# An idle instance takes about 5 MB; a process keeps no more than it has used at a time.
+IDLE_MAX = 8
 _HELD_BYTES_MAX = 8 << 20
 _HELD_BYTES = "SELECT coalesce(sum(memory_usage_bytes), 0) FROM duckdb_memory()"
 # Freed memory returns to the system within seconds. DuckDB would keep it until an instance of this process is closed.
