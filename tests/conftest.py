@@ -1,5 +1,6 @@
 """Options and fixtures that every test may use."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -21,6 +22,11 @@ settings.register_profile(
     "repeatable", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
 )
 settings.register_profile("exploring", settings.get_profile("repeatable"), derandomize=False, print_blob=True)
+
+# A JVM of these tests ends after seconds: optimizing its code and collecting garbage in parallel cost more than they
+# save, a third of the processor time.
+for variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(variable, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # The server is killed in tests, its machine is not: what it wrote survives without being synced. Pages are not written
 # to the log in whole, and new tables not at all: a test creates a database of many small ones.
