@@ -14,7 +14,6 @@ from seachange.model.states import State
 from tests.schemachange.bench import Bench
 from tests.schemachange.cases import CASES
 from tests.schemachange.judging import judge
-from tests.schemachange.traffic import DENSE
 from tests.schemachange.world import Worlds
 
 
@@ -66,7 +65,7 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 @pytest.mark.parametrize("catalog_kind", ["sqlite"])
 def test_a_broken_engine_is_found_out(worlds: Worlds, mutant: str, monkeypatch: pytest.MonkeyPatch):
     case = replace(CASES[0])
-    with Bench(worlds.make(case, DENSE), case, dense=True, crowd=DENSE) as bench:
+    with Bench(worlds.make(case), case) as bench:
         MUTANTS[mutant](monkeypatch)
         outcome = bench.run()
         monkeypatch.undo()
