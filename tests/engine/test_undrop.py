@@ -17,13 +17,15 @@ from tests.support.nodes import Place
 
 __all__ = ["MakePlace", "catalog_kind", "place", "place_for"]
 
-ROWS = 6_000
+# More than are inline are in files.
+ROWS, INLINE_ROWS_MAX = 600, 100
 
 
 @pytest.fixture
 def node(place: Place) -> Iterator[Node]:
     opened = open_node(place.data, place.catalog, name="here")
     opened.keeper.paused = True
+    opened.parts.inline_rows_max = INLINE_ROWS_MAX
     yield opened
     FAULTS.disarm()
     opened.close()
