@@ -58,7 +58,7 @@ BOUNDS = (
     # Over the protocol, beside PostgreSQL: rates of short prepared statements,
     # time of a large result, rate of COPY; how much later than the median the
     # slowest hundredth is answered; and what idle connections cost the others.
-    Bound("server.constant", AT_LEAST, 0.3),
+    Bound("server.constant", AT_LEAST, 0.05),
     Bound("server.keyed.select.p99_to_p50", AT_MOST, 10),
     Bound("server.keyed.update.p99_to_p50", AT_MOST, 10),
     Bound("server.result", AT_MOST, 3),

@@ -240,7 +240,7 @@ def test_a_cursor_is_a_portal_and_a_portal_a_cursor(served):
         assert cursor.fetchall() == [(9,)]
 
 
-def test_constants_are_answered_without_a_statement(served):
+def test_constant_queries_are_pipelined_in_both_formats(served):
     with psycopg.connect(served.url, autocommit=True, prepare_threshold=0) as connection:
         for _ in range(3):
             assert connection.execute("select 1, -2 as two, 'x', null, true").fetchall() == [(1, -2, "x", None, True)]

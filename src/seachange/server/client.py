@@ -133,11 +133,7 @@ class ClientSocket(asyncio.Protocol):
                 self._start(frame)
             else:
                 self._answer(self._login.answer(frame))
-        if taken and (answer := self._find_known(taken)) is not None:
-            with in_haste():
-                self._outbox.send(answer)
-                self._outbox.flush()
-        elif taken and self._inbox.put(taken):
+        if taken and self._inbox.put(taken):
             connection = self._connection
             if connection is not None and self._outbox.has_room and connection.answers_at_once(taken):
                 self._answer_at_once()
@@ -145,16 +141,6 @@ class ClientSocket(asyncio.Protocol):
                 self._server_context.run(self._work)
         if self._inbox.is_full:
             self._transport.pause_reading()
-
-    def _find_known(self, frames: list[m.MessageFrame]) -> bytes | None:
-        """The answer to all that there is, if nobody is at work, nor is to hear that the client was not silent."""
-        connection = self._connection
-        if connection is None or self._inbox.is_busy or self._inbox.count or self._is_awaited:
-            return None
-        if not self._outbox.has_room:
-            # What the client has not taken is bounded: a thread waits for it.
-            return None
-        return None if self._server_context.is_stopping else connection.find_known(frames)
 
     def _answer_at_once(self) -> None:
         """To hand it to a thread would take longer than to answer, unless something is to be waited for."""

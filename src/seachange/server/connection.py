@@ -27,7 +27,6 @@ from seachange.server import messages as m
 from seachange.server.copying import Copying
 from seachange.server.delivery import Delivery
 from seachange.server.inbox import Inbox
-from seachange.server.known import FRAMES_MAX, ONE_EXECUTION, KnownAnswers, kinds_of
 from seachange.server.outbox import Outbox
 from seachange.server.portals import Portal, Portals, Statement, Statements
 from seachange.server.reports import error_report, notice_report
@@ -41,6 +40,9 @@ from seachange.values.timezone import in_zone
 from seachange.values.types import TEXT, SqlType
 
 _LOG = logging.getLogger(__name__)
+# Bind, perhaps Describe, Execute and Sync: one statement in autocommit mode.
+_ONE_EXECUTION = frozenset({b"BES", b"BDES"})
+_FRAMES_MAX = max(map(len, _ONE_EXECUTION))
 # So many statements are not tried at once after one that could not be.
 _PATIENT_COUNT = 32
 _STATUS = {TransactionStatus.IDLE: b"I", TransactionStatus.OPEN: b"T", TransactionStatus.FAILED: b"E"}
@@ -67,7 +69,6 @@ class ClientConnection:
         self._inbox = inbox
         self._out = outbox
         self._statements = Statements(session.prepared, statements_max)
-        self._known = KnownAnswers(self._statements)
         self._portals = Portals(statements_max)
         self._copying = Copying(session, inbox, outbox)
         self._told: dict[str, str] = {}
@@ -107,28 +108,16 @@ class ClientConnection:
         if self._is_running:
             self.session.interrupt()
 
-    def find_known(self, frames: Sequence[m.MessageFrame]) -> bytes | None:
-        """The answer to these, if it is known and nothing else is to be told; asked while nobody is at work."""
-        if (
-            len(frames) > FRAMES_MAX
-            or self.session.status is not TransactionStatus.IDLE
-            or self._skips
-            or self.session.notices
-        ):
-            return None
-        return self._known.find(tuple(frames))
-
     def answers_at_once(self, frames: Sequence[m.MessageFrame]) -> bool:
-        """Whether these, all that there are, ask for nothing but one result that is likely to be at hand: to fetch it
-        takes no longer than to hand the messages to a thread."""
-        if len(frames) > FRAMES_MAX or kinds_of(frames) not in ONE_EXECUTION:
+        """Whether these frames, all that are waiting, execute one lookup by key: that takes no longer than handing
+        the frames to a thread."""
+        if len(frames) > _FRAMES_MAX or b"".join([frame.kind for frame in frames]) not in _ONE_EXECUTION:
             return False
         if self.session.status is not TransactionStatus.IDLE or self._skips or self._inbox.count != len(frames):
             return False
         if not self._statements.is_brief(m.peek_bound(frames[0].body)):
             return False
         self._patience = max(self._patience - 1, 0)
-        self._known.learn(tuple(frames))
         return not self._patience
 
     def work(self) -> bool:

@@ -80,19 +80,13 @@ class Statements:
             statement = self._by_name[name] = Statement(named)
         return statement
 
-    def peek(self, name: str) -> Statement | None:
-        """One that the client has prepared, if the name still means it: it may have been ended, and given to another,
-        by whatever means."""
+    def is_brief(self, name: str) -> bool:
+        """Whether the name is that of a lookup by key. DEALLOCATE and PREPARE may have given it to another statement
+        since the client's Parse."""
         statement = self._by_name.get(name)
         if statement is None or (name and self._named.find(name) is not statement.named):
-            return None
-        return statement
-
-    def is_brief(self, name: str) -> bool:
-        """Whether a statement is there whose result is likely to be at hand."""
-        statement = self.peek(name)
-        prepared = statement.prepared if statement is not None else None
-        return prepared is not None and prepared.is_brief
+            return False
+        return statement.prepared is not None and statement.prepared.is_brief
 
     def remove(self, name: str) -> None:
         if self._by_name.pop(name, None) is not None and self._named.has(name):

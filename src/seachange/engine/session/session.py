@@ -268,9 +268,6 @@ class Session:
 
     def execute_prepared(self, prepared: Prepared, values: Sequence[Any], sink: RowSink | None = None) -> Result:
         """Rows of a query go to `sink` while it runs, if they are many: then the result has none."""
-        # In a block it may be there to take the snapshot.
-        if prepared.constant is not None and self.status is TransactionStatus.IDLE and not values:
-            return prepared.constant
         return self._execute_one(StatementCall(prepared, values, sink))
 
     def execute_kept(self, prepared: Prepared, values: Sequence[Any]) -> Result:

@@ -29,7 +29,6 @@ from seachange.sql.port.result import Result, RowSink
 from seachange.sql.query.databases import check_named_databases
 from seachange.sql.query.plan import StatementPlan
 from seachange.sql.run.explain import run_explain
-from seachange.sql.text.constants import is_constant
 from seachange.sql.text.temporary import localize
 from seachange.sql.write.dml import Select, compile_plan
 from seachange.sql.write.with_changes import changing_queries
@@ -42,22 +41,16 @@ KEPT_CHARS_MAX = 10_000
 
 
 class Prepared:
-    """One statement of a text. `plan` is shared by all sessions: it is replaced, never changed. `constant` is the
-    result of a query that always has the same, once it was run. `is_definition`: it is about objects, or explains what
-    is; else it is about rows."""
+    """One parsed statement. `plan` is shared by all sessions: it is replaced, never changed. `is_definition` is true
+    for DDL and for EXPLAIN of DDL; other statements read or write rows."""
 
-    __slots__ = (
-        *("_mentions", "command", "constant", "is_constant", "is_definition", "is_query", "parsed", "plan", "text"),
-        "writes",
-    )
+    __slots__ = ("_mentions", "command", "is_definition", "is_query", "parsed", "plan", "text", "writes")
 
     def __init__(self, parsed: Parsed, text: str = "") -> None:
         self.parsed = parsed
         self.text = text
         # With the time zone in which it read its constants.
         self.plan: tuple[StatementPlan, str] | None = None
-        self.constant: Result | None = None
-        self.is_constant = isinstance(parsed, TreeStatement) and is_constant(parsed.tree)
         self.is_definition = _is_definition(parsed)
         self.command = _command(parsed)
         self.writes = _is_writing(parsed) or (bool(self.command) and self.command != "SELECT")
@@ -79,9 +72,7 @@ class Prepared:
 
     @property
     def is_brief(self) -> bool:
-        """Whether its result is known, or is a row that is likely to be in memory."""
-        if self.constant is not None:
-            return True
+        """Whether its result is one row, found by its key, that is likely to be in memory."""
         return self.plan is not None and isinstance(self.plan[0], Select) and self.plan[0].is_by_key
 
 
@@ -193,9 +184,6 @@ def _run_tree(
             prepared.plan = plan, zone
         except RecursionError:
             raise errors.StatementTooComplex() from None
-    if isinstance(plan, Select) and not prepared.is_constant:
+    if isinstance(plan, Select):
         return plan.run(port, duck, values, sink)
-    result = plan.run(port, duck, values)
-    if prepared.is_constant:
-        prepared.constant = result
-    return result
+    return plan.run(port, duck, values)
