@@ -33,7 +33,6 @@ from seachange.sql.translate.filtered_aggregates import guard_filtered
 from seachange.sql.translate.function_map import map_functions
 from seachange.sql.translate.guard import check_text, check_tree
 from seachange.sql.translate.json_operators import translate_json
-from seachange.sql.translate.mapped.hypothetical import rank_hypothetical
 from seachange.sql.translate.mapped.json_aggregates import gather_documents
 from seachange.sql.translate.quantified import translate_quantifiers
 from seachange.sql.translate.result_types import declare_results
@@ -218,7 +217,6 @@ _PASSES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
     translate_catalog_calls,
     declare_results,
     gather_documents,
-    rank_hypothetical,
     map_functions,
     translate_quantifiers,
     expand_rows,

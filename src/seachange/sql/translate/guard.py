@@ -38,6 +38,9 @@ _EXCLUSIONS = frozenset({"CURRENT ROW", "GROUP", "TIES", "NO OTHERS"})
 # Marks places in generated text, so it may not come out of an escape.
 _NUL = "\x00"
 
+# With WITHIN GROUP, the rank of a row that is not in the table.
+_HYPOTHETICAL = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
+
 # Refused arguments of constructs that are otherwise allowed, with the name of the feature.
 _REFUSED_ARGS: dict[type[exp.Expr], dict[str, str]] = {
     exp.Select: {
@@ -101,6 +104,10 @@ def _check_node(node: exp.Expr) -> None:
         raise errors.SyntaxProblem(detail="an empty name")
     if isinstance(node, exp.Variadic):
         _check_variadic(node)
+    if isinstance(node, exp.WithinGroup) and isinstance(node.this, _HYPOTHETICAL):
+        instead = "Count the rows that sort before the value: count(*) FILTER (WHERE ...)."
+        feature = f"the hypothetical-set aggregate {function_name(node.this)}"
+        raise errors.FeatureNotSupported(feature=feature, instead=instead)
     if isinstance(node, exp.Var) and node.arg_key == "exclude" and node.name.upper() in _EXCLUSIONS:
         return
     if isinstance(node, exp.Var) and not _WORD.fullmatch(node.name):
