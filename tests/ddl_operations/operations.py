@@ -1,6 +1,7 @@
-"""Every operation of the catalogue of DDL, in the forms that people write.
+"""Every DDL operation, in the forms that people write.
 
-docs/ddl.md is made of this, each statement is carried out over rows, and the bench has a case for each operation.
+docs/ddl.md is generated from this list, each statement is run over rows, and tests/schemachange has a case for each
+operation.
 """
 
 from dataclasses import dataclass
@@ -20,8 +21,9 @@ class Operation:
 OPERATIONS = (
     Operation(
         "ADD COLUMN",
-        "Nothing is moved where all rows get the same value: they read as what was frozen when the column was added. "
-        "Rows of transactions in flight read back right, because their layout says what they lack.",
+        "Nothing is moved if all rows get the same value: existing rows read as the value frozen when the column "
+        "was added. Rows of transactions in flight read correctly, because their layout records which columns "
+        "they lack.",
         (
             "alter table t add column n int",
             "alter table t add column n int default 7",
@@ -47,8 +49,9 @@ OPERATIONS = (
     ),
     Operation(
         "DROP COLUMN",
-        "Readers skip the column from one version on; nobody ever sees a made-up value, and old values never come "
-        "back, also not under a new column of the same name. With CASCADE, views and foreign keys of others go too.",
+        "Readers skip the column from one version on. No reader ever sees an invented value, and old values never"
+        " reappear, not even under a new column of the same name. CASCADE also drops dependent views and foreign "
+        "keys of other tables.",
         (
             "alter table t drop column d",
             "alter table t drop column c",
@@ -63,7 +66,7 @@ OPERATIONS = (
     ),
     Operation(
         "RENAME and SET SCHEMA",
-        "Things are known by ids. A transaction in flight goes on with the old name to its end.",
+        "Objects are identified by ids. A transaction in flight keeps using the old name until its end.",
         (
             "alter table t rename column b to label",
             "alter table t rename to items",
@@ -76,9 +79,9 @@ OPERATIONS = (
     ),
     Operation(
         "ALTER COLUMN TYPE",
-        "Widening is a cast at every read. Else writers compute the new value too, from the first version on; one "
-        "whose value has no counterpart is not refused: it fails the change, with the row. A primary key by an "
-        "expression is shown to stay one first, by a unique index that is there only for that.",
+        "Widening is a cast at every read. Otherwise writers also compute the new value, from the first version "
+        "on; a row that cannot be converted is not rejected but fails the change, with the row. A primary key "
+        "converted by an expression is first proven unique by a temporary index.",
         (
             "alter table bag alter x type bigint",
             "alter table t alter b type varchar(50)",
@@ -106,8 +109,8 @@ OPERATIONS = (
     ),
     Operation(
         "DEFAULT, NOT NULL, IDENTITY",
-        "A default is about rows to come. SET NOT NULL: writers check first, then the rows are shown to meet it; a "
-        "valid CHECK that says so makes that unnecessary.",
+        "A default applies to future rows. SET NOT NULL: writers check first, then existing rows are validated; a"
+        " valid CHECK that implies it makes that unnecessary.",
         (
             "alter table t alter d set default 'y'",
             "alter table t alter d drop default",
@@ -120,7 +123,7 @@ OPERATIONS = (
     ),
     Operation(
         "ADD and DROP CONSTRAINT",
-        "New writes are checked first, then the old rows; a failure names rows, and nothing is left behind.",
+        "New writes are checked first, then existing rows; a failure names rows and leaves nothing behind.",
         (
             "alter table t add check (c >= 0)",
             "alter table t add constraint more check (c >= 0) not valid",
@@ -138,7 +141,7 @@ OPERATIONS = (
     ),
     Operation(
         "CREATE and DROP INDEX",
-        "Entries are built as of the moment from which on every writer maintains them. Several indexes of one "
+        "Entries are built as of the point from which every writer maintains them. Several indexes of one "
         "statement or transaction share one scan.",
         (
             "create index on t (a)",
@@ -158,9 +161,9 @@ OPERATIONS = (
     ),
     Operation(
         "PRIMARY KEY",
-        "A new primary index is built beside the old one and swapped in by the publication; ALTER PRIMARY KEY keeps "
-        "the old key as a unique constraint, to which foreign keys refer from then on. A table that loses its key has "
-        "its rows numbered first, and known by these hidden numbers then.",
+        "A new primary index is built next to the old one and swapped in by the publication; ALTER PRIMARY KEY "
+        "keeps the old key as a unique constraint, which foreign keys then reference. When a table loses its key,"
+        " its rows are first given hidden numbers, which then identify them.",
         (
             "alter table bag add primary key (x)",
             "alter table bag add constraint bag_key primary key using index bag_x",
@@ -182,8 +185,8 @@ OPERATIONS = (
     ),
     Operation(
         "Whole tables",
-        "DROP ends a table for everybody at one commit, TRUNCATE puts empty indexes in the place of the old ones; "
-        "files go when no snapshot can read them, and UNDROP brings a table back until then.",
+        "DROP removes a table at one commit, TRUNCATE replaces the indexes with empty ones; files are deleted "
+        "when no snapshot can read them, and UNDROP restores a table until then.",
         (
             "create table made (id int primary key, t_id int references t)",
             "create table if not exists t (id int)",
@@ -196,7 +199,7 @@ OPERATIONS = (
     ),
     Operation(
         "Enum types",
-        "Rows hold a text that never changes, so that new and other labels touch no row.",
+        "Rows store a text that never changes, so adding and renaming labels touches no row.",
         (
             "alter type mood add value 'meh' before 'ok'",
             "alter type mood rename value 'ok' to 'fine'",
@@ -207,8 +210,8 @@ OPERATIONS = (
     ),
     Operation(
         "Sequences and views",
-        "A view shows what it was created for, whatever is renamed or added below it; what would make it wrong is "
-        "refused with its name.",
+        "A view keeps its columns whatever is renamed or added in its tables; a change that would break it is "
+        "rejected, with its name.",
         (
             "alter sequence counter increment by 10",
             "drop sequence counter",
@@ -221,13 +224,13 @@ OPERATIONS = (
     ),
     Operation(
         "Schemas",
-        "One commit over all that is in them.",
+        "One commit covers everything in the schema.",
         ("create schema more", "alter schema archive rename to past", "drop schema archive cascade"),
         ("drop schema",),
     ),
     Operation(
         "Several at once",
-        "One plan, all or nothing: waits and scans are shared, and everything is seen at once.",
+        "One plan, all or nothing: waits and scans are shared, and everything becomes visible at once.",
         (
             "alter table t add column n int default 5, drop column d, alter c set not null",
             "alter table t alter e type text, add unique (a), add column n int references parent",

@@ -1,4 +1,4 @@
-"""docs/ddl.md: what each statement of the catalogue takes, as the planner says."""
+"""Generates docs/ddl.md: the cost of each listed statement, according to the planner."""
 
 from seachange.model.change import elements
 from seachange.model.change.ops import OpType
@@ -13,7 +13,7 @@ from tests.planner.explain.plans import world
 from tests.planner.world import World
 
 _HEAD = (
-    "| statement | strategy | moves | versions waited for | can be taken back |",
+    "| statement | strategy | moves | versions waited for | can be reverted |",
     "| --- | --- | --- | --- | --- |",
 )
 
@@ -23,7 +23,7 @@ def catalogue_world() -> World:
 
 
 def revertible_until(plan: ChangePlan) -> str:
-    """Until when nothing is left of a change that is given up."""
+    """Until when a cancelled change leaves nothing behind."""
     if not plan.stages:
         return ""
     turning = point_of_no_return(plan)
@@ -31,12 +31,12 @@ def revertible_until(plan: ChangePlan) -> str:
     later = "; the table by UNDROP TABLE while history is kept" if drops_table else ""
     counted = [stage for stage in plan.stages if stage.type is not OpType.COLLECTION]
     if turning is None:
-        # Nobody sees anything of it that would have to stay.
+        # It publishes nothing that other sessions see.
         turning = len(counted) - 1
     if plan.stages[turning].phase is Phase.PRE_COMMIT:
         return f"until COMMIT{later}"
     if plan.then is not None:
-        # What the first change has published is taken back with the second.
+        # Reverting the second change also reverts what the first has published.
         return revertible_until(plan.then).replace(" of ", " of the second change's ")
     return f"until stage {turning + 1} of {len(counted)}{later}"
 

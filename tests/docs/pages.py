@@ -1,4 +1,4 @@
-"""The pages of the documentation, and what a reader of Markdown makes of them."""
+"""The pages of the documentation, and their code blocks, links and headings."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ _HEADING = re.compile(r"^#{1,6} +(?P<text>.+?) *$", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """What stands between two fences."""
+    """A fenced code block."""
 
     language: str
     text: str
@@ -29,6 +29,6 @@ def links(page: str) -> list[str]:
 
 
 def anchors(page: str) -> set[str]:
-    """What a link can end in to lead to a heading of the page."""
+    """The anchors of the headings of the page."""
     headings = [found["text"] for found in _HEADING.finditer(_FENCE.sub("", page))]
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

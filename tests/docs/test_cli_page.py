@@ -1,4 +1,4 @@
-"""docs/cli.md has every command with all of its options, as `--help` has them; `make golden` brings it up to date."""
+"""docs/cli.md has every command with all of its options, as `--help` prints them; `make golden` updates it."""
 
 import argparse
 from importlib import import_module
@@ -32,7 +32,7 @@ def section(command: str) -> str:
     # The parser keeps its arguments under a name of its own; there is no other way to ask for them.
     actions = [action for action in parser._actions if action.dest != "help"]
     rows = [f"| {named(action)} | {mandatory(action)}{action.help} |" for action in actions]
-    table = ["| option | what it is |", "| --- | --- |", *rows]
+    table = ["| option | meaning |", "| --- | --- |", *rows]
     examples = module.EXAMPLES.removeprefix("examples:\n").rstrip()
     return "\n".join(
         [
@@ -51,7 +51,7 @@ def section(command: str) -> str:
 
 
 def mandatory(action: argparse.Action) -> str:
-    return "**needed**; " if action.required and action.option_strings else ""
+    return "**required**; " if action.required and action.option_strings else ""
 
 
 @pytest.mark.golden

@@ -1,4 +1,4 @@
-"""docs/errors.md lists every error that a client can see; `make golden` brings it up to date."""
+"""docs/errors.md lists every error that a client can see; `make golden` updates it."""
 
 import inspect
 

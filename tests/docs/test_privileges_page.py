@@ -1,4 +1,4 @@
-"""docs/privileges.md says what each statement requires; `make golden` brings it up to date."""
+"""docs/privileges.md lists what each statement requires; `make golden` updates it."""
 
 import re
 
@@ -26,8 +26,8 @@ def page() -> str:
             lines.append(f"| {label(row)} | {'; '.join(map(str, needs))} | {example} |")
         elif label(row):
             free.append(label(row))
-    lines += ["", f"These require nothing: {', '.join(free)}."]
-    lines += ["", "## Other than in PostgreSQL", ""]
+    lines += ["", f"No privileges required: {', '.join(free)}."]
+    lines += ["", "## Differences from PostgreSQL", ""]
     lines += [f"- `{statement}`: {reason}." for (statement, _), (_, _, reason) in DIFFERENCES.items()]
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""docs/views.md tells of every view of the schema `seachange`, and of every column, with its type."""
+"""docs/views.md describes every view of the schema `seachange` and every column with its type."""
 
 import re
 
@@ -8,12 +8,12 @@ from tests.docs.pages import ROOT
 _ROW = re.compile(r"^\| `(?P<column>\w+)` \| (?P<type>[\w ]+) \| (?P<text>.+) \|$", re.MULTILINE)
 
 
-def test_the_page_tells_of_every_column():
+def test_the_page_describes_every_column():
     _, *sections = (ROOT / "docs" / "views.md").read_text().split("\n## ")
-    told = {
+    described = {
         section.partition("\n")[0]: [(found["column"], found["type"]) for found in _ROW.finditer(section)]
         for section in sections
     }
-    assert told == {
+    assert described == {
         view: [(column, str(type_)) for column, type_ in columns.items()] for view, columns in SYSTEM_VIEWS.items()
     }

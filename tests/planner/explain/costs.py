@@ -1,5 +1,4 @@
-"""What statements cost on tables that have rows, and why it is neither more nor less. The table in
-docs/schema-changes.md is made of this."""
+"""The cost of statements on tables with rows, and the reason for it; generates the table in docs/schema-changes.md."""
 
 from dataclasses import dataclass
 
@@ -23,67 +22,70 @@ class Case:
 
 
 CASES = (
-    Case("create table bar (id int primary key)", "Nobody can have used it before."),
-    Case("drop table child", "It ends for everybody at one commit; files go when no snapshot can see them."),
-    Case("truncate foo", "Empty indexes take the place of the old ones, whose files go later."),
-    Case("alter table foo rename to bar", "Things are known by ids; a name is a label."),
+    Case("create table bar (id int primary key)", "No transaction can have used it before."),
+    Case("drop table child", "It disappears at one commit; files are deleted when no snapshot can see them."),
+    Case("truncate foo", "Empty indexes replace the old ones, whose files are deleted later."),
+    Case("alter table foo rename to bar", "Objects are identified by ids; a name is a label."),
     Case("alter table foo rename column c3 to d", "Likewise."),
-    Case("alter table foo add column a int", "Rows in files read as NULL: that was frozen when the column was added."),
+    Case("alter table foo add column a int", "Rows in existing files read as NULL, frozen when the column was added."),
     Case("alter table foo add column a int not null default 7", "They read as 7, so there is nothing to validate."),
     Case(
         "alter table foo add column a int unique default 7",
-        "The column moves nothing; the index is built and proven as any other. CockroachDB: 12 catalog transactions, "
+        "The column moves nothing; the index is built and proven like any other. CockroachDB: 12 catalog transactions, "
         "2 backfills, 2 merges.",
     ),
-    Case("alter table foo add column a int check (a > 0)", "The rows are read once, to show that they meet the check."),
+    Case("alter table foo add column a int check (a > 0)", "The rows are read once to validate the check."),
     Case(
         "alter table foo add column a double precision default random()",
-        "Each row needs a value of its own, which must be stored somewhere: the rows are rewritten, once.",
+        "Each row needs its own stored value: the rows are rewritten once.",
     ),
     Case("alter table foo add column a int generated always as (c1 + 1) stored", "Likewise."),
     Case(
         "alter table foo add column a double precision unique default random()",
-        "Two changes: who changes a row before it has its value could not tell which entry of an index goes.",
+        "Two changes: a writer that changes a row before it has its value could not know which index entry to remove.",
     ),
     Case("alter table foo drop column c2", "Readers skip it from one version on; until then it is PUBLIC."),
     Case(
         "alter table foo alter column c3 type bigint",
-        "Every old value is one of the new type: cast as it is read.",
+        "Every old value is valid in the new type: it is cast when read.",
     ),
     Case(
         "alter table child alter column g type text",
-        "Values are converted into new rows; writers convert their own meanwhile.",
+        "Values are converted into new rows; concurrent writers convert their own.",
     ),
-    Case("alter table foo alter column c3 set default 1", "It is about rows to come."),
-    Case("alter table foo alter column c2 drop not null", "What everybody met before may be met no longer."),
-    Case("alter table foo alter column c3 set not null", "Check nn, which is valid, says it already."),
-    Case("alter table child alter column g set not null", "Writers check first, then the rows are shown to meet it."),
-    Case("alter table foo add check (c3 > 0)", "Likewise: what looks at one row needs one wait."),
-    Case("alter table foo add check (c3 > 0) not valid", "Writers check it; old rows are somebody's later care."),
-    Case("alter table foo validate constraint late", "It is enforced already: only the raise and the scan are left."),
+    Case("alter table foo alter column c3 set default 1", "It applies to future rows only."),
+    Case("alter table foo alter column c2 drop not null", "A constraint that all rows met is no longer checked."),
+    Case("alter table foo alter column c3 set not null", "The valid check nn already guarantees it."),
+    Case("alter table child alter column g set not null", "Writers check first, then existing rows are validated."),
+    Case("alter table foo add check (c3 > 0)", "Likewise: a constraint on a single row needs one wait."),
+    Case(
+        "alter table foo add check (c3 > 0) not valid",
+        "Writers check it; existing rows are not checked until VALIDATE CONSTRAINT.",
+    ),
+    Case("alter table foo validate constraint late", "It is already enforced: only the raise and the scan remain."),
     Case(
         "alter table child add foreign key (f) references foo",
-        "Children leave the keys that they rely on before anybody checks, or an orphan gets in.",
+        "Child writers declare their parent keys before any writer checks; otherwise an orphan could get in.",
     ),
-    Case("alter table foo drop constraint foo_c1_check", "What everybody met before may be met no longer."),
-    Case("create index on foo (c1)", "Entries are built as of the moment from which on every writer maintains them."),
+    Case("alter table foo drop constraint foo_c1_check", "A constraint that all rows met is no longer checked."),
+    Case("create index on foo (c1)", "Entries are built as of the point from which every writer maintains them."),
     Case("create index on foo (c1); create index on foo (c2)", "Two indexes share one wait and one scan."),
     Case(
         "create unique index on foo (c2)",
-        "Keys are checked once all entries are there, and proven once everybody checks: validating right after the "
+        "Keys are checked once all entries exist, and proven once all writers check: validating right after the "
         "backfill would admit a duplicate.",
     ),
-    Case("alter table foo add constraint u unique using index foo_u", "The index is one already."),
-    Case("drop index foo_u", "It ends at one commit; its files go when no snapshot can see them."),
+    Case("alter table foo add constraint u unique using index foo_u", "The index is already unique."),
+    Case("drop index foo_u", "It disappears at one commit; its files are deleted when no snapshot can see them."),
     Case(
         "alter table foo alter primary key using columns (c1)",
-        "Rows are sorted by another key, which foo_u shows to be one; other indexes end in it, so all are built anew.",
+        "Rows are sorted by another key, which foo_u proves unique; other indexes end in it, so all are rebuilt.",
     ),
-    Case("create sequence s", "Nobody can have used it before."),
+    Case("create sequence s", "No transaction can have used it before."),
     Case("create type mood as enum ('sad', 'ok')", "Likewise."),
-    Case("create view v as select k from foo", "Likewise; the table learns nothing of it."),
-    Case("comment on column foo.c1 is 'x'", "Nothing that a statement does depends on it."),
-    Case("grant select on foo to somebody", "Rights are looked up by whoever begins afterwards."),
+    Case("create view v as select k from foo", "Likewise; the table is not changed."),
+    Case("comment on column foo.c1 is 'x'", "No statement depends on it."),
+    Case("grant select on foo to reader", "Takes effect for the next statement."),
 )
 
 
