@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 import duckdb
@@ -17,7 +17,7 @@ import pyarrow as pa
 from duckdb.func import PythonUDFType
 
 from seachange.storage.vector_quotients import divide_all
-from seachange.values.numeric_functions import CALCULATIONS
+from seachange.values.quotients import divide, multiply, spread
 from seachange.values.types import NUMERIC_PRECISION_MAX
 
 # What texts begin with that are no numbers, but say why there is none.
@@ -34,6 +34,15 @@ _COMMON: Final = "common"
 # There is none of a single value.
 _OF_SAMPLES: Final = frozenset({"variance", "deviation"})
 _WIDTH: Final = 16
+_CALCULATIONS: Final[dict[str, Callable[..., int]]] = {
+    "quotient": divide,
+    "product": multiply,
+    "average": divide,
+    "variance": partial(spread, 1, False),
+    "deviation": partial(spread, 1, True),
+    "wholevariance": partial(spread, 0, False),
+    "wholedeviation": partial(spread, 0, True),
+}
 
 
 def numeric_name(calculation: str, *scales: int) -> str:
@@ -108,15 +117,11 @@ def _each(calculation: str, numbers: Sequence[list[int]], scales: Sequence[int])
         found = divide_all(numbers[0], numbers[1], *scales)
         if found is not None:
             return found
-    one = CALCULATIONS[calculation]
+    one = _CALCULATIONS[calculation]
     return (one(*row, *scales) for row in zip(*numbers, strict=True))
 
 
 # DuckDB asks a function how many arguments it has.
-def _take_one(calculate: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
-    return lambda x: calculate(x)  # noqa: PLW0108 - one
-
-
 def _take_two(calculate: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
     return lambda x, y: calculate(x, y)  # noqa: PLW0108 - two
 
@@ -125,7 +130,7 @@ def _take_three(calculate: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
     return lambda x, y, z: calculate(x, y, z)  # noqa: PLW0108 - three
 
 
-_TAKING: Final = {1: _take_one, 2: _take_two, 3: _take_three}
+_TAKING: Final = {2: _take_two, 3: _take_three}
 
 
 def _whole_numbers(vector: pa.Array) -> list[int]:

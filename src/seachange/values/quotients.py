@@ -8,6 +8,7 @@ What PostgreSQL shows of a quotient, zeros at its end among it, follows from whe
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Final
@@ -52,6 +53,20 @@ def multiply(one: int, other: int, behind: int, other_behind: int, scale: int) -
     """
     drop = behind + other_behind - scale
     return within(round_quotient(one * other, _POWERS[drop]) if drop >= 0 else one * other * _POWERS[-drop])
+
+
+def spread(
+    spared: int, is_root: bool, count: int, total: int, squares: int, _: int, __: int, behind: int, scale: int
+) -> int:
+    """Variance or standard deviation, by count, sum and sum of squares; `spared` is 1 for that of a sample."""
+    dividend, divisor = count * squares - total * total, count * (count - spared)
+    if dividend <= 0:
+        return 0
+    digits = min(quotient_digits(dividend, divisor, behind, 0), scale)
+    found = round_quotient(dividend * 10**digits, divisor * 10**behind)
+    if is_root:
+        found = round_quotient(math.isqrt(found * 10**digits * 100), 10)
+    return within(found * 10 ** (scale - digits))
 
 
 def show_quotient(value: Decimal) -> Decimal:

@@ -206,10 +206,8 @@ def _cut_calculations(
                 while isinstance(whole.parent, exp.Window | exp.Filter) and whole.arg_key == "this":
                     whole = whole.parent
                 whole.replace(hole(0, whole, *(_instead(whole, node, other) for other in parts_of(node))))
-            case exp.Binary():
-                node.replace(hole(0, node.this, node.expression))
             case _:
-                node.replace(hole(0, *([node.this, node.expression] if isinstance(node, exp.Pow) else [node.this])))
+                node.replace(hole(0, node.this, node.expression))
     for meeting in meetings:
         join_meeting(meeting, _mark(holes, Calculated(meeting.told, 0, sources, aliases)))
 

@@ -53,8 +53,8 @@ class Number:
 _INTEGER: Final = Number(NumberFamily.INTEGER, 10)
 _BIGINT: Final = Number(NumberFamily.INTEGER, 19)
 _DOUBLE: Final = Number(NumberFamily.DOUBLE)
-# Of a root, a logarithm and their kin, which show no zeros at their end.
-_FUNCTION: Final = Number(NumberFamily.NUMERIC, NUMERIC_PRECISION_MAX, 20, exact=False)
+# A standard deviation, which shows no trailing zeros.
+_DEVIATION: Final = Number(NumberFamily.NUMERIC, NUMERIC_PRECISION_MAX, 20, exact=False)
 _KINDS: Final = {
     Kind.SMALLINT: Number(NumberFamily.INTEGER, 5),
     Kind.INTEGER: _INTEGER,
@@ -80,13 +80,8 @@ _ALIKE: Final = (exp.Min, exp.Max, exp.Abs, exp.AnyValue, exp.FirstValue, exp.La
 _MEETINGS: Final = (exp.Case, exp.Coalesce, exp.Greatest, exp.Least, exp.Array, exp.Mod)
 # They give whole numbers, or with a second argument so many digits behind the point.
 _ROUNDINGS: Final = (exp.Round, exp.Trunc, exp.Floor, exp.Ceil, exp.Sign)
-# Functions of one number: what they are for numerics, and in DuckDB.
-_FUNCTIONS: Final[dict[type[exp.Expr], tuple[str, str]]] = {
-    exp.Sqrt: ("root", "sqrt"),
-    exp.Exp: ("exponential", "exp"),
-    exp.Ln: ("logarithm", "ln"),
-    exp.Log: ("tenlogarithm", "log"),
-}
+# They give a double precision, of a numeric too.
+_IN_DOUBLES: Final = (exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Pow)
 _SPREADS: Final[dict[type[exp.Expr], str]] = {
     exp.Variance: "variance",
     exp.VariancePop: "wholevariance",
@@ -118,10 +113,10 @@ def infer_number(node: exp.Expr, column_type: ColumnType) -> Number | None:
         case exp.Avg():
             inner = infer_number(node.this, column_type)
             return _quotient(inner, _BIGINT) if inner is not None and _is_exact(inner) else inner and _DOUBLE
-        case _ if type(node) in _SPREADS or is_function(node):
-            return _made(node, infer_number(node.this, column_type))
-        case exp.Pow():
-            return _raised(infer_number(node.this, column_type), infer_number(node.expression, column_type))
+        case _ if type(node) in _SPREADS:
+            return _spread(node, infer_number(node.this, column_type))
+        case _ if isinstance(node, _IN_DOUBLES):
+            return _DOUBLE
         case _ if isinstance(node, _MEETINGS):
             return _met([infer_number(value, column_type) for value in meeting_parts(node)])
         case _ if isinstance(node, _ROUNDINGS):
@@ -145,11 +140,6 @@ def infer_number(node: exp.Expr, column_type: ColumnType) -> Number | None:
             return infer_number(node.this, column_type)
         case _:
             return _alike(node, column_type) if isinstance(node, _ALIKE) else None
-
-
-def is_function(node: exp.Expr) -> bool:
-    """Of one number: of a logarithm to another base there are two."""
-    return type(node) in _FUNCTIONS and not node.args.get("expression")
 
 
 def meeting_parts(node: exp.Expr) -> list[exp.Expr]:
@@ -302,29 +292,12 @@ def _quotient(left: Number, right: Number) -> Number:
     return Number(NumberFamily.NUMERIC, NUMERIC_PRECISION_MAX, max(fitting, default=QUOTIENT_SCALE), exact=False)
 
 
-def _made(node: exp.Expr, inner: Number | None) -> Number | None:
-    """A root, logarithm, deviation and their kin."""
-    if inner is None or not _is_exact(inner):
+def _spread(node: exp.Expr, inner: Number | None) -> Number | None:
+    """Squares must fit. A deviation has the digits of its variance."""
+    if inner is None or not _is_exact(inner) or 2 * inner.scale > _SCALE_MAX:
         return inner and _DOUBLE
-    if type(node) in _SPREADS:
-        return _spread(node, inner)
-    return _FUNCTION if inner.family is NumberFamily.NUMERIC else _DOUBLE
-
-
-def _raised(base: Number | None, exponent: Number | None) -> Number | None:
-    if base is None or exponent is None:
-        return None
-    families = {base.family, exponent.family}
-    is_numeric = NumberFamily.NUMERIC in families and families <= {NumberFamily.NUMERIC, NumberFamily.INTEGER}
-    return _FUNCTION if is_numeric else _DOUBLE
-
-
-def _spread(node: exp.Expr, inner: Number) -> Number:
-    """Squares must fit. The digits of a root are those of what it is taken of."""
-    if 2 * inner.scale > _SCALE_MAX:
-        return _DOUBLE
     is_variance = _SPREADS[type(node)] in ("variance", "wholevariance")
-    return replace(_FUNCTION, scale=QUOTIENT_SCALE) if is_variance else _FUNCTION
+    return replace(_DEVIATION, scale=QUOTIENT_SCALE) if is_variance else _DEVIATION
 
 
 def _product(left: Number, right: Number) -> Number:
@@ -361,7 +334,7 @@ def is_calculated(node: exp.Expr) -> bool:
         return node.args.get("decimals") is None
     if isinstance(node, _MEETINGS):
         return _may_meet(meeting_parts(node))
-    return isinstance(node, (exp.Mul, exp.Div, exp.Sub, exp.Pow, exp.Avg)) or is_function(node)
+    return isinstance(node, (exp.Mul, exp.Div, exp.Sub, exp.Avg))
 
 
 def is_meeting(node: exp.Expr) -> bool:
@@ -426,21 +399,11 @@ def calculation(node: exp.Expr, column_type: ColumnType) -> str:
         return numeric_name("average", inner.scale, 0, _quotient(inner, _BIGINT).scale)
     if type(node) in _SPREADS:
         inner = infer_number(node.this, column_type)
-        found = _made(node, inner)
+        found = _spread(node, inner)
         if inner is None or found is None or found.family is not NumberFamily.NUMERIC:
             return FIRST_MACRO
         return numeric_name(_SPREADS[type(node)], 0, inner.scale, 2 * inner.scale, found.scale)
-    if type(node) in _FUNCTIONS:
-        inner = infer_number(node.this, column_type)
-        name, plain_name = _FUNCTIONS[type(node)]
-        is_numeric = inner is not None and inner.family is NumberFamily.NUMERIC
-        return numeric_name(name, inner.scale, _FUNCTION.scale) if inner is not None and is_numeric else plain_name
     left, right = infer_number(node.this, column_type), infer_number(node.expression, column_type)
-    if isinstance(node, exp.Pow):
-        raised = _raised(left, right)
-        if left is None or right is None or raised is None or raised.family is not NumberFamily.NUMERIC:
-            return "power"
-        return numeric_name("power", left.scale, right.scale, raised.scale)
     plain = DividedBy.DUCKDB if isinstance(node, exp.Div) else MultipliedBy.DUCKDB
     if left is None or right is None:
         return plain

@@ -25,6 +25,7 @@ ARGUMENT_PHRASES: Final[dict[str, str]] = {
     "sqrt": "cannot take square root of a negative number",
     "ln": "cannot take logarithm of zero or a negative number",
     "power": "zero raised to a negative power is undefined",
+    "complex": "a negative number raised to a non-integer power yields a complex result",
     "arc": "input is out of range",
     "json_null": "JSON value must not be null",
 }
@@ -39,6 +40,7 @@ _RULES: Final[tuple[tuple[str, str, type[errors.Error]], ...]] = (
     ("", r"^(Invalid Input Error: )?value too long for type", errors.StringTooLong),
     ("", ARGUMENT_PHRASES["sqrt"], errors.InvalidArgumentOfPower),
     ("", ARGUMENT_PHRASES["power"], errors.InvalidArgumentOfPower),
+    ("", ARGUMENT_PHRASES["complex"], errors.InvalidArgumentOfPower),
     ("", ARGUMENT_PHRASES["ln"], errors.InvalidArgumentOfLogarithm),
     ("", ARGUMENT_PHRASES["arc"], errors.NumericValueOutOfRange),
     ("", ARGUMENT_PHRASES["json_null"], errors.NullValueNotAllowed),

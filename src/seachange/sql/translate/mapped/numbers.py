@@ -56,17 +56,23 @@ def _arc(node: exp.Func) -> exp.Expr:
 
 
 def _power(node: exp.Func) -> exp.Expr:
-    """Zero has no negative powers."""
+    """Zero has no negative powers, and a negative number none that are no whole numbers: DuckDB answers infinity and
+    NaN."""
     base, exponent = node.this, node.expression
     known = whole_value(exponent)
     base_known = whole_value(base)
     if (known is not None and known >= 0) or (base_known is not None and base_known > 0):
         return node
-    is_wrong = exp.And(
-        this=exp.EQ(this=exp.paren(base.copy()), expression=number(0)), expression=_is_negative(exponent.copy())
-    )
-    complaint = call(COMPLAIN, exp.Literal.string(ARGUMENT_PHRASES["power"]))
-    node.set("this", exp.case().when(is_wrong, complaint).else_(base.copy()))
+    is_zero = exp.EQ(this=exp.paren(base.copy()), expression=number(0))
+    is_broken = exp.NEQ(this=call("trunc", exponent), expression=exp.paren(exponent.copy()))
+    checked = exp.case()
+    for phrase, one, other in (
+        ("power", is_zero, _is_negative(exponent.copy())),
+        ("complex", _is_negative(base.copy()), is_broken),
+    ):
+        complaint = call(COMPLAIN, exp.Literal.string(ARGUMENT_PHRASES[phrase]))
+        checked = checked.when(exp.And(this=one, expression=other), complaint)
+    node.set("this", checked.else_(base.copy()))
     return node
 
 
