@@ -79,7 +79,7 @@ class BareStore:
 
     def pause_compaction(self) -> None:
         """Nothing is folded any more unless it is asked for."""
-        self._node.keeper.paused = True
+        self._node.maintenance.paused = True
 
     def insert(self, table: str, row: Row) -> None:
         transaction = self._node.begin()

@@ -65,7 +65,7 @@ def test_what_is_no_longer_on_record_is_looked_for(node: Node):
             ask(node, f"insert into item values ({id_}, 'c{id_}', 1)")
         node.beat()
         node.retention.default_us = 0
-        node.keeper.collect(node.epoch)
+        node.maintenance.collect(node.epoch)
 
     job = run_between(node, begin(node, ALTER), before("mutation", forget))
     assert job.status is JobStatus.SUCCEEDED

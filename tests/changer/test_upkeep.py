@@ -32,7 +32,7 @@ UNITS = "set seachange.pipeline_unit_rows = 200"
 @pytest.fixture
 def messy(node: Node) -> Node:
     """Segments of two layouts, in part superseded, tombstones, and rows in the catalog."""
-    node.keeper.paused = True
+    node.maintenance.paused = True
     clutter(node)
     return node
 

@@ -29,7 +29,7 @@ COLUMNS = (
 def open_quiet(data: Path, name: str = "one") -> Node:
     """A node that compacts only when it is told to."""
     node = open_node(data, name=name)
-    node.keeper.paused = True
+    node.maintenance.paused = True
     return node
 
 

@@ -51,5 +51,5 @@ def open_hooked(data: Path, name: str = "hooked") -> tuple[Node, HookedCatalog]:
         entropy=SYSTEM_ENTROPY,
     )
     node = Node(parts, name, expiry_ms=HOUR_MS)
-    node.keeper.paused = True
+    node.maintenance.paused = True
     return node, catalog

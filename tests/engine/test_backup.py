@@ -115,7 +115,7 @@ def test_no_file_is_deleted_while_a_back_up_is_made(node):
     fill(session)
     session.execute("delete from t where id % 2 = 0")
     table = next(t for t in node.epoch.schemas.newest.by_id.values() if t.name == "t")
-    node.keeper.paused = True
+    node.maintenance.paused = True
     with _holding_garbage(node.parts.catalog):
         node.compact(table)
         files = node.parts.files.names()

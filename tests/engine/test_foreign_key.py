@@ -24,7 +24,7 @@ def pair(request, tmp_path_factory) -> Iterator[tuple[Node, Node]]:
     url = request.getfixturevalue("postgres_server").create_database() if request.param == "postgres" else None
     with closing(open_node(data, url, "one")) as one, closing(open_node(data, url, "two")) as two:
         for node in (one, two):
-            node.keeper.paused = True
+            node.maintenance.paused = True
         yield one, two
 
 

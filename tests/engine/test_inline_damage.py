@@ -37,7 +37,7 @@ class Place:
 
     def open(self) -> Node:
         node = open_node(self.data, self.url)
-        node.keeper.paused = True
+        node.maintenance.paused = True
         return node
 
     def run(self, sql: str) -> list[tuple[object, ...]]:

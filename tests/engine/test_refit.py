@@ -46,7 +46,7 @@ WRITES: dict[str, tuple[Callable[[Transaction, Table], object], Sequence[tuple[o
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     url = request.getfixturevalue("postgres_server").create_database() if request.param == "postgres" else None
     with closing(open_node(tmp_path_factory.mktemp("refit"), url, "one")) as node:
-        node.keeper.paused = True
+        node.maintenance.paused = True
         yield node
 
 

@@ -24,7 +24,7 @@ ROWS, INLINE_ROWS_MAX = 600, 100
 @pytest.fixture
 def node(place: Place) -> Iterator[Node]:
     opened = open_node(place.data, place.catalog, name="here")
-    opened.keeper.paused = True
+    opened.maintenance.paused = True
     opened.parts.inline_rows_max = INLINE_ROWS_MAX
     yield opened
     FAULTS.disarm()

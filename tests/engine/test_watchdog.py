@@ -49,20 +49,20 @@ def test_a_late_statement_is_interrupted_until_it_ends(dog):
 
     def run():
         with watchdog.watch(late, 100, 0):
-            watchdog.tick()
+            watchdog.step(clock.now_us)
             assert late.interrupts == 0
             clock.now_us = 100_000
-            watchdog.tick()
-            watchdog.tick()
+            watchdog.step(clock.now_us)
+            watchdog.step(clock.now_us)
             raise errors.QueryFailed(detail="whatever came of it")
 
     with watchdog.watch(other, 500, 0):
         with pytest.raises(errors.QueryCanceled) as failure:
             run()
-        watchdog.tick()
+        watchdog.step(clock.now_us)
     assert str(failure.value) == "canceling statement due to statement timeout"
     assert (late.interrupts, other.interrupts) == (2, 0)
-    assert not watchdog.tick()
+    assert not watchdog.step(clock.now_us)
 
 
 def test_a_statement_that_does_not_notice_fails_all_the_same(dog):
@@ -71,24 +71,24 @@ def test_a_statement_that_does_not_notice_fails_all_the_same(dog):
     def run():
         with watchdog.watch(Runner(), 1, 0):
             clock.now_us = 1_000
-            watchdog.tick()
+            watchdog.step(clock.now_us)
 
     with pytest.raises(errors.QueryCanceled):
         run()
 
 
 def test_of_those_that_saw_the_process_grow_the_oldest_is_ended(dog):
-    watchdog, _, memory = dog
+    watchdog, clock, memory = dog
     first, second, unlimited = Runner(), Runner(), Runner()
 
     def run():
         with watchdog.watch(unlimited, 1_000, 0), watchdog.watch(first, 0, 500):
-            watchdog.tick()
+            watchdog.step(clock.now_us)
             memory[0] = 1400
             with watchdog.watch(second, 0, 500):
-                watchdog.tick()
+                watchdog.step(clock.now_us)
                 memory[0] = 2000
-                watchdog.tick()
+                watchdog.step(clock.now_us)
 
     with pytest.raises(errors.OutOfMemory):
         run()

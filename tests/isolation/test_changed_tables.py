@@ -173,7 +173,7 @@ def nodes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     url = request.getfixturevalue("postgres_server").create_database() if request.param == "postgres" else None
     folder = tmp_path_factory.mktemp("changed")
     with closing(open_node(folder, url, "one")) as one, closing(open_node(folder, url, "two")) as two:
-        one.keeper.paused = two.keeper.paused = True
+        one.maintenance.paused = two.maintenance.paused = True
         yield one, two
 
 

@@ -29,7 +29,7 @@ GIVEN = (
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Node, Node]]:
     folder = tmp_path_factory.mktemp("shapes")
     with closing(open_node(folder, name="one")) as one, closing(open_node(folder, name="two")) as two:
-        one.keeper.paused = two.keeper.paused = True
+        one.maintenance.paused = two.maintenance.paused = True
         yield one, two
 
 

@@ -143,7 +143,7 @@ def nodes(tmp_path: Path) -> Iterator[tuple[Node, Node]]:
     worker = open_node(place.data, place.catalog, name="worker")
     serving = open_node(place.data, place.catalog, name="serving")
     for node in (worker, serving):
-        node.jobs.paused = node.keeper.paused = True
+        node.jobs.paused = node.maintenance.paused = True
     yield worker, serving
     serving.close()
     worker.close()

@@ -38,7 +38,7 @@ def node(place: Place) -> Iterator[Node]:
 
 def open_quietly(where: Place, name: str) -> Node:
     node = open_node(where.data, where.catalog, name=name)
-    node.keeper.paused = True
+    node.maintenance.paused = True
     return node
 
 

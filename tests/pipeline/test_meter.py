@@ -120,7 +120,7 @@ def test_a_unit_under_way_is_seen_in_the_record_of_its_job(tmp_path: Path) -> No
     place = Place(tmp_path / "data")
     prepare(place)
     node = open_node(place.data, place.catalog)
-    node.jobs.paused = node.keeper.paused = True
+    node.jobs.paused = node.maintenance.paused = True
     told: list[int] = []
 
     def some_are_done() -> bool:

@@ -24,7 +24,7 @@ def open_quiet(place: Place, name: str) -> Node:
     """A node that does nothing by itself."""
     node = open_node(place.data, place.catalog, name, EXPIRY_MS)
     node.jobs.paused = True
-    node.keeper.paused = True
+    node.maintenance.paused = True
     return node
 
 

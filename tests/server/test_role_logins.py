@@ -21,7 +21,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, 
     """The second learns nothing of the first's commits unless it asks."""
     data: Path = tmp_path_factory.mktemp("servers")
     with serving(data, PASSWORDS) as here, serving(data, PASSWORDS) as there:
-        there.node._follower.stop()
+        there.node.threads["follower"].stop()
         yield here, there
 
 

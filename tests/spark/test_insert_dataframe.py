@@ -22,7 +22,7 @@ from tests.support.nodes import Place
 @contextmanager
 def database(place: Place) -> Iterator[Connection]:
     opened = seachange.connect(data=place.data, catalog=place.catalog, autocommit=True)
-    opened._node.keeper.paused = True
+    opened._node.maintenance.paused = True
     try:
         yield opened
         assert not inspect(opened._node).anomalies

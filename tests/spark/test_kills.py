@@ -35,7 +35,7 @@ def prepare(data: Path, master: str, options: str = "") -> None:
         f'seachange.spark.driver_memory = "512m"\nseachange.spark.options = "{options}"\n'
     )
     node = open_node(data)
-    node.keeper.paused = True
+    node.maintenance.paused = True
     session = Session(node)
     session.execute("create table item (id int primary key, code text)")
     for n in range(FILES):

@@ -16,7 +16,7 @@ from tests.spark.frames import frame_rows, table_rows
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Connection]:
     opened = seachange.connect(data=tmp_path / "data", autocommit=True)
-    opened._node.keeper.paused = True
+    opened._node.maintenance.paused = True
     opened.execute("create table t (id integer primary key, v text, n smallint)")
     opened.load_arrow("t", pa.table({"id": pa.array(range(1000), pa.int32()), "v": ["x"] * 1000, "n": [5] * 1000}))
     opened.execute("delete from t where id = 3")

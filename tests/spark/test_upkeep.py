@@ -39,7 +39,7 @@ ON_SPARK = (("seachange.local_rows", "0"), ("seachange.pipeline_unit_rows", "200
 def node(place: Place) -> Iterator[Node]:
     prepare(place)
     opened = open_node(place.data, place.catalog)
-    opened.keeper.paused = opened.jobs.paused = True
+    opened.maintenance.paused = opened.jobs.paused = True
     clutter(opened)
     yield opened
     opened.close()

@@ -22,7 +22,7 @@ FORMS = ["", ", verbose", ", deps", ", viz", ", shape"]
 def node(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Node]:
     url = request.getfixturevalue("postgres_catalog_url") if request.param == "postgres" else None
     node = open_node(tmp_path, url)
-    node.keeper.paused = True
+    node.maintenance.paused = True
     yield node
     node.close()
 

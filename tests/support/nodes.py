@@ -107,6 +107,7 @@ def open_ported_node(
     entropy: Entropy = SYSTEM_ENTROPY,
     without_fence: frozenset[str] = frozenset(),
     release: int = CURRENT.number,
+    threads: bool = True,
 ) -> Node:
     clock = clock or SystemClock()
     files = open_files(place.segments)
@@ -123,8 +124,8 @@ def open_ported_node(
         entropy=entropy,
         release=release,
     )
-    node = Node(parts, name, expiry_ms)
+    node = Node(parts, name, expiry_ms, threads=threads)
     node.jobs.begin = partial(begin_queued, node)
-    # Folding is a step of the tests' own, at a moment of their choosing.
-    node.keeper.paused = True
+    # Compaction is a step of the tests' own, at a moment of their choosing.
+    node.maintenance.paused = True
     return node

@@ -80,7 +80,7 @@ class JobRunner:
         """To its end, or to a pause. `Lost` if another has taken it up."""
         while not job.is_finished and job.status is not JobStatus.PAUSED:
             before = job.revision
-            job = self._step(job)
+            job = self.step(job)
             if job.revision > before:
                 self._unwritten = 0
             self._told(job)
@@ -94,7 +94,8 @@ class JobRunner:
         reach("job.taken")
         return job
 
-    def _step(self, job: Job) -> Job:
+    def step(self, job: Job) -> Job:
+        """To the next commit, or to the next look at what cannot be done yet."""
         try:
             return self._step_or_react(job)
         except errors.QueryCanceled:

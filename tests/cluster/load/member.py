@@ -27,7 +27,7 @@ def main() -> None:
     clock = ShiftedClock(int(clock_offset_s))
     node = open_ported_node(Place(Path(data), catalog or None), f"member {number}", EXPIRY_MS, clock)
     # As in production.
-    node.keeper.paused = False
+    node.maintenance.paused = False
     sessions = [Session(node) for _ in range(WRITERS + 1)]
     writers = [Writer(sessions[n], int(number) * WRITERS + n, int(seed), log, stop) for n in range(WRITERS)]
     workers = [*writers, Changer(sessions[-1], int(number), int(seed), log, stop)]

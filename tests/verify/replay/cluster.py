@@ -17,7 +17,7 @@ from seachange.engine.context.interrupts import SessionInterrupts
 from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.jobs.job_manager import Conditions
 from seachange.engine.jobs.spark_pipeline import job_pipeline
-from seachange.engine.node.maintenance_thread import compact_index
+from seachange.engine.node.maintenance import compact_index
 from seachange.engine.node.node import Node
 from seachange.engine.session.session import Session
 from seachange.model.change.ops import OpType

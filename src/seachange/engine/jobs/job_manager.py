@@ -24,15 +24,14 @@ from seachange.engine.context.retention import Retention
 from seachange.engine.jobs.job_commits import NodeChanges
 from seachange.engine.jobs.spark_pipeline import job_pipeline
 from seachange.engine.replica.epoch import EpochState
-from seachange.engine.replica.node_parts import NodeParts
+from seachange.engine.replica.node_epoch import NodeEpoch
 from seachange.model.jobs import FINISHED, NO_JOB, JobId, JobRecord, JobRequest, JobStatus
 from seachange.planner.rules.release import RELEASES
 
-CurrentEpoch = Callable[[], EpochState]
 # Begins a job that was queued, as `Begin` does, unless it is interrupted.
 BeginQueued = Callable[[Job, SessionInterrupts], Collection[JobId]]
-# How often the worker looks for jobs that nobody runs.
-ROUND_SECONDS = 1.0
+# The time between two looks for jobs that no node runs.
+ROUND_US = 1_000_000
 # How often those are nudged that are waited for.
 _NUDGE_SECONDS = 0.1
 # So many jobs the worker runs at the same time.
@@ -52,9 +51,9 @@ class Conditions:
 
 
 class JobManager:
-    def __init__(self, parts: NodeParts, current: CurrentEpoch, retention: Retention) -> None:
-        self._parts = parts
-        self._current = current
+    def __init__(self, epoch: NodeEpoch, retention: Retention) -> None:
+        self._parts = epoch.parts
+        self._epoch = epoch
         self._retention = retention
         self._lock = threading.Lock()
         self._held: set[JobId] = set()
@@ -67,7 +66,6 @@ class JobManager:
         self._stop = threading.Event()
         self._awake = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._thread: threading.Thread | None = None
         # Off: what other nodes left behind is left to others; what the node's own sessions began is run here.
         self.takes_up = True
         # Tests run jobs at a moment of their choosing.
@@ -107,7 +105,7 @@ class JobManager:
         job = read_job(record)
         if not self._knows(job):
             raise errors.UnknownRelease(release=job.change.release)
-        epoch = self._current()
+        epoch = self._epoch.live()
         runner = self._runner(epoch, conditions, job)
         try:
             with self._reachable(job_id, conditions.interrupts):
@@ -151,37 +149,36 @@ class JobManager:
 
     # The worker.
 
-    def start(self) -> None:
-        self._thread = threading.Thread(target=self._work, name="seachange-jobs", daemon=True)
-        self._thread.start()
+    def step(self, now_us: int) -> int:
+        """Starts what is not run by any node, and cuts what was asked to stop."""
+        try:
+            if not self.paused and not self._stop.is_set():
+                self.nudge()
+                self.take_up()
+        except errors.Error:
+            # The catalog is out of reach for now.
+            pass
+        except Exception as problem:  # noqa: BLE001 - without this thread no job of the node would be run any more
+            self._note(NO_JOB, _bug(problem))
+        return now_us + ROUND_US
+
+    def wait(self, seconds: float) -> None:
+        self._awake.wait(seconds)
+        self._awake.clear()
 
     def wake(self) -> None:
         self._awake.set()
 
     def stop(self) -> None:
+        """Ends the jobs that run here, to be resumed by another node. Ends a step that is under way, too."""
         self._stop.set()
-        self._awake.set()
-        for thread in (self._thread, *self._threads):
-            while thread is not None and thread.is_alive():
+        for thread in self._threads:
+            while thread.is_alive():
                 # Again and again: one that has just begun to wait may have missed it.
                 with self._lock:
                     for interrupts in self._running.values():
                         interrupts.nudge()
                 thread.join(_NUDGE_SECONDS)
-
-    def _work(self) -> None:
-        while not self._stop.is_set():
-            self._awake.wait(ROUND_SECONDS)
-            self._awake.clear()
-            try:
-                if not self.paused and not self._stop.is_set():
-                    self.nudge()
-                    self.take_up()
-            except errors.Error:
-                # The catalog is out of reach for now.
-                continue
-            except Exception as problem:  # noqa: BLE001 - without this thread no job of the node would be run any more
-                self._note(NO_JOB, _bug(problem))
 
     def take_up(self) -> list[threading.Thread]:
         """Begins to run what nobody runs; gives the threads that do."""
@@ -204,7 +201,7 @@ class JobManager:
         # A process that was killed has its jobs until somebody ends its epoch.
         self._parts.catalog.expire_nodes()
         live = {node.epoch for node in self._parts.catalog.nodes() if node.live}
-        own = self._current().epoch
+        own = self._epoch.live().epoch
         with self._lock:
             held = set(self._held)
         open_ids = {record.id for record in unfinished}
@@ -266,7 +263,7 @@ class JobManager:
         if self.begin is None:
             return False
         begin = partial(self._begin, self.begin, interrupts)
-        return advance(record, NodeChanges(self._parts, self._current()), begin)
+        return advance(record, NodeChanges(self._parts, self._epoch.live()), begin)
 
     def _begin(self, begin: BeginQueued, interrupts: SessionInterrupts, job: Job) -> Collection[JobId]:
         with self._reachable(job.id, interrupts):

@@ -1,67 +1,74 @@
-"""Keeps an idle node up to date: it looks at once when the catalog says that others have published something, and in a
-slow rhythm otherwise, in which it also tidies up.
+"""The log follower: keeps an idle node up to date.
 
-**Invariant:** the watch only saves time. What it misses, because its connection was lost or because only descriptors
-are told, is found in the next round.
+It catches up at once when the catalog reports that another node has published something. In a slow rhythm it does so
+in any case, and forgets what no snapshot needs, so that the node's mark holds nothing up.
+
+**Invariant:** the watch only saves time. What it misses, because its connection was lost or because it reports
+descriptors only, is found in the next round.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 from seachange import errors
-from seachange.catalog.port import Catalog, ChangeWatch
-from seachange.runtime.clock import Clock
+from seachange.catalog.port import ChangeWatch
+from seachange.engine.replica.node_epoch import NodeEpoch
 
 
 class LogFollower:
-    def __init__(
-        self, catalog: Catalog, clock: Clock, look: Callable[[], None], tidy: Callable[[], None], round_seconds: float
-    ) -> None:
-        self._catalog = catalog
-        self._clock = clock
-        self._look = look
-        self._tidy = tidy
-        self._round_seconds = round_seconds
-        self._stopped = threading.Event()
+    def __init__(self, epoch: NodeEpoch, round_us: int) -> None:
+        self._epoch = epoch
+        self._round_us = round_us
+        self._due_us = epoch.parts.clock.steady_us() + round_us
+        self._has_changed = False
+        # The wait while the catalog is out of reach.
+        self._woken = threading.Event()
         self._watch: ChangeWatch | None = None
         self._lock = threading.Lock()
 
-    def run(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                self._run_until_lost()
-            except errors.OperationalError:
-                # The catalog is out of reach for now.
-                self._stopped.wait(self._round_seconds)
-
-    def _run_until_lost(self) -> None:
-        watch = self._catalog.watch()
-        with self._lock:
-            self._watch = watch
+    def step(self, now_us: int) -> int:
+        # On a busy catalog the watch reports changes all the time: the round comes first.
+        is_due = now_us >= self._due_us
         try:
-            due_us = self._due_us()
-            while not self._stopped.is_set():
-                changed = watch.wait(max(0, due_us - self._clock.steady_us()) / 1_000_000)
-                if self._stopped.is_set():
-                    return
-                # On a busy catalog the watch has something to tell all the time.
-                if self._clock.steady_us() >= due_us:
-                    self._tidy()
-                    due_us = self._due_us()
-                elif changed:
-                    self._look()
-        finally:
+            if is_due or self._has_changed:
+                self._has_changed = False
+                self._epoch.catch_up()
+            if is_due:
+                self._epoch.tidy()
+        except errors.OperationalError:
+            # The catalog is out of reach for now, and the watch may have missed something.
+            self.close()
+            is_due = True
+        if is_due:
+            self._due_us = now_us + self._round_us
+        return self._due_us
+
+    def wait(self, seconds: float) -> None:
+        try:
+            self._has_changed = self._open_watch().wait(seconds)
+        except errors.OperationalError:
+            self.close()
+            self._woken.wait(seconds)
+
+    def _open_watch(self) -> ChangeWatch:
+        if self._watch is None:
+            watch = self._epoch.parts.catalog.watch()
             with self._lock:
-                self._watch = None
-            watch.close()
+                self._watch = watch
+            if self._woken.is_set():
+                watch.wake()
+        return self._watch
 
-    def _due_us(self) -> int:
-        return self._clock.steady_us() + int(self._round_seconds * 1_000_000)
-
-    def stop(self) -> None:
-        self._stopped.set()
+    def wake(self) -> None:
+        """Only to stop: a catalog that publishes wakes the watch itself."""
+        self._woken.set()
         with self._lock:
             if self._watch is not None:
                 self._watch.wake()
+
+    def close(self) -> None:
+        with self._lock:
+            watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()

@@ -88,29 +88,28 @@ class Watchdog:
 
     def _run(self) -> None:
         while not self._stopped.wait(TICK_MS / 1_000):
-            if self.tick():
+            if self.step(self._clock.steady_us()):
                 continue
             self._awake.clear()
             # Whoever came or stopped us in between has not seen that nobody is awake.
             if not self._running and not self._stopped.is_set():
                 self._awake.wait()
 
-    def tick(self) -> bool:
-        """Looks at all running statements once; False if there are none."""
+    def step(self, now_us: int) -> bool:
+        """Checks all running statements once; False if there are none."""
         with self._lock:
             if not self._running:
                 return False
-            self._find_late()
+            self._find_late(now_us)
             self._find_grown()
             for watched in self._running:
                 if watched.problem is not None:
                     watched.runner.interrupt()
         return True
 
-    def _find_late(self) -> None:
-        now = self._clock.steady_us()
+    def _find_late(self, now_us: int) -> None:
         for watched in self._running:
-            if watched.problem is None and watched.deadline_us and now >= watched.deadline_us:
+            if watched.problem is None and watched.deadline_us and now_us >= watched.deadline_us:
                 watched.problem = errors.QueryCanceled(reason="statement timeout")
 
     def _find_grown(self) -> None:

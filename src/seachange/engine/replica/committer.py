@@ -65,7 +65,7 @@ class GroupCommitter:
             # Locks are not fair: whoever leads may stand behind more than one batch.
             while not submission.done:
                 self._gather()
-                self._commit_waiting()
+                self.step()
         if submission.problem is not None:
             raise submission.problem
         assert submission.outcome is not None
@@ -79,7 +79,8 @@ class GroupCommitter:
             with self._arrival:
                 self._arrival.wait_for(lambda: len(self._waiting) >= expected, GATHER_SECONDS_MAX)
 
-    def _commit_waiting(self) -> None:
+    def step(self) -> None:
+        """Commits what waits, in one catalog transaction; driven by the session that leads."""
         batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
         try:
             outcomes = self._catalog.commit(self._epoch, [member.request for member in batch])

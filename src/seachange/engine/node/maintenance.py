@@ -1,19 +1,20 @@
-"""The node's housekeeping: compaction when deltas have grown, garbage collection now and then, in the background.
+"""Maintenance of a node in the background: compaction of indexes that have grown, and garbage collection.
 
-**Invariant:** nothing here blocks or fails a reader or a writer: a fold reads a snapshot like any other transaction and
-is published by compare-and-set; losing the race only wastes the work.
+**Invariant:** nothing here blocks or fails a reader or a writer: a compaction reads a snapshot like any other
+transaction and is published by compare-and-set; losing the race only wastes the work.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 
 from seachange import errors
 from seachange.engine.context.retention import Retention
+from seachange.engine.node.background import Alarm
 from seachange.engine.replica.committer import Submission
 from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.node_epoch import NodeEpoch
 from seachange.engine.replica.node_parts import NodeParts
 from seachange.model.ids import CommitId, SegmentId, Seq
 from seachange.model.log import CommitRequest, Committed, GenerationChange
@@ -23,19 +24,18 @@ from seachange.pipeline.compaction.gc import collect_garbage
 from seachange.runtime.faults import reach
 from seachange.storage.image import IndexImage
 
-CurrentEpoch = Callable[[], EpochState]
-
-# An index is folded when its image holds so many inline rows, or as many delta files.
+# An index is compacted when its image holds this many inline rows, or delta files ...
 FOLD_ROWS_MIN = 32_768
 FOLD_FILES_MIN = 8
-# ... or inline rows that have been in the catalog for so many commits: it keeps history until they are folded.
+# ... or inline rows this many commits old: the catalog keeps history until they are compacted.
 FOLD_AGE_SEQS = 100_000
-_ROUND_SECONDS = 0.5
-_ROUNDS_PER_GC = 60
+# The time between two rounds of compaction, and of garbage collection.
+COMPACTION_US = 500_000
+COLLECTION_US = 30_000_000
 
 
 def compact_index(parts: NodeParts, epoch: EpochState, table: Table, index: Index, full: bool) -> bool:
-    """Folds the deltas of one index up to now; False when there is nothing to fold or another node was faster."""
+    """Compacts the deltas of one index up to now; False if there are none, or if another node was faster."""
     with parts.folds.holding(epoch.epoch, index.id) as is_ours:
         if not is_ours:
             return False
@@ -49,7 +49,7 @@ def compact_index(parts: NodeParts, epoch: EpochState, table: Table, index: Inde
 
 
 def _fold_and_swap(parts: NodeParts, epoch: EpochState, table: Table, index: Index, upto: Seq, full: bool) -> bool:
-    # The descriptor as of the sequence that is folded up to: its layout is the one that rows are rewritten in.
+    # Rows are rewritten in the layout of the descriptor at `upto`.
     current = epoch.schema(upto).by_id.get(table.id)
     if current is None or index.id not in current.index_by_id:
         return False
@@ -101,61 +101,65 @@ def has_grown(image: IndexImage, applied: Seq) -> bool:
     )
 
 
-class MaintenanceThread:
-    """The background thread. `paused` keeps it from compacting while something is being measured."""
+class NodeMaintenance:
+    """`paused` keeps it from compacting while something is being measured."""
 
-    def __init__(self, parts: NodeParts, retention: Retention) -> None:
-        self._parts = parts
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+    def __init__(self, epoch: NodeEpoch, retention: Retention) -> None:
+        self._parts = epoch.parts
+        self._epoch = epoch
+        self._alarm = Alarm()
         self.retention = retention
         self.paused = False
         self.compactions = 0
-        # What was last told of that failed.
-        self._noted = ""
+        self._is_stopped = False
+        now_us = epoch.parts.clock.steady_us()
+        self._compaction_due_us = now_us + COMPACTION_US
+        self._collection_due_us = now_us + COLLECTION_US
+        # The failure that was logged last.
+        self._logged = ""
 
-    def start(self, current: CurrentEpoch) -> None:
-        self._thread = threading.Thread(target=self._run, args=(current,), name="seachange-keeper", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _run(self, current: CurrentEpoch) -> None:
-        rounds = 0
-        while not self._stop.wait(_ROUND_SECONDS):
-            rounds += 1
+    def step(self, now_us: int) -> int:
+        if now_us >= self._compaction_due_us:
             if not self.paused:
-                self._attempt(lambda: self.compact_grown(current()))
-            if rounds % _ROUNDS_PER_GC == 0:
-                self._attempt(lambda: self.collect(current()))
+                self._attempt(self.compact_grown)
+            self._compaction_due_us = now_us + COMPACTION_US
+        if now_us >= self._collection_due_us:
+            self._attempt(self.collect)
+            self._collection_due_us = now_us + COLLECTION_US
+        return min(self._compaction_due_us, self._collection_due_us)
 
-    def _attempt(self, work: Callable[[], object]) -> None:
-        """It is retried in a later round: housekeeping that fails costs space, never an answer."""
+    def wait(self, seconds: float) -> None:
+        self._alarm.wait(seconds)
+
+    def wake(self) -> None:
+        """Only to stop: a compaction that is under way is the last."""
+        self._is_stopped = True
+        self._alarm.wake()
+
+    def _attempt(self, work: Callable[[EpochState], object]) -> None:
+        """Maintenance that fails costs space, never an answer. It is retried in a later round."""
         try:
-            work()
+            work(self._epoch.current)
         except errors.Error:
             return
-        except Exception as problem:  # noqa: BLE001 - without this thread nothing would be folded or collected any more
-            self._note(problem)
+        except Exception as problem:  # noqa: BLE001 - without this thread nothing would be compacted or collected
+            self._log(problem)
 
-    def _note(self, problem: Exception) -> None:
-        text = f"housekeeping of a node failed: {type(problem).__name__}: {problem}"
-        # What is met in every round is told once.
-        if self._noted != text:
+    def _log(self, problem: Exception) -> None:
+        text = f"maintenance of a node failed: {type(problem).__name__}: {problem}"
+        # A failure that is met in every round is logged once.
+        if self._logged != text:
             with suppress(errors.Error):
                 self._parts.catalog.tell(text)
-                self._noted = text
+                self._logged = text
 
     def compact_grown(self, epoch: EpochState) -> None:
-        """All that have grown; what one of them ran into is raised when the others are done."""
+        """Compacts every index that has grown; the first failure is raised when the others are done."""
         problems: list[Exception] = []
         for table in tuple(epoch.schemas.newest.by_id.values()):
             for index in table.indexes:
                 image = epoch.images.current(index.id, epoch.applied)
-                if self._stop.is_set():
+                if self._is_stopped:
                     return
                 if image is not None and has_grown(image, epoch.applied):
                     try:

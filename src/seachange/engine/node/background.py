@@ -1,0 +1,63 @@
+"""Background work of a node: objects that are stepped, and the threads that step them.
+
+**Invariant:** a step does what is due at the time that it is given, and does not wait for time to pass. So a test can
+drive a node without threads, by a clock of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+from seachange.runtime.clock import Clock
+
+
+class BackgroundWork(Protocol):
+    def step(self, now_us: int) -> int:
+        """Does what is due at `now_us` of the steady clock; gives the time at which the next step is due."""
+
+    def wait(self, seconds: float) -> None:
+        """Returns after that time, or earlier if there may be something to do."""
+
+    def wake(self) -> None:
+        """Ends a wait; may be called from another thread."""
+
+
+class Alarm:
+    """The wait of work that nothing but the clock and its callers wake."""
+
+    def __init__(self) -> None:
+        self._rung = threading.Event()
+
+    def wait(self, seconds: float) -> None:
+        self._rung.wait(seconds)
+        self._rung.clear()
+
+    def wake(self) -> None:
+        self._rung.set()
+
+
+class BackgroundThread:
+    """Steps one piece of work when it is due, until it is stopped."""
+
+    def __init__(self, name: str, work: BackgroundWork, clock: Clock) -> None:
+        self._work = work
+        self._clock = clock
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"seachange-{name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Waits for a step that is under way."""
+        self._stopped.set()
+        self._work.wake()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            due_us = self._work.step(self._clock.steady_us())
+            if not self._stopped.is_set():
+                self._work.wait(max(0, due_us - self._clock.steady_us()) / 1_000_000)

@@ -1,0 +1,118 @@
+"""The epoch under which a node works, and its renewal when another node has ended it.
+
+**Invariant:** an epoch that has ended fails only the transactions that were open in it. What begins afterwards (a
+session, a transaction, a job) begins in a new epoch, which `run` starts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from seachange import errors
+from seachange.engine.context.pace import PaceMeter
+from seachange.engine.replica.epoch import EpochState
+from seachange.engine.replica.mark_holders import encode_holders
+from seachange.engine.replica.node_parts import NodeParts
+from seachange.runtime.nonblocking import may_wait
+
+_REGISTRATIONS_MAX = 10
+
+T = TypeVar("T")
+
+
+class NodeEpoch:
+    """`beat_soon` is set when the marks of the node should be published before the next heartbeat is due."""
+
+    def __init__(self, parts: NodeParts, name: str, expiry_ms: int) -> None:
+        self.parts = parts
+        self.expiry_ms = expiry_ms
+        self._name = name
+        self.beat_soon = threading.Event()
+        self._pace = PaceMeter(parts.meters)
+        self._renewing = threading.RLock()
+        self._is_closed = False
+        self.current = self._register()
+
+    def _register(self) -> EpochState:
+        """A node whose clock is far ahead may end an epoch before it has read the schema."""
+        for _ in range(_REGISTRATIONS_MAX - 1):
+            with suppress(errors.StaleNode):
+                return self._new_epoch()
+        return self._new_epoch()
+
+    def _new_epoch(self) -> EpochState:
+        parts = self.parts
+        return EpochState(
+            parts.catalog, parts.warehouse, self._name, self.expiry_ms, parts.clock, self.beat_soon.set, parts.release
+        )
+
+    def run(self, work: Callable[[EpochState], T]) -> T:
+        """Runs `work` in the node's epoch, and again in a new one if the catalog says that the epoch has ended. A node
+        that gets no processor time may lose several."""
+        for _ in range(_REGISTRATIONS_MAX - 1):
+            epoch = self.live()
+            try:
+                return work(epoch)
+            except errors.StaleNode:
+                self._renew(epoch)
+        return work(self.live())
+
+    def live(self) -> EpochState:
+        """A new one if the last has ended. An epoch without a heartbeat within its expiry may have been ended by any
+        other node, and the catalog says so only to a commit or a read of rows: it is asked first."""
+        if self.current.ended:
+            self._renew(self.current)
+        if self._is_late:
+            may_wait()
+            with self._renewing:
+                if self._is_late:
+                    self.beat()
+        return self.current
+
+    @property
+    def _is_late(self) -> bool:
+        return self.parts.clock.steady_us() - self.current.beaten_us > self.expiry_ms * 1_000
+
+    def _renew(self, stale: EpochState) -> None:
+        """Starts over under a new epoch, unless another thread has done so already."""
+        may_wait()
+        with self._renewing:
+            if self.current is stale and not self._is_closed:
+                self.current = self._register()
+                stale.locks.end()
+
+    def beat(self) -> None:
+        """One heartbeat."""
+        epoch = self.current
+        try:
+            marks = epoch.registry.marks()
+            sent_us = self.parts.clock.steady_us()
+            self.parts.catalog.heartbeat(epoch.epoch, marks.low, marks.write, encode_holders(marks), self._pace.read())
+            epoch.beaten_us = sent_us
+        except errors.StaleNode:
+            self._renew(epoch)
+
+    def catch_up(self) -> None:
+        """What was committed before this, on any node, is known to this one afterwards."""
+        epoch = self.current
+        try:
+            epoch.catch_up()
+            epoch.tables.look()
+        except errors.StaleNode:
+            self._renew(epoch)
+
+    def tidy(self) -> None:
+        """Forgets what no snapshot needs."""
+        epoch = self.current
+        try:
+            epoch.housekeeping(epoch.registry.mark())
+            epoch.shared.release_left()
+        except errors.StaleNode:
+            self._renew(epoch)
+
+    def close(self) -> None:
+        """The epoch is not renewed any more."""
+        self._is_closed = True
