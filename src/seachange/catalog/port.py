@@ -6,6 +6,9 @@ order is visibility order. A method that reads for a snapshot checks the epoch a
 same transaction, and raises `StaleNode` or `SnapshotTooOld`: a lost snapshot is an error, never fewer rows.
 
 All methods may be called from any thread.
+
+**Invariant:** a heartbeat need not be durable when it is acknowledged. Every action based on a mark or an expiry
+commits durably, and the log of the catalog's database keeps the order.
 """
 
 from __future__ import annotations

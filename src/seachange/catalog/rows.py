@@ -1,4 +1,8 @@
-"""What both back ends share: how requests become rows, and rows become values again."""
+"""What both back ends share: how requests become rows, and rows become values again.
+
+**Invariant:** no descriptor is read whose checksum differs from the recorded one. Descriptors of release 0.1.0 have
+none until their next version.
+"""
 
 from __future__ import annotations
 

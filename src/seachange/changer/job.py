@@ -2,6 +2,9 @@
 
 **Invariant:** whatever a job has done is in its record, written by the same commit that did it. Who takes it up plans
 the rest from the record alone and goes on.
+
+**Invariant:** a file written by a finished unit belongs to the job, not to the epoch that wrote it. A file that the job
+neither keeps nor attaches becomes garbage by the same commit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,13 @@
 """The commit log as values: what a commit asks for, how it ended, and what a follower reads.
 
 **Invariant:** everything that changes the database is one `CommitRequest`, decided by the sequencer under one lock.
+
+**Invariant:** a request carries its node's epoch and the descriptor versions that it depends on. A stale epoch, or a
+version below `min_version`, is rejected in the catalog transaction that decides it; clocks only decide when an epoch
+may be ended.
+
+**Invariant:** a request has an id chosen by its client. Sent again, it returns the first outcome; looked up after a
+lost connection and not found, it is tombstoned and can never commit.
 """
 
 from __future__ import annotations

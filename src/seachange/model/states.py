@@ -1,6 +1,11 @@
 """The states of a schema element, and what each lets a statement do.
 
 `BEHAVIOUR` is the one place that says it: writes execute it, the planner plans with it, the model checker proves it.
+
+**Invariant:** what a write does to an element follows from the element's state in the version that the write was
+planned with. An index is maintained and its unique keys declared before any writer checks it, and checked before it is
+read; a foreign key's children declare their parents' keys before any writer checks; a column is filled before it is
+seen; a new primary index is written, and conflicts, next to the current one.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 **Invariant:** no more of them is in memory than one part, and what is under way to the client: a slow reader makes the
 query wait. Whatever ends the statement ends that wait.
+
+**Invariant:** a statement whose rows a client has begun to receive is not rerun.
 """
 
 from __future__ import annotations

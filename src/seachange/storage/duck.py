@@ -1,4 +1,7 @@
-"""The node's DuckDB: one in-memory database, one cursor per session, locked down."""
+"""The node's DuckDB: one in-memory database, one cursor per session, locked down.
+
+**Invariant:** DuckDB holds no data of its own, and runs only text generated from a checked tree.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,10 @@ the value's: integers, dates and times as sign-flipped big-endian, floats as IEE
 escaped and terminated so that a prefix sorts first.
 
 **Invariant:** encode(a) < encode(b) exactly when a sorts before b, and equal only for equal keys.
+
+**Invariant:** a schema change conflicts by the descriptors that it changes (`change_hash`) and by every name that it
+gives (`name_hash`), as rows do by their keys. Owner, privileges and comments have no such key: the second change
+modifies what it finds.
 """
 
 from __future__ import annotations

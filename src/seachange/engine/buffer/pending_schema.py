@@ -1,4 +1,8 @@
-"""The descriptor changes of a transaction, seen by itself at once and by others when it commits."""
+"""The descriptor changes of a transaction, seen by itself at once and by others when it commits.
+
+**Invariant:** what a published version refers to (a sequence, type, schema, or relation of a view) is shared by its
+commit, so of it and a concurrent drop at most one commits.
+"""
 
 from __future__ import annotations
 

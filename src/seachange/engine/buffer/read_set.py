@@ -9,6 +9,9 @@ rows that met them at the snapshot; without conditions for its whole table.
 
 **Invariant:** a name that a statement has resolved, or found not to be there, means the same when the transaction
 commits. A change of what it means by others since the snapshot is a conflict.
+
+**Invariant:** a transaction that writes is equivalent to one run serially at its commit sequence; a read-only one to
+one run at its snapshot.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Look-ups in the files that bulk writes of a transaction have staged."""
+"""Look-ups in the files that bulk writes of a transaction have staged.
+
+**Invariant:** a staged file of new versions, or of tombstones, hides the committed entries with its keys from its own
+transaction. An entry that is changed again moves from the file to the buffer.
+"""
 
 from __future__ import annotations
 

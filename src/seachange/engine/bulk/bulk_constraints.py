@@ -1,5 +1,10 @@
 """CHECK and FOREIGN KEY constraints of a bulk write, over the segments that it wrote: one query for all checks, one
-anti-join for each foreign key, one semi-join for each that refers to keys which went."""
+anti-join for each foreign key, one semi-join for each that refers to keys which went.
+
+**Invariant:** constraints hold on every path: bulk writes are checked here, single rows by
+`engine/encode/check_rows.py` and `engine/constraints/foreign_key.py`. Foreign keys are checked at the end of the
+statement, after the actions (CASCADE and so on) of its writes; deferred ones at COMMIT.
+"""
 
 from __future__ import annotations
 

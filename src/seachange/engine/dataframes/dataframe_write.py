@@ -6,6 +6,8 @@ executors. The segments are staged in the transaction like those of any load.
 
 **Invariant:** the driver is a node like any other: the write is planned with the versions of its snapshot, and its
 commit is made to fit what has been published since.
+
+**Invariant:** generated values for the rows are drawn by the driver before a task is sent.
 """
 
 from __future__ import annotations

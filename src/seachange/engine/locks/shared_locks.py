@@ -6,6 +6,9 @@ catalog, waits here, and is sent again.
 
 **Invariant:** a wait ends: with the grant, with the end of the epoch that it waits for, with its time limit, with a
 cancel, or as the victim of a cycle. Whoever stops waiting leaves the queue.
+
+**Invariant:** locks are taken under the sequencer lock. So a commit that writes a locked key is either known to the
+locker before it returns the row, or finds the lock.
 """
 
 from __future__ import annotations

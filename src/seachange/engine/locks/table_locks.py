@@ -7,6 +7,9 @@ catalog, in turn.
 
 **Invariant:** a transaction records a lock before it looks whether the table is contended, and a node marks a table as
 contended before it looks at the records. So a request finds each open transaction on record, or that one waits for it.
+
+**Invariant:** while a lock that conflicts with ROW EXCLUSIVE is granted, no other session commits rows of the table.
+Before it is granted, every live node has recorded its conflicting open transactions, and they have ended.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The descriptors that a node knows, at every sequence that one of its snapshots may have.
 
 **Invariant:** `at(S)` is the schema as of S: a transaction plans with what its snapshot sees, never with a newer cache.
+
+**Invariant:** `within(database)` has the descriptors of one database, and the databases and roles, which are shared.
 """
 
 from __future__ import annotations

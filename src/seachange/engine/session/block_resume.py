@@ -8,6 +8,9 @@ statement that wrote such a row and runs it, and those after it, at the newest s
 block fails with 40001. That goes for queries too: one that came after a statement which has waited sees what was
 committed until then, and a row that programs update first works as a mutex. A query is not run again if nothing was
 written to its tables since, by others or by the block.
+
+**Invariant:** a block that waits to be resumed releases no more than it would have locked later, so it closes no cycle
+that its statements would not have closed.
 """
 
 from __future__ import annotations

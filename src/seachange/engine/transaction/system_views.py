@@ -1,4 +1,8 @@
-"""What the engine tells of itself: the rows of the views."""
+"""What the engine tells of itself: the rows of the views.
+
+**Invariant:** `leases` lists no version below its `min_version`: a transaction planned with such a version is rebased
+when it commits.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 Privileges are those of PostgreSQL: an owner may do everything with what it owns, a superuser with everything, and a
 member of a role what the role may. `public` is everybody.
+
+**Invariant:** a statement runs as one role, and checks privileges where it reads and writes (`check_access`). What a
+definition names is checked before it is planned (`sql/change/privilege_checks.py`), and what it touches before it is
+published (`sql/change/object_access.py`).
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 **Invariant:** column, index, layout and constraint ids are never reused within a table; a layout never changes once
 published.
+
+**Invariant:** a row without a value for its new primary key has no entry in the new primary index, nor in indexes built
+from it (`Table.needed_for`): two such rows would be one entry.
 """
 
 from __future__ import annotations

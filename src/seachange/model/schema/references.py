@@ -1,4 +1,8 @@
-"""Which tables refer to which: foreign keys as their parents see them, derived from the tables of one snapshot."""
+"""Which tables refer to which: foreign keys as their parents see them, derived from the tables of one snapshot.
+
+**Invariant:** which foreign keys reference a table is derived, never stored with the parent. A new foreign key
+publishes a version of the parent too, so that it conflicts with a drop or change of the parent.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,9 @@ rows are written anew, and so is the little that is left of older layouts. What 
 
 **Invariant:** the members show, at sequence C, exactly the rows that generation and deltas showed at C. Rewritten rows
 are read with the descriptor at C: every column of its layout by id, what a row's layout lacks as the frozen value.
+
+**Invariant:** an index without a generation is never compacted: a generation made of its deltas would hide a running
+backfill.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 **Invariant:** a set that was released never changes; what changes gets the next number, and so does a state, or a kind
 of element, that older programs do not know.
+
+**Invariant:** a change is planned with the newest rules that every live node knows, and finished with the same. The
+agreed number (`Catalog.agree_release`) never decreases, and nodes that know less cannot join.
 """
 
 from __future__ import annotations

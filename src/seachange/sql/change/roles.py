@@ -1,6 +1,9 @@
 """Roles: who there is, who is a member of whom, and what becomes of what somebody owns.
 
 **Invariant:** a role goes only when no object belongs to it or grants it anything.
+
+**Invariant:** a commit that names a role shares the key of the role's name (`role_hash`), which DROP ROLE writes: the
+owner of an object exists, and so does a role that was granted something.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Expressions in DDL: what each use of one may contain, and their DuckDB text with gaps for the columns."""
+"""Expressions in DDL: what each use of one may contain, and their DuckDB text with gaps for the columns.
+
+**Invariant:** an expression is checked and translated once, where it is parsed. What a CHECK, a DEFAULT, a generated
+column or USING may contain, and how volatile a function is, is data. Columns are gaps in the text until they are bound;
+a sequence is the `sequence_call` of its name, which cannot occur within a literal.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ The number of an object is that of its descriptor, or index, above those that Po
 same in every session and process, and never given again. What has a number within its table has one made of both.
 
 **Invariant:** only what is PUBLIC is told of, and constraints that were added as NOT VALID.
+
+**Invariant:** the catalogs are pure functions of the descriptors as of the statement.
 """
 
 from __future__ import annotations

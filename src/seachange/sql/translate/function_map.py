@@ -1,6 +1,9 @@
 """Functions that DuckDB has under another name, or with another meaning, than PostgreSQL: by name, what they are there.
 
 A function that is not named here means the same in both, as far as the suite that compares the two knows.
+
+**Invariant:** a function with another meaning in DuckDB is translated by this table, in queries and in stored
+expressions alike.
 """
 
 from __future__ import annotations

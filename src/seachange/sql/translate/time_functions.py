@@ -1,6 +1,8 @@
 """The functions that tell the time, which is the same throughout a transaction or statement, whatever runs it.
 
 The session gives the moments as parameters, in microseconds since 1970.
+
+**Invariant:** the calls are bound as parameters from the transaction; only what a descriptor stores keeps them.
 """
 
 from __future__ import annotations
