@@ -106,6 +106,8 @@ class Auditor:
         except Refused as problem:
             self.counts["audits refused"] += 1
             self.refusals[f"audit: {problem.sqlstate}"] += 1
+            if (problem.sqlstate or "").startswith("XX"):
+                self._add([Violation("refused without a reason", f"an audit: {problem.sqlstate}: {problem}")])
             self._drop()
             return False
         return True

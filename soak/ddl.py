@@ -42,7 +42,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "late": ("", " not valid"),
     "size_type": ("int", "bigint", "text", "numeric(12, 0)"),
     "balance_type": ("bigint", "numeric(20, 0)"),
-    "list_type": ("text", "varchar"),
+    "tag_type": ("int", "bigint", "text"),
     "extra": (" default 5", " not null default 7", "", " generated always as (3 + 4) stored"),
     "item_key": ("code", "qty", "kind, qty", "lower(code)", "slot", "code) include (qty", "note) where (qty > 50"),
     "sure_key": ("code", "code, kind", "id", "lower(code)"),
@@ -83,7 +83,8 @@ CHANGES = (
     Change("alter table lists alter column tag drop default"),
     Change("alter table {how}items alter column size type {size_type} using size::{size_type}", 4),
     Change("alter table {how}accounts alter column balance type {balance_type} using balance::{balance_type}", 2),
-    Change("alter table {how}lists alter column v type {list_type} using v::{list_type}", 2),
+    # Not of the lists themselves: a READ COMMITTED block that has used a column which was converted reads as of then.
+    Change("alter table {how}lists alter column tag type {tag_type} using tag::{tag_type}", 2),
     # Constraints.
     Change("alter table {how}items add constraint sure_items_c{n} check (qty >= 0){late}", 3),
     Change("alter table {how}items add constraint may_items_c check (slot < 2000000000)", 2, CLEAN_SLOTS),

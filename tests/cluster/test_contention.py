@@ -4,7 +4,8 @@ catalogs."""
 import random
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +17,8 @@ from seachange.engine.session.session import Session
 from tests.cluster.sqlprocess import SqlProcess
 from tests.cluster.test_locks import CountingCatalog, Later, sqlstate
 from tests.support.nodes import Place, open_ported_node
+from tests.support.patience import PATIENCE_S
+from tests.support.workers import wait_until
 
 # More rows than are locked one by one.
 MANY = 1_500
@@ -299,6 +302,27 @@ def _adds(script: Sequence[str], id_: int) -> int:
 
 
 # Contention that is known.
+
+
+def test_a_commit_that_waits_deadlocks_with_no_other_when_it_is_resumed(
+    nodes: tuple[Node, Node], here: Session, there: Session
+):
+    """The next writer of the row inside the node comes after it, in the node as well as between nodes."""
+    here.execute("begin")
+    here.execute("update t set n = n + 1 where id = 1")
+    run_all(there, "begin", "select n from t where id = 1 for update", "update t set n = n + 1 where id = 1")
+    first = Later(here, "commit")
+    with closing(Session(nodes[0])) as third, ThreadPoolExecutor(1) as pool:
+        epoch = nodes[0].epoch
+        before = epoch.shared.waits
+        third.execute("begin")
+        second = pool.submit(third.execute, "update t set n = n + 1 where id = 1")
+        wait_until(lambda: epoch.locks.waiting or epoch.shared.waits > before, "the third writer to wait")
+        there.execute("commit")
+        first.result()
+        second.result(PATIENCE_S)
+        third.execute("commit")
+    assert rows(here, "select n from t where id = 1") == [(13,)]
 
 
 def test_the_second_writer_of_a_contended_row_waits(here: Session, there: Session):

@@ -376,9 +376,10 @@ class WriteLocks:
 
     def wait_for(self, key: KeyHash, strength: LockMode) -> None:
         """Another's lock stands against the commit: takes it in turn. A transaction that can be resumed holds nothing
-        meanwhile that it would have locked after this key, so that it closes no cycle of waits."""
+        meanwhile that it would have locked after this key, so that it closes no cycle of waits. The key itself it keeps
+        inside the node: whoever got it there would wait behind this transaction between nodes, and this one for it."""
         if self.resumes:
-            self._give_up(list(self._implied))
+            self._give_up([each for each in self._implied if each != key])
         self._awaited = key
         self._shared_keys.add(key)
         if self.waits and key in self._implied:
