@@ -89,6 +89,30 @@ def test_while_a_job_works(node: Node, session: Session, kind: ChangeKind, sql: 
 
 
 @ON_SQLITE
+def test_an_index_that_is_being_built_is_renamed_afterwards(node: Node, session: Session):
+    job_id = begin(node, UNIQUE)
+    with statement(session, "alter index item_code rename to by_code") as ended:
+        waits(session, job_id)
+        run(node, job_id)
+    assert ended == [""]
+    assert "by_code" in indexes(node)
+
+
+@ON_SQLITE
+def test_a_change_is_not_planned_with_what_a_job_has_finished_since(node: Node, session: Session):
+    """The job is not found any more, but the table of the snapshot still looks as it left it halfway."""
+    job_id = begin(node, UNIQUE)
+    transaction = node.begin()
+    run(node, job_id)
+    with pytest.raises(errors.RowChanged):
+        transaction.check_newest([transaction.table(None, "item").id])
+    transaction.rollback()
+    transaction = node.begin()
+    transaction.check_newest([transaction.table(None, "item").id])
+    transaction.rollback()
+
+
+@ON_SQLITE
 @pytest.mark.parametrize("sql", ["drop table item", "truncate item", "alter table item add column more int"])
 def test_lock_timeout_ends_the_wait(node: Node, session: Session, sql: str):
     job_id = begin(node, UNIQUE)

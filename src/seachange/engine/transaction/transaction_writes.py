@@ -200,6 +200,19 @@ class TransactionWrites(TransactionReads):
                 # Whoever changes it at the same time has planned without knowing of this.
                 self.shares.setdefault(change_hash(descriptor.id), self.snapshot)
 
+    def check_newest(self, ids: Iterable[DescriptorId]) -> None:
+        if not self.stands_alone and self.isolation is not Isolation.READ_COMMITTED:
+            # It is not run again: whether there is a conflict is found at its commit.
+            return
+        head = self.epoch.catch_up()
+        then, now = self.epoch.schema(self.snapshot), self.epoch.schema(head)
+        for id_ in ids:
+            if self.pending.changed(id_):
+                continue
+            known, newest = (schema.by_id.get(id_) or schema.objects.get(id_) for schema in (then, now))
+            if known is not None and (newest is None or newest.version != known.version):
+                raise errors.RowChanged(seq=head)
+
     def hold_alone(self, database: Database) -> None:
         # A process that was killed uses nothing; somebody has to say so.
         self.parts.catalog.expire_nodes()

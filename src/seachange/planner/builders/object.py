@@ -22,6 +22,11 @@ _RELATIONS: dict[ObjectKind, Kinds] = {ObjectKind.TABLE: frozenset({ObjectKind.V
 def rename_object(draft: Draft, statement: RenameObject) -> None:
     found = find_object(draft, statement.kind, statement.name, statement.if_exists)
     if found is not None:
+        if found.kind is ObjectKind.INDEX and not draft.select(
+            elements.IndexName, table_id=found.id, index_id=found.index_id
+        ):
+            # Another change is about to add it, or to drop it.
+            raise errors.UndefinedTable(name=statement.name)
         rename(draft, found, statement.new_name)
 
 

@@ -27,7 +27,11 @@ class Busy(Exception):
 
 
 def check_change(change: Change, port: TransactionPort) -> None:
-    """Raises `Busy` if a job is under way with one of the descriptors that the change is about."""
+    """Raises `Busy` if a job is under way with one of the descriptors that the change is about.
+
+    A job that has ended since the snapshot is not found, and what it was about looks as if it still were under way: the
+    statement is then run again.
+    """
     found: dict[JobId, Exclusion] = {}
     touched = {descriptor_of(target.element) for target in change.targets}
     for record in port.unfinished_jobs():
@@ -45,6 +49,7 @@ def check_change(change: Change, port: TransactionPort) -> None:
                 found[record.id] = exclusion
     if found:
         raise Busy(found, touched)
+    port.check_newest(touched)
 
 
 def _is_before(job: Job, place: JobId | None) -> bool:
@@ -64,6 +69,7 @@ def check_named(statement: DdlStatement, port: TransactionPort) -> None:
     ]
     if found:
         raise Busy(dict.fromkeys(found, decide(ChangeKind.WORK, ChangeKind.METADATA)), named)
+    port.check_newest(named)
 
 
 def check_relied(ids: Collection[DescriptorId], port: TransactionPort) -> None:

@@ -310,5 +310,8 @@ class TransactionPort(Protocol):
     def rely_on(self, objects: Iterable[Descriptor]) -> None:
         """The commit is refused if one of them is gone by then."""
 
+    def check_newest(self, ids: Iterable[DescriptorId]) -> None:
+        """Raises RowChanged if one of the descriptors has a newer version than that of the snapshot."""
+
     def publish(self, before: Descriptor | None, after: Descriptor | None) -> None:
         """Makes a descriptor change part of the transaction: creates (before None), replaces, drops (after None)."""
