@@ -1,13 +1,13 @@
-# Every target works from a bare clone: the environment is made on the way.
+# Every target works from a bare clone: it creates the environment first.
 
 PYTHON ?= python3
 ARGS ?=
-# How many processes share the tests; 0: none but pytest itself, as a debugger needs it.
+# The number of test processes; 0 runs the tests in pytest itself, as a debugger needs it.
 PROCESSES ?= logical
-# Where databases of tests are: in memory if it can be had as a folder, since every commit of theirs is synced.
+# The folder for databases of tests: in memory if possible, since every commit is synced.
 SCRATCH := $(firstword $(wildcard /dev/shm) $(TMPDIR) /tmp)
 
-# Hundreds of processes that tests start would otherwise compile the package anew, half a second each.
+# Hundreds of processes that tests start would otherwise compile the package again, half a second each.
 export PYTHONDONTWRITEBYTECODE =
 
 VENV := .venv
@@ -36,14 +36,14 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP) ## run the demonstration (ARGS=--quick for a short one)
 	$(BIN)/python -m demo $(ARGS)
 
-serve: $(STAMP) ## serve a scratch database to psql and its kin (ARGS="--listen 127.0.0.1:6000")
+serve: $(STAMP) ## serve a scratch database to psql and other clients (ARGS="--listen 127.0.0.1:6000")
 	$(BIN)/seachange serve --data .scratch $(ARGS)
 
 test: $(STAMP) ## run the tests (ARGS="-k name", ARGS=--exhaustive)
 	@folder=$$(mktemp -d $(SCRATCH)/seachange-tests.XXXXXX) && trap 'rm -rf "$$folder"' EXIT && set -x && \
 		$(BIN)/python -m pytest -n $(PROCESSES) --maxprocesses 8 --dist worksteal --basetemp "$$folder/run" $(ARGS)
 
-golden: $(STAMP) ## write the golden files anew; git diff shows what changed
+golden: $(STAMP) ## rewrite the golden files and generated pages; git diff shows what changed
 	$(BIN)/python -m pytest -q -m golden --rewrite $(ARGS)
 
 lint: $(STAMP) ## run the static checks: ruff, mypy, import-linter
@@ -56,7 +56,7 @@ format: $(STAMP) ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix-only --quiet $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
 
-docs: $(STAMP) ## check the documentation: spelling, links, examples, and the pages that are generated
+docs: $(STAMP) ## check the documentation: spelling, links, examples, prose and generated pages
 	$(BIN)/codespell $(PROSE)
 	$(BIN)/python -m pytest -q tests/docs tests/benchmark_page/test_page.py tests/planner/explain/test_docs.py tests/ddl_operations/test_page.py $(ARGS)
 
