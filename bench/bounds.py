@@ -74,7 +74,7 @@ BOUNDS = (
     Bound("planner.wide_table", AT_MOST, 1),
     # Time of a change that moves no bytes: of a large table over a small one;
     # and while other nodes write, over one commit among them and over
-    # DuckLake's ADD COLUMN with nobody else there.
+    # DuckLake's ADD COLUMN without concurrent sessions.
     Bound("changes.size", AT_MOST, 1.2),
     Bound("changes.live.sqlite.commit", AT_MOST, 10),
     Bound("changes.live.sqlite.ducklake", AT_MOST, 1),

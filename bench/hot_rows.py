@@ -22,7 +22,7 @@ def make_tables(folder: Path) -> None:
 
 
 class Client(threading.Thread):
-    """One session's share: transactions of four statements, each of which stands for itself or all in one block."""
+    """One session's share: transactions of four statements, each in autocommit or all in one block."""
 
     def __init__(self, folder: Path, number: int, blocks: bool, until: threading.Event) -> None:
         super().__init__()

@@ -176,7 +176,7 @@ class Process:
         return {"seconds": time.perf_counter() - start}
 
     def warm_spark(self) -> Answer:
-        """Statements of this session are Spark's from now on; it is started by one on a table of no account."""
+        """From now on statements of this session run on Spark, which a statement on a scratch table starts."""
         self.session.cursor.execute("set seachange.local_rows = 0")
         self.session.cursor.execute("create table warm (id bigint primary key, k text)")
         self.session.cursor.execute("insert into warm select i, 'k' || i from generate_series(1, 10000) as r(i)")

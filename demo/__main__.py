@@ -1,4 +1,4 @@
-"""A table changes shape while two processes read and write it; nothing may be lost and nobody may fail."""
+"""A table is altered while two processes read and write it; no row may be lost and no transaction may fail."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class Director:
                     self._call_worker("worker B")
             else:
                 watch.do(act.step.statement)
-                act.outcome = "no bytes moved, nobody waited"
+                act.outcome = "no bytes moved, no session waited"
             act.ended = act.ended or time.monotonic()
             self.scene.timeline.marks.append(Mark(act.step.title, act.began, act.ended))
             view.say(f"    {act.ended - act.began:.2f} s: {act.outcome}")
@@ -166,7 +166,7 @@ class Director:
             act.outcome = "; ".join(part for part in found if part) or "validated"
         else:
             act.is_good = job.status != _GOOD and act.step.fails_with in (job.error or "")
-            act.outcome = f"refused and taken back: {job.error}"
+            act.outcome = f"rejected and rolled back: {job.error}"
 
 
 def _is_to_be_killed(step: Step, progress: float, building_since: float) -> bool:

@@ -1,4 +1,4 @@
-"""One process of traffic: transfers, look-ups, new accounts and closed ones, at a fixed rate until it is told to stop.
+"""One process of traffic: transfers, look-ups, new accounts and closed ones, at a fixed rate until it is stopped.
 
 Latencies count from the moment at which a transaction was due, so that one that stood in line behind a lock is seen to
 have waited. A line of JSON per transaction goes to standard output.

@@ -1,7 +1,7 @@
-"""The changes, and how each system that speaks SQL is told to make them, as data; standard library only.
+"""The schema changes, and the statements for each system that speaks SQL, as data; standard library only.
 
-A change that a system has not is a sentence instead of statements. `{t}` stands for the table: the large one, or the
-one with a row that stands against every constraint, by which is seen whether rows that are there are looked at.
+A change that a system lacks is a sentence instead of statements. `{t}` is the table: the large one, or the one with a
+row that violates every constraint, which shows whether existing rows are checked.
 """
 
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ DELTALAKE: dict[str, str] = {
     "check": "",
     "not_null": "cannot forbid NULL in a column that is there",
     "foreign_key": "has no foreign keys",
-    "drop_column": "cannot drop a column without writing the table anew",
+    "drop_column": "cannot drop a column without rewriting the table",
 }
 
 # What a reader of the figures should know of a way.
@@ -109,7 +109,7 @@ REMARKS = {
     ("ducklake", "add_column"): "may be NULL",
     ("ducklake", "type"): "has none: a second column, filled by one UPDATE",
     ("deltalake", "add_column"): "has no defaults: old rows have NULL",
-    ("deltalake", "type"): "has none: the table is read and written anew",
+    ("deltalake", "type"): "has none: the table is read and rewritten",
 }
 
 

@@ -43,7 +43,7 @@ class DeltaLake(Contestant):
 
     def insert(self, row_id: int, a: int, b: float, k: str) -> None:
         table = self._newest("t")
-        # Whoever writes knows the schema of the moment, and gives what it has no value for as NULL.
+        # A writer uses the current schema, with NULL for columns that it has no value for.
         wanted = pa.schema(table.schema().to_arrow())
         given = {"id": row_id, "a": a, "b": b, "k": k}
         row = pa.table({name: pa.array([given.get(name)], type_of(name)) for name in wanted.names})

@@ -59,7 +59,7 @@ def under_load(context: Context) -> Iterable[Reading]:
 
 
 def spanning(context: Context) -> Iterable[Reading]:
-    """Transactions each of which is open while somebody else changes the table once."""
+    """Transactions, each of which is open while another session alters the table once."""
     with ExitStack() as stack:
         peers: list[tuple[str, Client, dict[str, str]]] = [
             ("seachange", stack.enter_context(run_subject()), {}),

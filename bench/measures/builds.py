@@ -36,7 +36,7 @@ def large_table(context: Context, rows: int) -> Iterator[Client]:
 
 
 def seconds_of(subject: Client, sql: str) -> float:
-    # Nobody pays for what another left to be written.
+    # No measurement pays for unwritten data of another.
     os.sync()
     return float(subject.request("execute", sql=sql)["seconds"])
 
@@ -88,7 +88,7 @@ def one_index(context: Context) -> Iterable[Reading]:
 
 
 def conversion(context: Context) -> Iterable[Reading]:
-    """Another type by an expression: all rows are written anew, here while others use the table."""
+    """Another type by an expression: all rows are rewritten, here while the table is in use."""
     scale = context.scale
     ours: list[float] = []
     theirs: list[float] = []

@@ -1,4 +1,4 @@
-"""Writes docs/benchmarks.md, its pictures and the figures of the README from what is kept in docs/benchmarks."""
+"""Writes docs/benchmarks.md, its pictures and the figures of the README from the results in docs/benchmarks."""
 
 from bench.page.files import write_all
 from bench.store import KEPT

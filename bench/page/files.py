@@ -1,4 +1,4 @@
-"""Where the page, its pictures and the figures of the README go."""
+"""The files of the page, its pictures and the figures of the README."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ def write_all(folder: Path) -> None:
 
 
 def with_figures(readme: str, taken: Sequence[Taken]) -> str:
-    """The text with the figures of now between the two marks."""
+    """The text with the current figures between the two marks."""
     head, begin, rest = readme.partition(FIGURES_BEGIN)
     _, end, tail = rest.partition(FIGURES_END)
     assert begin, "the README has no place for figures"
@@ -43,5 +43,5 @@ def caption(taken: Sequence[Taken]) -> list[str]:
 
 
 def drawn() -> list[str]:
-    """The pictures that are there."""
+    """The existing pictures."""
     return [name for name in DRAWN if (PICTURES / f"{name}.svg").exists()]

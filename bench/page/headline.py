@@ -1,4 +1,4 @@
-"""The comparison of the changes, as tables of the page and as the short one of the README."""
+"""The comparison of the changes: the tables of the page and the short one of the README."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,7 @@ from bench.page.figures import percent_kept, seconds_shown, shown
 from bench.page.topics import SYSTEMS
 from bench.store import Line, Taken
 
-HEADER = ("system", "time", "throughput kept", "p99", "failed", "rows that were there", "remark")
+HEADER = ("system", "time", "throughput retained", "p99", "failed", "existing rows", "remark")
 VALIDATED = {None: "", True: "validated", False: "**not validated**"}
 # What the README has room for.
 SHORT_SYSTEMS = ("seachange", "postgresql_plain", "postgresql_careful", "ducklake", "deltalake")
@@ -62,7 +62,7 @@ def cells(system: str, line: Line | None) -> tuple[str, ...]:
 
 
 def remark(facts: dict[str, object]) -> str:
-    """What is to be said of the way, and the first of the errors."""
+    """The remark on the method, and the first of the errors."""
     errors = facts["errors"]
     assert isinstance(errors, dict)
     said = [str(facts["remark"]), *(f"`{' '.join(error.split())[:90]}`" for error in list(errors)[:1])]
@@ -81,7 +81,7 @@ def short_table(lines: Lines) -> list[str]:
 
 
 def short(lines: Lines, change: Change, system: str) -> str:
-    """The time, what was kept of the throughput, the p99, and what failed; by another way if there is none by this."""
+    """Duration, throughput retained, p99 and failures; of another method if this one does not exist."""
     line = lines.get((change.name, system))
     if line is None or line.subject is None:
         if system in OTHERWISE:
@@ -93,7 +93,7 @@ def short(lines: Lines, change: Change, system: str) -> str:
 
 
 def faster_peers(lines: Lines) -> list[str]:
-    """Where a peer has made the change in less time, whatever the traffic saw of it."""
+    """The changes that a peer made in less time, whatever the effect on the load."""
     found = []
     for change in CHANGES:
         ours = lines.get((change.name, "seachange"))
@@ -105,6 +105,6 @@ def faster_peers(lines: Lines) -> list[str]:
                 found.append(
                     f"- {change.title}: {seconds_shown(ours.subject.median)}, {title}"
                     f" {seconds_shown(theirs.subject.median)}, with {percent_kept(theirs.facts):.0f} %"
-                    f" of its throughput kept (Seachange: {percent_kept(ours.facts):.0f} %)"
+                    f" of its throughput retained (Seachange: {percent_kept(ours.facts):.0f} %)"
                 )
     return found

@@ -1,4 +1,4 @@
-"""The page itself: a pure function of what was kept."""
+"""The page itself: a pure function of the kept results."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,29 +10,29 @@ from bench.scale import SCALES
 from bench.store import Line, Taken
 
 IMAGES = "images"
-HEADER = ("reading", "Seachange", "peer", "ratio", "asked for", "")
+HEADER = ("reading", "Seachange", "peer", "ratio", "target", "")
 
 INTRODUCTION = """# Benchmarks
 
 <!-- written by `python -m bench.page` from docs/benchmarks/*.json: change those, or what writes this -->
 
-`make bench` takes all of these measures, keeps what they give in [docs/benchmarks](benchmarks/) as JSON, and writes
-this page from it; `make bench ARGS="--only headline"` takes one topic again and leaves the others. Peers are measured
-in the same run, in turns with Seachange, with their default durability, in environments of their own; figures are
-medians, with the least and the greatest in parentheses where something was measured more than once. What is slower than
-a peer stands [here](#what-is-slower-than-a-peer), and what was missed of what we ask of ourselves is marked. At scale
-`full` tables have ten million rows; `small` only shows that everything runs.
+`make bench` runs all measurements, stores the results in [docs/benchmarks](benchmarks/) as JSON, and generates this
+page from them; `make bench ARGS="--only headline"` repeats one topic and keeps the others. Peers are measured in the
+same run, alternating with Seachange, with their default durability, in separate environments. Figures are medians,
+with minimum and maximum in parentheses if something was measured more than once. One list has everything that is
+[slower than a peer](#what-is-slower-than-a-peer), and missed targets are marked. At scale `full` tables have ten
+million rows; `small` is a smoke test.
 """
 
 HEADLINE = """## The same changes under the same load
 
-{rows} rows, the same on every system; {rate:g} transactions a second are asked of each, one after the other: half of
-them reads of one row by its key, the rest inserts, updates and deletes of one row. *Throughput kept* is what succeeded
-while the change ran (and for two seconds at least), over what the same system got done before the first change;
-latencies count from when a transaction was due. *Carefully* is what handbooks tell to do on a PostgreSQL that is in
-use: CONCURRENTLY, NOT VALID and VALIDATE. *In batches* is what pgroll does. Nothing is tuned; where Seachange uses
-Spark, its start is in the time. A change that loses against the traffic is tried three times. Whether the rows that
-were there were validated was seen by a row that is against the constraint.
+{rows} rows, the same on every system, which gets {rate:g} transactions per second, one after the other: half of them
+read one row by key, the rest insert, update and delete one row. *Throughput retained* is the throughput during the
+change (for at least two seconds) relative to that of the same system before the first change; latencies count from
+when a transaction was due. *Carefully* is the recommended practice on a PostgreSQL in production: CONCURRENTLY, NOT
+VALID and VALIDATE. *In batches* is what pgroll does. Nothing is tuned; if Seachange uses Spark, the time includes its
+start. A change that loses against the load is tried three times. A row that violates the constraint shows whether
+existing rows were validated.
 """
 
 
@@ -110,7 +110,7 @@ def worse(taken: Iterable[Taken], compared: headline.Lines) -> list[str]:
 
 
 def absent(taken: Iterable[Taken]) -> list[str]:
-    """What could not be measured; what a peer lacks stands in its table."""
+    """What could not be measured; what a peer lacks is in its table."""
     missing = [
         f"- `{line.name}`: {headline.in_cell(line.reason)}"
         for each in taken

@@ -1,4 +1,4 @@
-"""What each topic is about, and who the peers of its readings are, as data."""
+"""The topics of the benchmarks and the peers of their readings, as data."""
 
 from dataclasses import dataclass
 
@@ -14,46 +14,51 @@ class Topic:
 TOPICS = (
     Topic(
         "evolution",
-        "One change after the other",
-        "A column is added, the one before it dropped, and so on, while a session works on the table as fast as it can:"
-        " what it gets done, over what it gets done of a table that nobody changes. Rows stay in the layouts that they"
-        " were written in. The session of Seachange is embedded in its process, that of PostgreSQL speaks to a server.",
+        "Repeated schema changes",
+        "A column is added, the previous one dropped, and so on, while a session works on the table as fast as it can:"
+        " its throughput, relative to that on a table that is not altered. Rows keep the layouts that they were written"
+        " in. Seachange's session is embedded in its process, PostgreSQL's talks to a server.",
     ),
     Topic(
         "foreground",
-        "What a long change costs those who work",
-        "One node's transactions while another node builds an index on the table, over the same transactions before.",
+        "Load during a long change",
+        "One node's transactions while another node builds an index on the table, relative to the same transactions"
+        " before.",
     ),
     Topic(
         "aborts",
         "Transactions that fail because the schema changed",
-        "Of transactions that were open while somebody changed the table; and under load from several nodes.",
+        "Transactions that were open while the table was altered; and under load from several nodes.",
     ),
-    Topic("changes", "Changes that move no bytes", "Of a large table over a small one, and while other nodes write."),
-    Topic("builds", "Changes that move rows", "An index, two of them, another type; sessions and Spark are warm."),
-    Topic("validations", "Changes that read rows", "The whole statement, on rows that are there already."),
+    Topic("changes", "Metadata-only changes", "A large table relative to a small one, and while other nodes write."),
+    Topic("builds", "Changes that move rows", "One index, two indexes, a type change; sessions and Spark are warm."),
+    Topic("validations", "Changes that read rows", "The whole statement, over existing rows."),
     Topic(
         "growth",
-        "How it grows",
-        "With rows, columns, layouts and commits: the larger over the smaller. What a killed process costs.",
+        "Scaling",
+        "With rows, columns, layouts and commits: the larger relative to the smaller. The cost of a killed process.",
     ),
-    Topic("commits", "Durable commits of one row", "One session, one row to a commit, on a fresh table."),
-    Topic("processes", "Many writers", "Processes on one table, and sessions of one process, over one alone."),
-    Topic("contention", "Hot rows", "Clients that write the same few rows: those of one node, and of one node each."),
-    Topic("statements", "What SQL costs", "A prepared statement by key, over the same change without SQL."),
+    Topic("commits", "Durable commits of one row", "One session, one row per commit, on a new table."),
+    Topic(
+        "processes", "Many writers", "Processes on one table, and sessions of one process, relative to a single one."
+    ),
+    Topic("contention", "Hot rows", "Clients that write the same few rows, on one node and on one node each."),
+    Topic("statements", "Overhead of SQL", "A prepared statement by key, relative to the same change without SQL."),
     Topic("points", "Point reads", "By primary key."),
-    Topic("seeks", "Look-ups through an index", "Over scans for the same rows."),
-    Topic("scans", "Scans of updated tables", "Aggregates over a table of which a few rows were updated."),
+    Topic("seeks", "Index lookups", "Relative to scans for the same rows."),
+    Topic("scans", "Scans of updated tables", "Aggregates over a table with a few updated rows."),
     Topic("tpch", "TPC-H", "The geometric mean of the times of all queries."),
-    Topic("bulk", "Bulk loads", "Rows that come unsorted, into a table with a primary key."),
-    Topic("constraints", "Constraints of many rows", "INSERT ... SELECT with constraints, over without."),
-    Topic("server", "Over the protocol", "Seachange's server and PostgreSQL's, asked the same by the same client."),
-    Topic("planner", "Planning", "A thousand of something over a hundred."),
+    Topic("bulk", "Bulk loads", "Unsorted rows into a table with a primary key."),
+    Topic("constraints", "Constraints on bulk writes", "INSERT ... SELECT with constraints, relative to without."),
+    Topic(
+        "server", "Over the protocol", "The same requests by the same client to Seachange's server and PostgreSQL's."
+    ),
+    Topic("planner", "Planning", "A thousand objects relative to a hundred."),
 )
 
 DUCKDB = "DuckDB on Parquet"
 
-# By the longest beginning of a reading's name; what is not here is compared with Seachange itself.
+# By the longest prefix of a reading's name; other readings are compared with Seachange itself.
 PEERS = {
     "commits.deltalake": "deltalake",
     "commits.pyiceberg": "pyiceberg",
@@ -88,7 +93,7 @@ SYSTEMS = {
 
 
 def peer_of(reading: str) -> str | None:
-    """The peer of a reading, or None where Seachange is compared with itself or with nobody."""
+    """The peer of a reading, or None if Seachange is compared with itself or has no peer."""
     parts = reading.split(".")
     beginnings = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
     return next((PEERS[name] for name in beginnings if name in PEERS), None)

@@ -12,7 +12,7 @@ from typing import IO, Any
 from bench.peers.environment import ROOT, interpreter_of
 
 STOP_SECONDS_MAX = 30
-# Far more than anything takes: nobody waits for ever.
+# Far more than anything takes, so that a hanging peer is noticed.
 ANSWER_SECONDS_MAX = 900.0
 
 

@@ -1,0 +1,44 @@
+"""Prose is plain English: pages have none of the markers of tests/docs/prose.py, Python files at most CEILING."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT
+from tests.docs.prose import MARKERS, in_markdown, in_python, python_files
+
+FOLDERS = ("src", "tests", "bench", "soak", "compat", "demo", "examples")
+# The list of the markers itself, examples of them, and words that TPC-H prescribes.
+EXEMPT = {ROOT / "tests/docs/prose.py", Path(__file__), ROOT / "bench/tpch/generate.py"}
+# Lower it whenever fewer are left; never raise it.
+CEILING = 694
+# Pages that quote what the program prints.
+QUOTED = {"docs/cli.md": 1, "docs/schema-changes.md": 3, "docs/tutorial.md": 1}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_have_no_markers(page: Path):
+    markers = in_markdown(page.read_text())
+    assert len(markers) <= QUOTED.get(str(page.relative_to(ROOT)), 0), markers
+
+
+def test_python_files_have_no_more_markers_than_the_ceiling():
+    found = {path: in_python(path.read_text()) for path in python_files(ROOT, FOLDERS) if path not in EXEMPT}
+    counts = Counter({str(path.relative_to(ROOT)): len(markers) for path, markers in found.items() if markers})
+    report = "\n".join(f"{count:4} {path}" for path, count in counts.most_common())
+    assert counts.total() <= CEILING, f"{counts.total()} markers, at most {CEILING} are allowed:\n{report}"
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_every_marker_is_found(marker: str):
+    split = marker.replace(" ", "\n# ")
+    assert in_markdown(f"A {marker.replace(' ', chr(10)).capitalize()} b.") == [marker]
+    assert in_python(f'"""A {marker} b."""\n') == [marker]
+    assert in_python(f"# A {split} b.\nx = 1\n") == [marker]
+    assert in_python(f"x = f'a {marker} {{1}}'\n") == [marker]
+
+
+def test_identifiers_and_longer_words_are_not_prose():
+    assert in_python("nobody = heed_locks(anew=1)\n") == []
+    assert in_markdown("unheeded renewal") == []
