@@ -126,5 +126,6 @@ def test_a_session_says_how_long_history_is_kept(tmp_path: Path):
 
 def test_the_page_lists_all_settings():
     page = (REPOSITORY / "docs" / "settings.md").read_text()
-    listed = dict(re.findall(r"^\| `([a-z_.]+)` \| `?([^|`]*?)`? \|", page, re.MULTILINE))
-    assert listed == {name: setting.default for name, setting in SETTINGS.items()}
+    found = re.findall(r"^\| `([a-z_.]+)` \| `?([^|`]*?)`? \| (.*) \|$", page, re.MULTILINE)
+    listed = {name: (default, description) for name, default, description in found}
+    assert listed == {name: (setting.default, setting.description) for name, setting in SETTINGS.items()}

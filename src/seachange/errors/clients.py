@@ -1,4 +1,4 @@
-"""Clients of the server, and of closed connections."""
+"""Errors of connections: protocol, authentication, connection limits, timeouts, use after close."""
 
 from __future__ import annotations
 
@@ -38,56 +38,59 @@ class FixedPassword(OperationalError):
 
 class TooManyFailures(OperationalError):
     sqlstate = "28000"
-    message = "too many wrong passwords came from {address}"
-    hint_text = "Wait for a minute, and connect again."
+    message = "too many failed password attempts from {address}"
+    hint_text = "Wait a minute, then connect again."
 
 
 class TooManyOfRole(OperationalError):
     sqlstate = "53300"
     message = 'too many connections for role "{role}"'
-    hint_text = "ALTER ROLE ... CONNECTION LIMIT raises it."
+    hint_text = "Close a connection, or raise the limit with ALTER ROLE ... CONNECTION LIMIT."
 
 
 class TooManyConnections(OperationalError):
     sqlstate = "53300"
-    message = "there are {count} connections already, and no more are taken"
-    hint_text = "Close some, or raise max_connections (serve --connections)."
+    message = "sorry, too many clients already ({count})"
+    hint_text = "Close some connections, or raise max_connections (serve --connections)."
 
 
 class TooManyStatements(OperationalError):
     sqlstate = "53400"
-    message = "the connection has {count} prepared statements or portals already"
-    hint_text = "Close some of them, by DEALLOCATE for example, or raise seachange.max_prepared_statements."
+    message = "the connection already has {count} prepared statements or portals"
+    hint_text = "Close some of them (DEALLOCATE, CLOSE), or raise seachange.max_prepared_statements."
 
 
 class IdleInTransaction(OperationalError):
     sqlstate = "25P03"
-    message = "terminating connection: it was silent within a transaction for {ms} ms"
-    hint_text = "Its transaction was rolled back. idle_in_transaction_session_timeout says how long it may be silent."
+    message = "terminating connection due to idle-in-transaction timeout ({ms} ms)"
+    hint_text = (
+        "The transaction was rolled back. Connect again, or raise idle_in_transaction_session_timeout to allow longer "
+        "pauses."
+    )
 
 
 class IdleSession(OperationalError):
     sqlstate = "57P05"
-    message = "terminating connection: it was silent for {ms} ms"
-    hint_text = "Connect again. idle_session_timeout says how long it may be silent."
+    message = "terminating connection due to idle-session timeout ({ms} ms)"
+    hint_text = "Connect again, or raise idle_session_timeout."
 
 
 class LoginTimeout(OperationalError):
     sqlstate = "57014"
-    message = "terminating connection: it did not log in within {ms} ms"
-    hint_text = "authentication_timeout says how long that may take."
+    message = "canceling authentication due to timeout ({ms} ms)"
+    hint_text = "Connect again, or raise authentication_timeout."
 
 
 class ServerStops(OperationalError):
     sqlstate = "57P01"
-    message = "terminating connection: the server is stopped"
-    hint_text = "Connect again, to this server later or to another node."
+    message = "terminating connection because the server is shutting down"
+    hint_text = "Connect to another node, or to this one when it has restarted."
 
 
 class StatementNotStopped(OperationalError):
     sqlstate = "57P01"
-    message = "terminating connection: the statement did not stop within {ms} ms of its cancel or timeout"
-    hint_text = "Connect again. The statement goes on until it can be stopped, and is then rolled back."
+    message = "terminating connection because the statement did not stop within {ms} ms of its cancel or timeout"
+    hint_text = "Connect again. The statement runs until it can be stopped, and is then rolled back."
 
 
 class CopyFailed(OperationalError):
@@ -105,4 +108,4 @@ class CursorClosed(InterfaceError):
 
 class NoResult(InterfaceError):
     sqlstate = "24000"
-    message = "the last statement gave no rows"
+    message = "the last statement returned no rows"

@@ -1,4 +1,4 @@
-"""The families of errors: the classes of PEP 249, our own bugs, and errors of which a record tells."""
+"""Base classes of errors: those of PEP 249, internal errors, and errors read back from a job's record."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class Warning(Exception):  # noqa: A001 - the name is PEP 249's
 
 
 class Error(Exception):
-    """The root: formats `message` with the named fields and remembers them."""
+    """The base class: formats `message` with the named fields and keeps them in `fields`."""
 
     sqlstate: ClassVar[str] = "XX000"
     message: ClassVar[str] = "{detail}"
-    # What a client may show below the message, or leave out.
+    # DETAIL and HINT, which a client may show below the message.
     detail_text: ClassVar[str | None] = None
     hint_text: ClassVar[str | None] = None
 
@@ -25,7 +25,7 @@ class Error(Exception):
         super().__init__(self.message.format(**fields))
 
     def located(self, place: str) -> Self:
-        """The same error, saying where it was met."""
+        """The same error with the place where it occurred added to its message."""
         self.args = (f"{self} ({place})",)
         return self
 
@@ -69,7 +69,7 @@ class Bug(InternalError):
     hint_text = "This is a bug in Seachange; please report it with this message."
 
 
-# The parents of errors that come from a record: by the class of their SQLSTATE.
+# Base classes of errors that are read from a record, by the class of their SQLSTATE.
 _FAMILIES: dict[str, type[DatabaseError]] = {
     "0A": NotSupportedError,
     "22": DataError,
@@ -80,7 +80,7 @@ _FAMILIES: dict[str, type[DatabaseError]] = {
 
 
 def remembered(sqlstate: str, message: str, hint: str | None = None) -> DatabaseError:
-    """An error that was met at another time or place, by its code and words."""
+    """Rebuilds an error that was recorded by another process, from its SQLSTATE and message."""
     family = _FAMILIES.get(sqlstate[:2], OperationalError)
     class_ = type("RememberedError", (family,), {"sqlstate": sqlstate, "message": "{text}", "hint_text": None})
     error: DatabaseError = class_(text=message)

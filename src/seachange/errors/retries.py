@@ -1,4 +1,4 @@
-"""Retry: the same transaction may succeed when it is run again."""
+"""Errors that a retry may resolve: the same transaction may succeed when it is run again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class StaleNode(SerializationFailure):
 
 
 class RowChanged(SerializationFailure):
-    """Found before anything was written: at READ COMMITTED the statement is run again on the newest version."""
+    """Raised before anything was written: at READ COMMITTED the statement is retried on the newest version."""
 
     message = "could not serialize access due to a concurrent update (commit {seq})"
 
@@ -27,7 +27,7 @@ class RowChanged(SerializationFailure):
 
 
 class StatementHeld(SerializationFailure):
-    """The head cannot be shown to a statement: it is run again at the last sequence that can."""
+    """The newest commit is not readable for the statement: it is retried at the last sequence that is."""
 
     message = "could not serialize access due to a concurrent change of a table (after commit {seq})"
 
@@ -42,7 +42,7 @@ class DeadlockDetected(OperationalError):
     hint_text = "Run the transaction again."
 
     def __init__(self, waits: str | None = None) -> None:
-        """`waits` says who waits for whom."""
+        """`waits` lists the sessions of the cycle and what each waits for."""
         super().__init__()
         self.detail = waits
 
@@ -56,4 +56,4 @@ class SnapshotTooOld(OperationalError):
 class UnknownCommitOutcome(OperationalError):
     sqlstate = "40003"
     message = "the outcome of commit {commit_id} is not known: {detail}"
-    hint_text = "Ask again by the commit id when the catalog can be reached."
+    hint_text = "When the catalog is reachable again, look up the outcome by the commit id."

@@ -1,4 +1,4 @@
-"""The user's fault: what a statement says, or whom it names."""
+"""Errors in a statement: its syntax, the objects that it names, privileges, limits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NotLockable(ProgrammingError):
 class NotDeferrable(ProgrammingError):
     sqlstate = "42809"
     message = 'constraint "{constraint}" is not deferrable'
-    hint_text = "Foreign keys that are declared DEFERRABLE are."
+    hint_text = "Only foreign keys declared DEFERRABLE can be deferred."
 
 
 class DuplicateTable(ProgrammingError):
@@ -57,7 +57,7 @@ class DuplicateColumn(ProgrammingError):
 class GeneratedAlways(ProgrammingError):
     sqlstate = "428C9"
     message = 'cannot {action} column "{column}": it is {kind}'
-    hint_text = "Give DEFAULT for it, or leave it out."
+    hint_text = "Write DEFAULT for it, or omit the column."
 
 
 class UndefinedObject(ProgrammingError):
@@ -212,7 +212,7 @@ class ValueNeeded(DependentObjectsExist):
 
 class RoleNeeded(DependentObjectsExist):
     message = 'role "{name}" cannot be dropped because some objects depend on it'
-    hint_text = "REASSIGN OWNED and DROP OWNED take them away from it."
+    hint_text = "Run REASSIGN OWNED and DROP OWNED for the role first."
 
 
 class InvalidObjectDefinition(ProgrammingError):
@@ -222,7 +222,7 @@ class InvalidObjectDefinition(ProgrammingError):
 
 class InvalidGrant(ProgrammingError):
     sqlstate = "0LP01"
-    message = "privilege type {privilege} is not one of a {kind}"
+    message = "invalid privilege type {privilege} for {kind}"
 
 
 class InvalidGrantOption(ProgrammingError):
@@ -257,4 +257,4 @@ class InsufficientPrivilege(ProgrammingError):
 
 class WrongParameterCount(ProgrammingError):
     sqlstate = "08P01"
-    message = "the statement takes {expected} parameters, {given} were given"
+    message = "the statement requires {expected} parameters, but {given} were given"

@@ -1,4 +1,4 @@
-"""The outside world: catalog, disk, memory, folders, Spark; and who did not get it in time."""
+"""Errors of the environment: locks, memory, disk, catalog, data folder, Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class LockNotAvailable(OperationalError):
 
 
 class LockRefused(LockNotAvailable):
-    """With NOWAIT. `holders` says whose lock it is."""
+    """With NOWAIT. `holders` names the sessions that hold the lock."""
 
     message = "could not obtain lock on {what}"
 
@@ -43,14 +43,15 @@ class OutOfMemory(OperationalError):
     sqlstate = "53200"
     message = "out of memory: {detail}"
     hint_text = (
-        "Ask for fewer rows at a time, or raise what was met: seachange.memory_limit or seachange.process_growth_limit."
+        "Read fewer rows at a time, or raise the limit that was exceeded: seachange.memory_limit or "
+        "seachange.process_growth_limit."
     )
 
 
 class OutOfTemporarySpace(OperationalError):
     sqlstate = "53100"
     message = "out of temporary space: {detail}"
-    hint_text = "Ask for fewer rows at a time, or raise seachange.temp_space_limit."
+    hint_text = "Read fewer rows at a time, or raise seachange.temp_space_limit."
 
 
 class DataFolderOpen(OperationalError):
@@ -67,27 +68,28 @@ class CatalogUnavailable(OperationalError):
 
 class CatalogFormatTooNew(OperationalError):
     sqlstate = "55000"
-    message = "the catalog {catalog} has format {found}; this program knows formats up to {known}"
+    message = "the catalog {catalog} has format {found}; this program supports formats up to {known}"
     hint_text = "Use a newer Seachange for this catalog."
 
 
 class ReleaseTooOld(OperationalError):
     sqlstate = "55000"
-    message = "the database is changed by rules of release {needed}; this program knows releases up to {known}"
+    message = "the database requires the rules of release {needed}; this program supports releases up to {known}"
     hint_text = "Use a newer Seachange for this database."
 
 
 class UnknownRelease(OperationalError):
     sqlstate = "55000"
-    message = "a change was planned by rules of release {release}, which this program does not have"
-    hint_text = "A node of a Seachange that has them finishes it, or takes it back."
+    message = "the change was planned with the rules of release {release}, which this program does not support"
+    hint_text = "A node that runs a newer Seachange finishes the change or rolls it back."
 
 
 class UnreadableJob(OperationalError):
     sqlstate = "XX001"
     message = "the record of job {job} cannot be read: {detail}"
     hint_text = (
-        "If a newer Seachange wrote it, a node of that finishes the job; else restore the catalog from a backup."
+        "If a newer Seachange wrote it, a node that runs that version finishes the job; otherwise restore the catalog "
+        "from a backup."
     )
 
 
@@ -121,21 +123,21 @@ class NetworkFileSystem(OperationalError):
 class SegmentDamaged(OperationalError):
     sqlstate = "XX001"
     message = "segment file {file} is damaged: {detail}"
-    hint_text = "Restore the file from a back-up; nothing was read from it."
+    hint_text = "Restore the file from a backup; nothing was read from it."
 
 
 class DescriptorDamaged(OperationalError):
     sqlstate = "XX001"
     message = "version {version} of descriptor {id} in the catalog cannot be read: {detail}"
-    hint_text = "Restore the database from a back-up."
+    hint_text = "Restore the database from a backup."
 
 
 class InlineRowsDamaged(OperationalError):
     sqlstate = "XX001"
     message = 'rows of table "{table}" in the catalog are damaged: {detail}'
     hint_text = (
-        "Restore the database from a back-up; nothing was read from the damaged rows. Other tables can be read, and "
-        "this one as it was before they were written, by seachange.as_of."
+        "Restore the database from a backup; nothing was read from the damaged rows. Other tables can be read, and "
+        "this one as of a time before the rows were written (seachange.as_of)."
     )
 
 
@@ -147,21 +149,21 @@ class DiskFull(OperationalError):
 
 class WillNotFit(OperationalError):
     sqlstate = "53100"
-    message = "{what} needs about {needed} in {folder}, beside {spare} that are to stay free, and {free} are free there"
-    hint_text = "Free space there, or lower seachange.pipeline_free_space, and run the statement again."
+    message = "{what} needs about {needed} in {folder} and must leave {spare} free, but only {free} are free"
+    hint_text = "Free space in this folder, or lower seachange.pipeline_free_space, and run the statement again."
 
 
 class LowDisk(OperationalError):
     sqlstate = "53100"
-    message = "{needed} are needed in {folder} to go on, and {free} are free there"
-    hint_text = "Free space there: the work goes on by itself."
+    message = "{needed} are needed in {folder} to continue, but only {free} are free"
+    hint_text = "Free space in this folder; the job then continues by itself."
 
 
 class FileExists(OperationalError):
     sqlstate = "58P02"
-    message = "could not write {file}: it exists already, and files of a database are never replaced"
+    message = "could not write {file}: it already exists, and files of a database are never replaced"
     hint_text = (
-        "Another program wrote it, or the catalog is older than the data folder: restore both from one back-up. "
+        "Another program wrote it, or the catalog is older than the data folder: restore both from one backup. "
         "seachange check lists the files that the catalog does not refer to."
     )
 
@@ -184,18 +186,18 @@ class HistoryProblem(OperationalError):
 
 class ReplayNeedsEmptyDatabase(OperationalError):
     sqlstate = "55000"
-    message = "the database in {path} has tables, which the writers of a replay would write to"
-    hint_text = "Give a folder without a database, or none: then one is made for the replay, and deleted."
+    message = "the database in {path} has tables, and the writers of a replay would write to them"
+    hint_text = "Give a folder without a database, or none: then a temporary one is created and deleted afterwards."
 
 
 class WriterLost(OperationalError):
-    message = "the writer in process {process} has ended by itself"
-    hint_text = "Its own message is above."
+    message = "the writer in process {process} ended unexpectedly"
+    hint_text = "See its own message above."
 
 
 class BackupProblem(OperationalError):
     sqlstate = "58000"
-    message = "back-up {path}: {detail}"
+    message = "backup {path}: {detail}"
 
 
 class SparkUnavailable(NotSupportedError):
@@ -207,4 +209,4 @@ class SparkUnavailable(NotSupportedError):
 class SparkFailed(OperationalError):
     sqlstate = "58000"
     message = "Spark failed: {detail}"
-    hint_text = "Its messages are in {log}. The work goes on from the units that are done when it is tried again."
+    hint_text = "See the log of Spark in {log}. A retry resumes after the work units that are finished."

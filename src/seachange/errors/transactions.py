@@ -1,4 +1,4 @@
-"""The user's fault: the state of transaction, session, job or setting does not allow it."""
+"""Errors of state: transactions, cursors, prepared statements, jobs and settings that do not allow the statement."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class ObjectInUse(OperationalError):
 
 
 class JobPastReturn(ObjectInUse):
-    message = "job {job} cannot be canceled: it is past its point of no return, or already goes back ({status})"
-    hint_text = "It goes on by itself; SHOW JOB {job} shows how far it is."
+    message = "job {job} cannot be canceled: it is past its point of no return, or already rolling back ({status})"
+    hint_text = "The job will finish on its own; see SHOW JOB {job}."
 
 
 class QueuedBehindFailure(OperationalError):
     sqlstate = "55000"
-    message = "job {behind}, behind which this one was queued, has {status}: {reason}"
-    hint_text = "Send the statement again if it is still wanted."
+    message = "this job was queued behind job {behind}, which has {status}: {reason}"
+    hint_text = "Run the statement again if it is still needed."
 
 
 class NotInPrerequisiteState(OperationalError):
@@ -94,14 +94,16 @@ class InvalidSetting(ProgrammingError):
 
 class LayoutTooOld(OperationalError):
     sqlstate = "72000"
-    message = 'the shape that tables had at "{value}" (seachange.layout) is no longer known'
-    hint_text = "Set it to a later moment, or to '' for the shape of now; seachange.retention keeps it for longer."
+    message = 'the table definitions as of "{value}" (seachange.layout) are no longer kept'
+    hint_text = (
+        "Set it to a later time, or to '' for the current definitions; raise seachange.retention to keep them longer."
+    )
 
 
 class SettingOfNode(ProgrammingError):
     sqlstate = "55P02"
-    message = 'parameter "{name}" cannot be changed by SET: it belongs to the node'
-    hint_text = "Write it into seachange.toml in the data folder, and open the database again."
+    message = 'parameter "{name}" cannot be changed by SET: it is a setting of the node'
+    hint_text = "Set it in seachange.toml in the data folder, and open the database again."
 
 
 class SettingFixed(ProgrammingError):
@@ -112,4 +114,4 @@ class SettingFixed(ProgrammingError):
 class SettingsFileProblem(OperationalError):
     sqlstate = "F0000"
     message = "{file}: {detail}"
-    hint_text = "docs/settings.md lists the settings and their forms."
+    hint_text = "See docs/settings.md for the settings and their syntax."

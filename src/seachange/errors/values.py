@@ -1,4 +1,4 @@
-"""The user's fault: values that there cannot be, and rows that break a constraint."""
+"""Errors of values: invalid input, values out of range, constraint violations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from seachange.errors.families import DataError, IntegrityError
 
 class InvalidTextRepresentation(DataError):
     sqlstate = "22P02"
-    message = 'invalid input for type {type}: "{value}"'
+    message = 'invalid input syntax for type {type}: "{value}"'
 
 
 class NumericValueOutOfRange(DataError):
@@ -22,7 +22,7 @@ class StringTooLong(DataError):
 
 class CharacterNotInRepertoire(DataError):
     sqlstate = "22021"
-    message = "a text value cannot contain the character with code 0"
+    message = "a text value cannot contain a NUL character (code 0)"
 
 
 class InvalidBinaryRepresentation(DataError):
@@ -37,7 +37,7 @@ class UntranslatableCharacter(DataError):
 
 class UnpairedSurrogate(DataError):
     sqlstate = "22021"
-    message = "a text value cannot contain one half of a surrogate pair, which is no character"
+    message = "a text value cannot contain an unpaired surrogate, which is not a character"
 
 
 class BadCopyFormat(DataError):
@@ -52,12 +52,12 @@ class InvalidEncoding(DataError):
 
 class InvalidDatetimeFormat(DataError):
     sqlstate = "22007"
-    message = 'invalid input for type {type}: "{value}"'
+    message = 'invalid input syntax for type {type}: "{value}"'
 
 
 class DatetimeFieldOverflow(DataError):
     sqlstate = "22008"
-    message = 'a field of "{value}" is out of range for type {type}'
+    message = 'date/time field value out of range for type {type}: "{value}"'
 
 
 class DivisionByZero(DataError):
@@ -160,7 +160,7 @@ class QueryFailed(DataError):
     message = "{detail}"
 
 
-# Rows that break a constraint.
+# Constraint violations.
 
 
 class NotNullViolation(IntegrityError):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from seachange import errors
 from seachange.sql.settings.settings import (
     FIXED,
-    HEEDLESS,
+    IGNORED_SETTINGS,
     PIPELINE_SETTINGS,
     SETTINGS,
     SPELLINGS,
@@ -85,7 +85,7 @@ class SessionSettings:
             self._values[name] = checked
 
     def _set_fixed(self, name: str, value: str | None) -> None:
-        if name in HEEDLESS:
+        if name in IGNORED_SETTINGS:
             self._values[name] = FIXED[name] if value is None else value
         elif value is not None and value.lower() not in SPELLINGS.get(name, (FIXED[name].lower(),)):
             raise errors.SettingFixed(name=name, value=FIXED[name])

@@ -1,6 +1,6 @@
-"""The forms that values of settings have: reading them, and checking that a setting can have one.
+"""Validation and parsing of setting values: durations, sizes, counts, time zones.
 
-A check raises ValueError for a value that the setting cannot have, and gives it in its canonical form.
+A check returns the value in its canonical form, and raises ValueError for one that the setting cannot have.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _MILLISECONDS: dict[str, int] = {
 }
 _SIZE = re.compile(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", re.IGNORECASE)
 _BYTES: dict[str, int] = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
-# A node that beats five times within its expiry must have the time to.
+# A node sends five heartbeats within its expiry; a shorter one leaves no time for them.
 _EXPIRY_MS_MIN = 100
-# What every statement of a client fits into, and what a signed length cannot say any more.
+# Large enough for any statement of a client, and the first size that a signed 32-bit length cannot express.
 _MESSAGE_BYTES_MIN, _MESSAGE_BYTES_BEYOND = 1 << 16, 1 << 31
-# How the address of a server of Spark Connect begins.
+# The prefix of a Spark Connect address.
 _CONNECT = "sc://"
-# As a JVM takes it.
+# The syntax of the JVM.
 _SPARK_MEMORY = re.compile(r"[1-9][0-9]*[kmgt]b?", re.IGNORECASE)
 _UTF8 = frozenset({"utf8", "unicode"})
 
@@ -179,7 +179,8 @@ def check_path(value: str) -> str:
 def check_master(value: str) -> str:
     if value.startswith(_CONNECT):
         raise errors.SparkUnavailable(
-            detail=f"{value} is a server of Spark Connect, not a master", remedy="Name it by seachange.spark.remote."
+            detail=f"{value} is a Spark Connect server, not a master",
+            remedy="Set seachange.spark.remote to it instead.",
         )
     return value
 

@@ -1,4 +1,4 @@
-"""The settings that there are: a table of ours, and one of PostgreSQL's that are what they are."""
+"""Session and node settings: a table of ours, and one of PostgreSQL's that have a fixed value here."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Setting:
     default: str
     check: Callable[[str], str]
     description: str
-    # Belongs to the node, and is read when the database is opened.
+    # A setting of the node: read when the database is opened, not changed by SET.
     of_node: bool = False
-    # Concerns others, or what runs on the machine: for superusers only.
+    # Affects other sessions or the machine: only superusers may set it.
     for_superusers: bool = False
 
 
@@ -49,19 +49,19 @@ READ_ONLY = "default_transaction_read_only"
 SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
-        Setting("application_name", "", any_text, "The name that the client gives itself."),
+        Setting("application_name", "", any_text, "The application's name, as the client reports it."),
         Setting("client_encoding", "UTF8", check_encoding, "The encoding of text: always UTF8."),
         Setting(
             "default_transaction_isolation",
             "read committed",
             check_isolation,
-            "The isolation level of transactions that do not say.",
+            "The isolation level of new transactions.",
         ),
         Setting(
             READ_ONLY,
             "off",
             check_boolean,
-            "Whether transactions that do not say write nothing.",
+            "Whether new transactions are read-only.",
         ),
         Setting(
             "transaction_isolation",
@@ -73,102 +73,102 @@ SETTINGS: dict[str, Setting] = {
             "seachange.as_of",
             "",
             check_as_of,
-            "Read as of a sequence number or a timestamp; empty for now.",
+            "Read as of a sequence number or a timestamp; empty reads the current data.",
         ),
         Setting(
             "seachange.concurrently",
             "wait",
             check_concurrently,
-            "Whether CREATE and DROP INDEX CONCURRENTLY wait for their job, or give its id at once: wait or async.",
+            "Whether CREATE and DROP INDEX CONCURRENTLY wait for their job (wait) or return its id at once (async).",
         ),
         Setting(
             "seachange.layout",
             "",
             check_as_of,
-            "Show tables in the shape that they had at a sequence number or a timestamp, with the rows of now; empty "
-            "for the shape that they have.",
+            "Show tables with their definitions as of a sequence number or a timestamp, and their current rows; empty "
+            "for the current definitions.",
         ),
         Setting(
             "seachange.drain_timeout",
             "5s",
             check_duration,
-            "How long a schema change waits for transactions that began before it.",
+            "How long a schema change waits for transactions that started before it.",
         ),
-        Setting("lock_timeout", "0", check_duration, "How long a statement waits for a key; 0 for ever."),
+        Setting("lock_timeout", "0", check_duration, "How long a statement waits for a lock; 0 waits forever."),
         Setting(
             "authentication_timeout",
             "30s",
             check_expiry,
-            "How long a client of the server may take to log in.",
+            "Maximum time for a client to complete authentication.",
             of_node=True,
         ),
         Setting(
             "seachange.cancel_grace",
             "10s",
             check_duration,
-            "How long a statement may go on after a cancel or its timeout before the server ends its connection "
-            "(57P01); 0 for ever.",
+            "How long a statement may continue after a cancel or its timeout before the server closes the connection "
+            "(57P01); 0 disables this.",
             of_node=True,
         ),
         Setting(
             "idle_in_transaction_session_timeout",
             "0",
             check_duration,
-            "After what silence within a transaction the server ends a connection (25P03); 0 for never.",
+            "Idle time within a transaction after which the server closes the connection (25P03); 0 disables it.",
         ),
         Setting(
             "idle_session_timeout",
             "0",
             check_duration,
-            "After what silence outside of transactions the server ends a connection (57P05); 0 for never.",
+            "Idle time outside of a transaction after which the server closes the connection (57P05); 0 disables it.",
         ),
         Setting(
             "max_connections",
             "200",
             check_some,
-            "How many clients the server takes; one more gets 53300. --connections counts more.",
+            "Maximum number of client connections; further ones get 53300. serve --connections overrides it.",
             of_node=True,
         ),
         Setting(
             "seachange.max_prepared_statements",
             "10000",
             check_some,
-            "How many prepared statements, and how many portals, a connection may have; one more gets 53400.",
+            "Maximum number of prepared statements, and of portals, of a connection; further ones get 53400.",
             of_node=True,
         ),
         Setting(
             "seachange.max_message_size",
             "256MB",
             check_message_size,
-            "How large a message of a client may be; a larger one ends its connection (08P01).",
+            "Maximum size of a client's message; a larger one closes the connection (08P01).",
             of_node=True,
         ),
         Setting(
             "seachange.memory_limit",
             "0",
             check_size,
-            "How much memory the queries of a node take before they spill; 0 for four fifths of the machine's.",
+            "Memory that the queries of a node use before they spill to disk; 0 is 80 % of the machine's memory.",
             of_node=True,
         ),
         Setting(
             "seachange.temp_space_limit",
             "0",
             check_size,
-            "How much space the queries of a node may spill to; 0 for nine tenths of what is free.",
+            "Disk space that the queries of a node may spill to; 0 is 90 % of the free space.",
             of_node=True,
         ),
         Setting(
             "seachange.node_expiry",
             "10s",
             check_expiry,
-            "After what silence a node is given up; of the database, not of a session.",
+            "Heartbeat timeout after which a node is declared dead (database-wide).",
             of_node=True,
         ),
         Setting(
             "seachange.worker",
             "on",
             check_switch,
-            "Whether programs that open the database go on with jobs that others left behind; off leaves these to "
+            "Whether every program that opens the database resumes jobs whose node has died; off leaves them to "
             "seachange worker and serve.",
             of_node=True,
         ),
@@ -176,119 +176,127 @@ SETTINGS: dict[str, Setting] = {
             "seachange.retention",
             "1 day",
             check_duration,
-            "How long history, and what was dropped, is kept.",
+            "How long old row versions and dropped objects are kept.",
             for_superusers=True,
         ),
         Setting(
             "seachange.process_growth_limit",
             "4GB",
             check_size,
-            "By how much the process may grow during a statement; 0 for any.",
+            "How much the process's memory may grow during a statement; 0 is unlimited.",
             for_superusers=True,
         ),
         Setting(
             "seachange.local_rows",
             "",
             check_rows,
-            "Up to how many rows backfills and validations are done in-process, and more on Spark: 0 is always Spark, "
-            "empty goes by the work.",
+            "Backfills and validations of up to this many rows run in-process, larger ones on Spark: 0 is always "
+            "Spark, empty decides by the amount of work.",
         ),
-        Setting("seachange.pipeline_cores", "0", check_count, "How many cores a pipeline uses at a time; 0 for all."),
+        Setting("seachange.pipeline_cores", "0", check_count, "Number of cores that a pipeline uses; 0 is all."),
         Setting(
             "seachange.pipeline_backoff_ratio",
             "0",
             check_ratio,
-            "The work of a job waits while statements take more than so many times as long as before it; 0 for never.",
+            "Jobs pause while statements take more than this many times as long as before the job; 0 disables it.",
         ),
         Setting(
             "seachange.pipeline_bytes_per_second",
             "0",
             check_size,
-            "How many bytes of files the work of a job reads and writes in a second, about; 0 for any.",
+            "Approximate limit on the bytes that a job reads and writes per second; 0 is unlimited.",
         ),
         Setting(
             "seachange.pipeline_free_space",
             "128MB",
             check_size,
-            "How much space the work of a job leaves free on the disk; with less it waits.",
+            "Disk space that jobs leave free; with less, they pause.",
             for_superusers=True,
         ),
         Setting(
             "seachange.pipeline_memory",
             "512MB",
             check_size,
-            "How much memory a kernel of the pipeline takes before it spills.",
+            "Memory that a pipeline kernel uses before it spills to disk.",
         ),
         Setting(
             "seachange.pipeline_unit_rows",
             "0",
             check_count,
-            "About how many rows are read before the work on them is kept; 0 goes by the work.",
+            "Approximate number of rows in a work unit, after which progress is saved; 0 decides by the amount of "
+            "work.",
         ),
         Setting(
             "seachange.spark.master",
             "",
             check_master,
-            "Where Spark runs; empty for this machine, local[*].",
+            "The Spark master; empty is this machine, local[*].",
             for_superusers=True,
         ),
         Setting(
             "seachange.spark.remote",
             "",
             check_remote,
-            "A server of Spark Connect: sc://host:port.",
+            "The address of a Spark Connect server: sc://host:port.",
             for_superusers=True,
         ),
         Setting(
-            "seachange.spark.driver_memory", "1g", check_memory, "The memory of Spark's driver.", for_superusers=True
+            "seachange.spark.driver_memory", "1g", check_memory, "Memory of the Spark driver.", for_superusers=True
         ),
         Setting(
             "seachange.spark.executor_memory",
             "1g",
             check_memory,
-            "The memory of each of Spark's executors.",
+            "Memory of each Spark executor.",
             for_superusers=True,
         ),
         Setting(
             "seachange.spark.executor_cores",
             "",
             check_rows,
-            "The cores of each executor; empty for all.",
+            "Cores of each Spark executor; empty is all.",
             for_superusers=True,
         ),
         Setting(
             "seachange.spark.cores_max",
             "",
             check_rows,
-            "The cores of all executors; empty for all.",
+            "Cores of all Spark executors together; empty is all.",
             for_superusers=True,
         ),
         Setting(
             "seachange.spark.python",
             "",
             any_text,
-            "The Python of the executors, which has this version of Seachange; empty for the path of this one.",
+            "Python interpreter of the Spark executors, with this version of Seachange installed; empty is the path of "
+            "this program's own.",
             for_superusers=True,
         ),
         Setting(
             "seachange.spark.idle_timeout",
             "10min",
             check_duration,
-            "After what idle time Spark is stopped.",
+            "Idle time after which Spark is stopped.",
             for_superusers=True,
         ),
         Setting(
             "seachange.spark.options",
             "",
             check_options,
-            "Other settings of Spark: name=value, separated by spaces.",
+            "Further Spark settings: name=value, separated by spaces.",
             for_superusers=True,
         ),
-        Setting("role", "none", any_text, "The role on whose behalf statements run; none: that of the session."),
-        Setting("session_authorization", "default", any_text, "The role of the session; default: that it began with."),
-        Setting("search_path", DEFAULT_PATH, check_path, "The schemas in which names are looked for, in order."),
-        Setting("statement_timeout", "0", check_duration, "How long a statement may take; 0 for ever."),
-        Setting("timezone", UTC, check_zone, "The time zone of the session, by its name or in hours east."),
+        Setting("role", "none", any_text, "The current role (SET ROLE); none is the session's role."),
+        Setting(
+            "session_authorization", "default", any_text, "The session's role; default is the role that logged in."
+        ),
+        Setting(
+            "search_path", DEFAULT_PATH, check_path, "The schemas that are searched for unqualified names, in order."
+        ),
+        Setting("statement_timeout", "0", check_duration, "Maximum duration of a statement; 0 is unlimited."),
+        Setting(
+            "timezone", UTC, check_zone, "The time zone of the session: a name, or an offset in hours east of UTC."
+        ),
     )
 }
 
@@ -296,7 +304,7 @@ PIPELINE_SETTINGS = tuple(
     name for name in SETTINGS if name.startswith(("seachange.local_rows", "seachange.pipeline_", "seachange.spark."))
 )
 
-# What clients of PostgreSQL ask for, and set to what it is: nothing here depends on it.
+# Settings of PostgreSQL that clients read, and set to the value that they have. Nothing here depends on them.
 FIXED: dict[str, str] = {
     "block_size": "8192",
     "bytea_output": "hex",
@@ -345,10 +353,10 @@ FIXED: dict[str, str] = {
     "work_mem": "4MB",
     "xmloption": "content",
 }
-# Other ways to write what they are.
+# Other spellings of these values.
 SPELLINGS = {"datestyle": ("iso, mdy", "iso", "iso,mdy", "mdy"), "standard_conforming_strings": ("on", "true", "1")}
-# Of these, the ones that may be set to anything: they say how results are written for people, or how PostgreSQL works.
-HEEDLESS = frozenset(
+# Those of them that may be set to any value, which is ignored: they concern PostgreSQL's planner or its display.
+IGNORED_SETTINGS = frozenset(
     {
         "check_function_bodies",
         "client_min_messages",

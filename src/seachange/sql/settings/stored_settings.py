@@ -1,6 +1,6 @@
-"""What sessions of a role or of a database begin with.
+"""Stored defaults of settings: ALTER ROLE ... SET and ALTER DATABASE ... SET.
 
-**Invariant:** a value that is kept is one that the setting can have, in its canonical form.
+**Invariant:** a stored value is valid for its setting, and in its canonical form.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from seachange.sql.port.port import TransactionPort
 from seachange.sql.settings.session_settings import SessionSettings
 from seachange.sql.settings.settings import is_free, is_of_node
 
-# What a session is, and what belongs to one transaction alone.
+# They identify the session, or belong to one transaction.
 _NOT_KEPT = frozenset({"role", "session_authorization", "transaction_isolation"})
 
 
 def settings_of(role: Role | None, database: Database | None) -> dict[str, str]:
-    """The settings of a new session: what is said of the role in this database counts most, then what is said of it
-    everywhere."""
+    """The initial settings of a session. Those of the role in this database take precedence, then those of the role,
+    then those of the database."""
     found = dict(database.settings) if database is not None else {}
     kept = role.settings if role is not None else ()
     for place in (0, database.id if database is not None else 0):
