@@ -1,4 +1,4 @@
-"""New CHECK constraints against the types of their columns, as DuckDB binds them."""
+"""Type checks of new CHECK constraints: DuckDB binds them to the types of their columns."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from seachange.sql.duck.cursor import DuckQuery, DuckSession
 
 
 def verify_checks(before: Table | None, after: Table, duck: DuckSession) -> None:
-    """Has DuckDB look at the checks that a change of a table adds: functions and operators exist for the types of the
-    columns, and the result is a boolean."""
+    """Has DuckDB bind the CHECK constraints that a change adds: functions and operators must exist for the columns'
+    types, and the result must be a boolean."""
     known = {check.id for check in before.checks} if before is not None else set()
     for check in after.checks:
         if check.id in known:

@@ -1,4 +1,4 @@
-"""The command tags of DDL statements, as PostgreSQL answers with them."""
+"""Command tags of DDL statements, as PostgreSQL returns them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defaults that are expressions and generated columns, checked against the types of the columns."""
+"""Type checks of expression defaults and generated columns."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from seachange.values.types import SqlType
 
 
 def verify_computed(before: Table | None, after: Table, duck: DuckSession) -> None:
-    """Has DuckDB look at the expressions that a change of a table adds: functions and operators exist for the types of
-    their columns, and the result can be assigned to the column that it is for."""
+    """Has DuckDB bind the expressions that a change adds: functions and operators must exist for the columns' types,
+    and the result must be assignable to the target column."""
     known = {c.id: (c.default, c.generated, c.type) for c in before.columns} if before is not None else {}
     for column in after.columns:
         if known.get(column.id) == (column.default, column.generated, column.type) or column.virtual:
@@ -43,7 +43,7 @@ def verify_computed(before: Table | None, after: Table, duck: DuckSession) -> No
 
 
 def _expressions(column: Column, table: Table) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
-    """The DuckDB text of each, with the names and types of its columns."""
+    """The DuckDB text of each expression, with the names and types of its columns."""
     if is_drawn(column):
         drawn = read_drawn(drawn_text(column))
         yield drawn.text, [(f'"s{i}"', "BIGINT") for i in range(len(drawn.sequences))]
@@ -55,7 +55,7 @@ def _expressions(column: Column, table: Table) -> Iterator[tuple[str, Sequence[t
 
 
 def evaluate_stable(statement: DdlStatement, port: TransactionPort) -> dict[str, str | None]:
-    """The values, by their text, of defaults that columns are added with and that are the same for all rows."""
+    """The values, by their text, of stable defaults of added columns: they are the same for all rows."""
     found: dict[str, str | None] = {}
     for action in statement.actions if isinstance(statement, AlterTable) else ():
         match action:

@@ -22,7 +22,7 @@ from seachange.sql.write.dml import compile_select
 from seachange.sql.write.insert_select import InsertSelect
 from seachange.values.types import TEXT, Kind, SqlType, from_duckdb
 
-# A NULL that nothing gives a type.
+# The type of an untyped NULL.
 _UNTYPED: Final = '"NULL"'
 
 
@@ -37,7 +37,7 @@ def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSes
         raise errors.SyntaxProblem(detail="CREATE TABLE AS takes a query")
     template = compile_select(tree)
     names, types = duck.describe(bind_query(template, port, ()))
-    # DuckDB has one type for several of ours: what is the column of a table has the type that it was declared with.
+    # DuckDB has one type for several of ours: a column of a table keeps its declared type.
     declared = declared_types(template, port, types)
     enums = enum_types(port)
     found = [enums.get(type_) or known for type_, known in zip(types, declared, strict=True)]
@@ -56,7 +56,7 @@ def run_create_as(statement: CreateTableAs, port: TransactionPort, duck: DuckSes
 
 
 def _open(tree: exp.Expr, types: Sequence[str]) -> Sequence[str]:
-    """A numeric that is computed has no declared digits, however many DuckDB has for it."""
+    """A computed numeric has no declared precision, whatever precision DuckDB gives it."""
     if not isinstance(tree, exp.Select) or tree.is_star or len(tree.expressions) != len(types):
         return types
     computed = [not isinstance(projection.unalias(), exp.Column) for projection in tree.expressions]

@@ -1,6 +1,6 @@
-"""EXPLAIN (DDL): how a schema change would be done.
+"""EXPLAIN (DDL): the plan of a schema change.
 
-**Invariant:** nothing is done: ids are made up, and what is planned goes nowhere but into the text.
+**Invariant:** nothing is changed: ids are invented, and the plan is only printed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from seachange.sql.parsing.parse import parse_script
 from seachange.sql.port.port import TransactionPort
 from seachange.sql.query.databases import check_named_databases, descriptors_of, tables_of
 
-# What begins a remark, where the text as a whole is for another program to read.
+# The prefix of remarks in formats that another program reads.
 _COMMENTS: dict[DdlExplanation, str] = {DdlExplanation.PICTURE: "// "}
 
 
@@ -60,7 +60,7 @@ def explain_ddl(text: str, form: DdlExplanation, port: TransactionPort, duck: Du
 
 
 def cost_of(statement: DdlStatement, port: TransactionPort) -> Cost:
-    """What a statement costs, with the rows that there are."""
+    """The cost of a statement for the current rows."""
     return measure_whole(*_plan(_settled(statement, port), port))
 
 
@@ -69,9 +69,9 @@ def _settled(statement: DdlStatement, port: TransactionPort) -> list[DdlStatemen
 
 
 def _plan(statements: Sequence[DdlStatement], port: TransactionPort) -> tuple[ChangePlan, KnownSchema]:
-    """The plan with ids that are made up, and the catalog that it was made for."""
+    """The plan with invented ids, and the catalog that it was planned for."""
     tables, known = tables_of(statements, port), descriptors_of(statements, port)
-    # A change that is under way would be waited for: the plan is made without it.
+    # The statement would wait for a running change, so the plan ignores it.
     rested = {id_: at_rest(descriptor) for id_, descriptor in known.items()}
     catalog = KnownSchema(rested, _Sizes(tables, port), port.dropped_tables(), port.search_path, port.session.database)
     release = release_of(port.release)
@@ -94,13 +94,13 @@ def _read(text: str) -> list[DdlStatement]:
 
 
 def _made_up_ids(known: Iterable[Descriptor]) -> Iterator[int]:
-    """Above all that are in use, so that things are in the same order as they would be."""
+    """Above all ids in use, so that objects sort as they would after the real change."""
     used = [id_ for one in known for id_ in (one.id, *(one.index_by_id if isinstance(one, Table) else ()))]
     return count(max(used, default=0) + 1)
 
 
 def _verify(plan: ChangePlan, catalog: KnownSchema, duck: DuckSession) -> None:
-    """What is wrong with an expression is only known to DuckDB."""
+    """Only DuckDB knows whether an expression is valid."""
     after = catalog
     for stage in plan.stages:
         after = apply_ops(after, plan.ops(stage))
@@ -113,8 +113,8 @@ def _verify(plan: ChangePlan, catalog: KnownSchema, duck: DuckSession) -> None:
 def _with_rows(
     plan: ChangePlan, catalog: KnownSchema, statements: Sequence[DdlStatement]
 ) -> tuple[ChangePlan, KnownSchema, list[str]]:
-    """On a table without rows nearly everything is one step. What is asked for is what it takes once there are some, of
-    which nothing is known; what it takes now is said beside."""
+    """On an empty table nearly every change is one step. The plan shown is that for a table with rows, of an unknown
+    number; a remark says what the change takes now."""
     if not plan.change.empty:
         return plan, catalog, []
     tables = [table for table in catalog.descriptors.values() if table.id in plan.change.empty]
@@ -131,7 +131,7 @@ def _with_rows(
 
 
 class _Sizes(Mapping[TableId, TableSize]):
-    """Sizes of the tables that somebody asks for; to find them all would mean to load every table."""
+    """Table sizes, found on demand: finding all of them would load every table."""
 
     def __init__(self, tables: Sequence[Table], port: TransactionPort) -> None:
         self._tables = {table.id: table for table in tables}

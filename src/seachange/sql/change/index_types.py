@@ -1,4 +1,4 @@
-"""What DuckDB says of the expressions of new indexes: that they are valid, and of which types their values are."""
+"""Types of index expressions and predicates: DuckDB checks them when the index is created."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seachange.values.types import from_duckdb
 
 
 def settle_indexes(before: Table | None, after: Table, duck: DuckSession) -> Table:
-    """The new version of a table with the types of its new virtual columns."""
+    """The new version of a table, with the types of its new virtual columns."""
     known = {column.id for column in before.columns} if before is not None else set()
     if before is not None:
         _refuse_retyping(before, after)
@@ -30,7 +30,7 @@ def settle_indexes(before: Table | None, after: Table, duck: DuckSession) -> Tab
 
 
 def _refuse_retyping(before: Table, after: Table) -> None:
-    """What an index has computed it would compute otherwise from values of another type."""
+    """Rejects a change of a column's type that would change the values which an index has computed from the column."""
     for index in after.secondary:
         if index.id not in before.index_by_id:
             continue

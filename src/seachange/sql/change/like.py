@@ -1,4 +1,5 @@
-"""CREATE TABLE ... (LIKE other INCLUDING ...): the clause becomes definitions, from the other table as it is now."""
+"""CREATE TABLE ... (LIKE other INCLUDING ...): the clause expands to definitions from the current version of the other
+table."""
 
 from __future__ import annotations
 
@@ -40,13 +41,13 @@ _CONSTANT: Final = re.compile(r"'((?:[^']|'')*)'::.*", re.DOTALL)
 
 
 def expand_likes(statement: DdlStatement, port: TransactionPort) -> list[DdlStatement]:
-    """The statements that it stands for: one, unless indexes come along."""
+    """The statements that it expands to: one, and one for each copied index."""
     if not isinstance(statement, CreateTable) or not statement.likes:
         return [statement]
     columns = list(statement.columns)
     expanded = replace(statement, likes=())
     indexes: list[DdlStatement] = []
-    # From the last on, so that the places of the others stay the same.
+    # From the last, so that the positions of the others stay valid.
     for like in reversed(statement.likes):
         table = port.table(like.source.schema, like.source.name)
         port.check_access(table, "SELECT")
@@ -146,7 +147,7 @@ def _index(name: RelationName, table: Table, index: Index) -> CreateIndex:
 
 
 def _expression(table: Table, expression: Expression) -> ExpressionDefinition:
-    """With gaps where columns were, which are found as tokens: a literal may look like one."""
+    """With gaps in place of columns. Columns are found as tokens, since a string literal may look like one."""
     text, pieces, names, end = expression.text, [], [], 0
     known = {f"c{c}": table.column_by_id[c].name for c in expression.columns}
     for token in _DUCKDB.tokenize(text):

@@ -1,8 +1,8 @@
-"""What depends on a time zone, in the expressions of a statement, is settled with the statement or refused.
+"""Time zone dependence in the expressions of DDL statements: resolved with the session's zone, or rejected.
 
-What a descriptor keeps is evaluated by any node, in UTC. So texts are read as moments when the statement is, and in
-USING local times are those of the session that asks for the change. What an index or a generated column is made of may
-not depend on a session at all, which is looked at once the columns are known (`refuse_local_times`).
+Stored expressions are evaluated by any node, in UTC. So string constants become timestamps when the statement is run,
+and local times in USING are those of the session that runs ALTER TABLE. Expressions of indexes and generated columns
+must not depend on a session at all; this is checked once the types of the columns are known (`refuse_local_times`).
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from seachange.sql.port.port import TransactionPort
 from seachange.values.timezone import UTC, session_zone
 from seachange.values.types import TEXT, Kind, SqlType, assignable
 
-# Stands around the number of a column while its expression is looked at; no expression may contain it.
+# Encloses the number of a column while its expression is examined; no expression may contain it.
 _GAP: Final = "\x01"
 _COLUMN: Final = re.compile(f'"{_GAP}k([0-9]+){_GAP}"')
-# A label of an enum type, which the catalog has yet to find, and the literal that stands for it meanwhile.
+# A label of an enum type that is not resolved yet, and the literal that replaces it meanwhile.
 _LABEL: Final = re.compile(f"{_GAP}[^{_GAP}]*{_GAP}")
 _HIDDEN_LABEL: Final = re.compile(f"'({_GAP}(?:[^{_GAP}']|'')*{_GAP})'")
 _MAKES_MOMENTS: Final = re.compile(r"TIMESTAMPTZ|TIMESTAMP WITH TIME ZONE|TO_TIMESTAMP", re.IGNORECASE)
@@ -76,9 +76,9 @@ def settle_local_times(
 
 
 def _types_of(statement: AlterTable | CreateIndex, port: TransactionPort) -> dict[str, ColumnType]:
-    """Of the columns that there are, and of those that the statement adds."""
+    """The existing columns and those that the statement adds."""
     types: dict[str, ColumnType] = {}
-    # What is not there is for others to say.
+    # The planner reports a missing table.
     with suppress(errors.UndefinedTable, errors.WrongObjectType):
         table = port.table(statement.table.schema, statement.table.name)
         types |= {column.name: column.type for column in table.columns}
@@ -94,7 +94,7 @@ class _Settler:
     notices: list[str]
 
     def alter(self, actions: Sequence[AlterAction]) -> tuple[AlterAction, ...]:
-        """A conversion is over the columns as they were; all else over what becomes of them."""
+        """A conversion reads the columns' old types; everything else their new ones."""
         changed = {a.name: a.type for a in actions if isinstance(a, AlterColumnType)}
         later = replace(self, types={**self.types, **changed})
         return tuple((self if isinstance(a, AlterColumnType) else later).action(a) for a in actions)
@@ -133,7 +133,7 @@ class _Settler:
         if action.using is not None:
             return replace(action, using=self.settle(action.using, TRANSFORM, target))
         own = self.types.get(action.name)
-        # What is no assignment is for others to refuse.
+        # The planner rejects a type that cannot be assigned.
         if not isinstance(own, SqlType) or own.kind is target.kind or not assignable(own, target):
             return action
         if Kind.TIMESTAMPTZ not in (own.kind, target.kind):
@@ -177,7 +177,7 @@ class _Settler:
 def refuse_local_times(
     expression: Expression, table: Table, duck: DuckSession, use: Use, target: SqlType | None = None
 ) -> None:
-    """Of an expression that must have one value for ever; `target` is the type of the column that it is for."""
+    """Rejects an expression that must be immutable and is not; `target` is the type of the target column."""
     used = {column_reference(c): table.column_by_id[c] for c in expression.columns}
     types = {reference: column.type.duckdb for reference, column in used.items()}
     to = target.duckdb if target is not None else ""
@@ -203,7 +203,7 @@ def _asker(types: Mapping[str, str], duck: DuckSession) -> TypesOf:
         try:
             return list(duck.rows(DuckQuery(sql, {}, {})).types)
         except errors.Error:
-            # What cannot stand alone has no type; what is wrong is told when the whole is looked at.
+            # A part that cannot be bound alone has no type; errors are reported when the whole expression is bound.
             return [""] if len(nodes) == 1 else [ask([node])[0] for node in nodes]
 
     return ask
@@ -221,7 +221,7 @@ def _read(definition: ExpressionDefinition, names: Sequence[str]) -> exp.Expr:
 
 
 def _typed(tree: exp.Expr, target: str, types_of: TypesOf) -> Typed:
-    """With the assignment to a column: from a moment, or to one, that goes by a zone too."""
+    """With the assignment to a column: a conversion from or to timestamptz also depends on the zone."""
     typed = Typed(tree, types_of)
     if not target or (ZONED in target) == typed.is_zoned(tree):
         return typed

@@ -1,7 +1,7 @@
-"""Who may change what: privileges and ownership of the objects that a planned change is about.
+"""Privilege and ownership checks of a planned schema change.
 
-What a statement names is checked before it is planned (`sql/change/privilege_checks.py`), what it reads and writes
-where it does so (`TransactionPort.check_access`).
+What a statement names is checked before it is planned (`sql/change/privilege_checks.py`), what it reads and writes when
+it does so (`TransactionPort.check_access`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _KINDS: dict[type[Descriptor], ObjectKind] = {
     Database: ObjectKind.DATABASE,
 }
 DROPS = (DropTable, DropIndex, DropObjects)
-# What a view is granted is called as with a table.
+# Privileges on a view have the names of table privileges.
 _GRANTED_AS = {ObjectKind.VIEW: ObjectKind.TABLE}
 
 
@@ -53,7 +53,7 @@ def kind_of(descriptor: Descriptor) -> ObjectKind:
 
 
 def check_roles(names: Iterable[str], port: TransactionPort) -> None:
-    """Roles that a statement names must be there."""
+    """Raises UndefinedObject unless the roles that a statement names exist."""
     roles = find_roles(port.objects())
     for name in names:
         if name != PUBLIC_ROLE and not role_exists(name, roles):
@@ -81,10 +81,10 @@ def _require(descriptor: Descriptor, privilege: str, port: TransactionPort, gran
 def check_plan(
     statement: DdlStatement, plan: ChangePlan, known: Mapping[DescriptorId, Descriptor], port: TransactionPort
 ) -> None:
-    """Whether the role may have all of it done."""
+    """Raises InsufficientPrivilege unless the role may make every change of the plan."""
     touched: dict[DescriptorId, list[Element]] = {}
     for target in plan.change.targets:
-        # Whoever refers to a table may stop to, whatever has been revoked since.
+        # Dropping a reference to a table needs no REFERENCES privilege, which may have been revoked since.
         if isinstance(target.element, elements.ForeignKeyParent) and not target.adds:
             continue
         touched.setdefault(descriptor_of(target.element), []).append(target.element)
@@ -113,7 +113,7 @@ def _check_touched(before: Descriptor, parts: list[Element], statement: DdlState
 
 
 def drop_right(found: Descriptor, port: TransactionPort) -> Right:
-    """The owner of a schema may drop what is in it."""
+    """The owner of a schema may drop the objects in it."""
     own = OnObject(found.id, (OWNER,))
     if isinstance(found, Schema | Database | Role):
         return own
@@ -128,7 +128,7 @@ def _check_creation(
     if entry is None or entry.kind is ObjectKind.DATABASE:
         return
     if entry.kind is ObjectKind.SCHEMA:
-        # The one that is always there gets a descriptor when there is something to say of it.
+        # The default schema gets a descriptor when one of its attributes is first set.
         if isinstance(statement, CreateSchema):
             denial = f"permission denied for database {entry.database}"
             port.require(_database_right(entry.database, "CREATE", known), denial)
@@ -151,7 +151,8 @@ def _database_right(name: str, privilege: str, known: Mapping[DescriptorId, Desc
 
 
 def without_lost_roles(kept: Table, port: TransactionPort) -> Table:
-    """A dropped table keeps no role from being dropped. If its owner is gone it belongs to whoever brings it back."""
+    """A dropped table does not prevent its roles from being dropped. If its owner was dropped, the role that runs
+    UNDROP owns it."""
     roles, access = find_roles(port.objects()), kept.access
     owner = access.owner if role_exists(access.owner, roles) else port.actor.user
     left = tuple(p for p in access.privileges if p.role == PUBLIC_ROLE or role_exists(p.role, roles))
@@ -159,7 +160,7 @@ def without_lost_roles(kept: Table, port: TransactionPort) -> Table:
 
 
 def give_to_creator(created: Descriptor, port: TransactionPort) -> Descriptor:
-    """A new object belongs to the role that creates it, and has the privileges that this grants by default."""
+    """A new object is owned by the role that creates it, with that role's default privileges."""
     actor = port.actor
     access = created.access
     owner = actor.user if access.owner == DEFAULT_ROLE else access.owner

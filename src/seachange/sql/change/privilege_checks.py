@@ -1,7 +1,8 @@
-"""The checks of `model/statements/required_privileges.py`: from a statement's names to objects, and rights on them.
+"""Privilege checks of statements (`model/statements/required_privileges.py`): from names to objects, and the privileges
+required on them.
 
-What a statement reads and writes is required where it does so; the rest here, before it is planned, so that a role that
-may not change an object learns nothing of what stands against the change.
+What a statement reads and writes is checked when it does so; everything else here, before planning, so that a role
+without privileges learns nothing about the objects that block the change.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ from seachange.sql.query.databases import relations_named
 Found = Iterator[tuple[Right, str]]
 Finder = Callable[[Statement, Need, TransactionPort], Found]
 
-# What a view is granted is called as with a table.
+# Privileges on a view have the names of table privileges.
 _GRANTED_AS = {ObjectKind.VIEW: ObjectKind.TABLE}
 _ATTRIBUTES = {SUPERUSER: "superuser", CREATEDB: "create_database"}
 _DENIALS = {
@@ -77,9 +78,9 @@ _DENIALS = {
 
 
 def check_needs(statement: Statement, port: TransactionPort) -> None:
-    """42501 unless the role may do this with the objects that the statement names. Those that are not there are left to
-    who looks for them."""
-    # The role that everything belongs to at first has every right.
+    """Raises 42501 unless the role has the required privileges on the named objects. Missing objects are reported
+    later, by the code that looks them up."""
+    # The bootstrap superuser has every privilege.
     if port.actor is ROOT:
         return
     for need in needs_of(statement):
@@ -92,7 +93,7 @@ def check_needs(statement: Statement, port: TransactionPort) -> None:
 
 
 def named_objects(statement: Statement) -> tuple[ObjectKind, tuple[RelationName, ...]]:
-    """What the statement is about."""
+    """The objects that the statement is about."""
     match statement:
         case AlterTable(table=table) | CreateIndex(table=table):
             return ObjectKind.TABLE, (table,)
@@ -117,7 +118,7 @@ def named_objects(statement: Statement) -> tuple[ObjectKind, tuple[RelationName,
 
 
 def new_name(statement: Statement) -> RelationName | None:
-    """What it gives to an object that is not there yet."""
+    """The name of the object that the statement creates."""
     match statement:
         case CreateTable(table=name) | UndropTable(table=name):
             return name
@@ -157,7 +158,7 @@ def _objects(statement: Statement, port: TransactionPort) -> Iterator[Descriptor
 
 
 def _unsaid(statement: Statement, port: TransactionPort) -> Iterator[tuple[ObjectKind, str]]:
-    """The schema and the database that are always there, while they have no descriptor."""
+    """The default schema and database while they have no descriptor."""
     kind, names = named_objects(statement)
     always = {ObjectKind.SCHEMA: DEFAULT_SCHEMA, ObjectKind.DATABASE: DEFAULT_DATABASE}.get(kind)
     for name in names:
@@ -210,7 +211,7 @@ def _on_schemas_of_objects(statement: Statement, need: Need, port: TransactionPo
 
 
 def _takes_name(action: object) -> bool:
-    """Of a relation. A new sequence is required for where it is planned."""
+    """Whether the action names a new relation. New sequences are checked where they are planned."""
     if isinstance(action, AddConstraint):
         return isinstance(action.constraint, KeyDefinition) and action.constraint.using_index is None
     return isinstance(action, RenameTable | AlterPrimaryKey)
@@ -244,7 +245,7 @@ def _on_named_schemas(statement: Statement, need: Need, port: TransactionPort) -
 
 def _on_parents(statement: Statement, need: Need, port: TransactionPort) -> Found:
     for name in dict.fromkeys(key.parent for key in _foreign_keys(statement)):
-        # One that refers to itself is not there yet.
+        # A table that references itself does not exist yet.
         found = _find(ObjectKind.TABLE, name, port)
         if isinstance(found, Table):
             yield OnObject(found.id, (need.right,)), _denial(found, need.right)

@@ -1,9 +1,8 @@
-"""Roles: who there is, who is a member of whom, and what becomes of what somebody owns.
+"""Roles: creation, membership, settings, and REASSIGN and DROP OWNED.
 
-**Invariant:** a role goes only when no object belongs to it or grants it anything.
-
-**Invariant:** a commit that names a role shares the key of the role's name (`role_hash`), which DROP ROLE writes: the
-owner of an object exists, and so does a role that was granted something.
+**Invariant:** a role is dropped only when it owns no object and has no privileges on one.
+**Invariant:** a commit that names a role holds a key-share lock on the role's name (`role_hash`), which DROP ROLE
+writes: the owner of an object exists, and so does the grantee of every privilege.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def run_role(statement: RoleStatement, port: TransactionPort, run: Run, notices: list[str]) -> Result:
-    """`run` carries out what the planner knows."""
+    """`run` carries out what the planner plans."""
     match statement:
         case CreateRole():
             _create(statement, port)
@@ -83,7 +82,7 @@ def run_role(statement: RoleStatement, port: TransactionPort, run: Run, notices:
 
 
 def _role(name: str, port: TransactionPort) -> Role:
-    """The one that is always there gets its descriptor when there is something to say of it."""
+    """The bootstrap superuser gets a descriptor when one of its attributes is first set."""
     found = find_roles(port.objects()).get(name)
     if found is None and name == DEFAULT_ROLE:
         found = Role(_new_id(port), 1, name, True, True, True, True)
@@ -148,7 +147,7 @@ def _verifier(options: RoleOptions, before: str | None, port: TransactionPort) -
 def _alter(statement: AlterRole, port: TransactionPort) -> None:
     options, role = statement.options, _role(statement.name, port)
     given = _given(options)
-    # Everybody may change the own password.
+    # Every role may change its own password.
     if given or options.members or statement.name != port.actor.user:
         _check_may_change(port, role.superuser or options.superuser is not None)
     if statement.name == DEFAULT_ROLE and given.get("superuser") is False:
@@ -201,7 +200,7 @@ def _without(role: Role, other: str) -> dict[str, tuple[str, ...]]:
 
 
 def _uses(name: str, port: TransactionPort) -> list[str]:
-    """What belongs to the role, or grants it something."""
+    """The objects that the role owns or has privileges on."""
     found = []
     for each in (*port.every_table(), *port.every_object()):
         if isinstance(each, Role):
@@ -277,7 +276,7 @@ def _change_settings(statement: ChangeSettings, port: TransactionPort, run: Run)
 
 
 def _database(name: str, port: TransactionPort, run: Run) -> Database:
-    """The one that is always there gets its descriptor when there is something to say of it."""
+    """The default database gets a descriptor when one of its attributes is first set."""
     found = find_database(name, port.objects())
     if found is None and name == DEFAULT_DATABASE:
         run(ChangeOwner(ObjectKind.DATABASE, RelationName(None, name), DEFAULT_ROLE))
@@ -287,7 +286,7 @@ def _database(name: str, port: TransactionPort, run: Run) -> Database:
     return found
 
 
-# What roles own.
+# Owned objects.
 
 
 def _check_member(names: Iterable[str], port: TransactionPort) -> None:
@@ -309,9 +308,11 @@ def _name(found: Descriptor) -> RelationName:
 def _drop_owned(statement: DropOwned, port: TransactionPort, run: Run) -> None:
     _check_member(statement.owners, port)
     if DEFAULT_ROLE in statement.owners:
-        raise errors.FeatureNotSupported(feature=f"DROP OWNED BY {DEFAULT_ROLE}", instead="Drop what is to go.")
+        raise errors.FeatureNotSupported(
+            feature=f"DROP OWNED BY {DEFAULT_ROLE}", instead="Drop the objects one by one."
+        )
     for found in _owned(statement.owners, port):
-        # It may have gone with another.
+        # It may have been dropped together with another object.
         if isinstance(found, Table) and port.table_by_id(found.id) is not None:
             run(DropTable((_name(found),), cascade=statement.cascade))
         elif not isinstance(found, Table | Database) and port.object_by_id(found.id) is not None:

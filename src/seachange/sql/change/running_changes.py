@@ -1,4 +1,4 @@
-"""Which changes under way a statement has to wait for, or takes back."""
+"""Conflicts with running changes: which ones a statement waits for, or cancels."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from seachange.sql.query.databases import relations_named
 
 
 class Busy(Exception):
-    """Other changes are under way for which this one waits, or which it takes back."""
+    """Other changes are running that this one must wait for, or cancels."""
 
     def __init__(self, jobs: Mapping[JobId, Exclusion], descriptors: Collection[DescriptorId]) -> None:
         super().__init__(", ".join(map(str, jobs)))
         self.jobs = jobs
-        # What the statement is about, as far as is known.
+        # The descriptors that the statement affects, as far as they are known.
         self.descriptors = tuple(sorted(descriptors))
 
 
 def check_change(change: Change, port: TransactionPort) -> None:
-    """Raises `Busy` if a job is under way with one of the descriptors that the change is about.
+    """Raises `Busy` if a job is changing one of the descriptors that the change affects.
 
-    A job that has ended since the snapshot is not found, and what it was about looks as if it still were under way: the
-    statement is then run again.
+    A job that has ended since the snapshot is not found, and its descriptors look as if it were still running: the
+    statement is then retried.
     """
     found: dict[JobId, Exclusion] = {}
     touched = {descriptor_of(target.element) for target in change.targets}
@@ -39,7 +39,7 @@ def check_change(change: Change, port: TransactionPort) -> None:
             job = read_job(record)
             if not _is_before(job, port.queue_place):
                 continue
-            # What a queued one will be is not known before it is planned.
+            # The kind of a queued change is not known until it is planned.
             running = classify(job.change, id_) if job.queued is None else ChangeKind.WORK
             new = classify(change, id_)
             if running is None or new is None:
@@ -53,13 +53,13 @@ def check_change(change: Change, port: TransactionPort) -> None:
 
 
 def _is_before(job: Job, place: JobId | None) -> bool:
-    """Whether a statement that is queued itself at `place` comes after the job."""
+    """Whether the job precedes a statement that is itself queued at `place`."""
     return place is None or (job.id != place and (job.queued is None or job.id < place))
 
 
 def check_named(statement: DdlStatement, port: TransactionPort) -> None:
-    """The same for a statement that cannot be planned as things are: if a table that it names is being changed, it may
-    be possible later."""
+    """The same for a statement that cannot be planned now: if a table that it names is being changed, it may be
+    possible later."""
     names = {name.name for name in relations_named(statement)}
     named = {table.id for table in port.tables() if not names.isdisjoint(_names_of(table))}
     found = [
@@ -73,8 +73,8 @@ def check_named(statement: DdlStatement, port: TransactionPort) -> None:
 
 
 def check_relied(ids: Collection[DescriptorId], port: TransactionPort) -> None:
-    """The same for a change that refers to descriptors without changing them: a job that was planned before may take
-    away what it refers to."""
+    """The same for a change that refers to descriptors without changing them: a job that was planned before may remove
+    what it refers to."""
     if not ids:
         return
     found = [

@@ -1,10 +1,10 @@
-"""DDL: planned for one statement at a time, over the tables as the transaction sees them.
+"""DDL execution: one statement is planned at a time, on the descriptors that the transaction sees.
 
-What moves no bytes and waits for nobody takes effect in the transaction, whose commit publishes the versions. Of other
-changes the first stage does, if the statement stands alone; the rest becomes a job.
+A change that moves no data and waits for no reader takes effect in the transaction, whose commit publishes the new
+versions. Of any other change the first stage does, in autocommit mode only; the rest becomes a job.
 
-**Invariant:** a change is planned only from descriptors of which no other change is under way that it must wait for;
-one that begins in between publishes a version, and so refuses the commit.
+**Invariant:** a change is planned only from descriptors that no conflicting change is altering; a conflicting change
+that starts later publishes a version, and so the commit fails.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from seachange.sql.port.result import Result
 from seachange.sql.query.databases import descriptors_of, hold_database, tables_of
 from seachange.sql.query.views import check_grouping, settle_view
 
-# Ids are taken in blocks: how many a statement needs is known only when it has been planned.
+# Ids are allocated in blocks: how many a statement needs is known only after planning.
 _ID_BLOCK = 8
 
 _IN_SCHEMAS = (Table, SequenceObject, View, EnumType)
@@ -51,7 +51,7 @@ _IN_DATABASES = (*_IN_SCHEMAS, SchemaObject)
 
 
 class _Sizes(Mapping[TableId, TableSize]):
-    """Which tables have rows, asked for only where a plan depends on it."""
+    """Which tables have rows, read only where a plan depends on it."""
 
     def __init__(self, port: TransactionPort, tables: Mapping[TableId, Table]) -> None:
         self._port = port
@@ -71,7 +71,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     statement = settle_local_times(settle_conversions(statement, port), port, duck, notices)
     tables = {table.id: table for table in tables_of([statement], port)}
     known = descriptors_of([statement], port)
-    # Looked for only by the statement that brings them back.
+    # Only UNDROP needs them.
     dropped = port.dropped_tables() if isinstance(statement, UndropTable) else ()
     kept = tuple(without_lost_roles(table, port) for table in dropped)
     catalog = KnownSchema(known, _Sizes(port, tables), kept, port.search_path, port.session.database)
@@ -85,7 +85,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     needs_job = any(s.type is not OpType.COLLECTION for s in plan.stages if s.phase is not Phase.PRE_COMMIT)
     _refuse_unfit(plan)
     if needs_job and plan.change.empty:
-        # Rows may come before the job is done.
+        # Rows may be inserted before the job is finished.
         evaluated = evaluate_stable(statement, port)
         release = release_of(plan.change.release)
         plan = plan_statements(replace(catalog, sizes={}), [statement], _fresh_ids(port), evaluated, release)
@@ -106,7 +106,7 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
     changed = {id_ for stage in at_once for id_ in stage.publishes}
     for id_ in sorted(changed):
         _publish(known.get(id_), after.descriptors.get(id_), kept, port, duck)
-    # Whoever has rows in flight for a table that is taken to have none learns of the change by the table's version.
+    # Bump the version of tables assumed empty, so that inserts in flight are fenced.
     for table_id in plan.change.empty - changed:
         port.publish(tables[table_id], replace(tables[table_id], version=tables[table_id].version + 1))
     _rely(changed, known, after, port)
@@ -126,13 +126,13 @@ def run_ddl(statement: DdlStatement, text: str, port: TransactionPort, duck: Duc
 
 def _plan(statement: DdlStatement, catalog: KnownSchema, port: TransactionPort) -> ChangePlan:
     if isinstance(statement, DropIndex):
-        # It may name one that another change is about to add.
+        # It may name an object that a running change is about to add.
         check_named(statement, port)
     release = release_of(port.release)
     try:
         return plan_statements(catalog, [statement], _fresh_ids(port), evaluate_stable(statement, port), release)
     except errors.Error:
-        # What is wrong may be what another change has yet to do.
+        # The error may be due to what a running change has not done yet.
         check_named(statement, port)
         raise
 
@@ -140,7 +140,7 @@ def _plan(statement: DdlStatement, catalog: KnownSchema, port: TransactionPort) 
 def _verify_outcome(
     plan: ChangePlan, after: KnownSchema, known: Mapping[DescriptorId, Descriptor], duck: DuckSession
 ) -> None:
-    """A check that comes in a later stage, over a column of another type, would refuse every writer from then on."""
+    """Validates the outcome of all stages: an invalid CHECK of a later stage would fail every writer from then on."""
     rest = [(plan, stage) for stage in plan.stages if stage.phase is not Phase.PRE_COMMIT]
     rest += [(plan.then, stage) for stage in plan.then.stages] if plan.then is not None else []
     for part, stage in rest:
@@ -161,7 +161,7 @@ def _fresh_ids(port: TransactionPort) -> Iterator[int]:
 def _rely(
     changed: Iterable[DescriptorId], known: Mapping[DescriptorId, Descriptor], after: KnownSchema, port: TransactionPort
 ) -> None:
-    """What a new version refers to must still be there when it is published."""
+    """Whatever a new version refers to must still exist when the version is published."""
     used: set[DescriptorId] = set()
     databases = {other.name: other.id for other in after.descriptors.values() if isinstance(other, Database)}
     schemas = {other.name: other.id for other in after.descriptors.values() if isinstance(other, SchemaObject)}
@@ -217,7 +217,7 @@ def _refuse_unfit(plan: ChangePlan) -> None:
     drawn = {e.column_id for e in added if isinstance(e, elements.ColumnDefault) and not is_constant(e.expression)}
     drawn |= {e.column_id for e in added if isinstance(e, elements.ColumnIdentity)}
     for index in added:
-        # Whoever changes a row before it has its value could not tell which entry goes.
+        # A writer that changes a row before its value is stored could not tell which index entry to remove.
         if isinstance(index, elements.SecondaryIndex | elements.UniqueIndex) and rebuilt & drawn & {*index.column_ids}:
             raise errors.FeatureNotSupported(
                 feature="an index on a column that is added with another value for each row",

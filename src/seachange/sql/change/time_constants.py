@@ -1,7 +1,7 @@
-"""What depends on the moment, in a change of a column's type, is settled with the statement.
+"""Time functions in a change of a column's type: replaced by constants when the statement is run.
 
-Whoever writes a row during the change computes its value, and again when the row goes: it must be the same, whoever
-that is. So functions of time tell one moment of all rows.
+During the change every writer computes a row's new value, and again when the row is deleted; the results must be equal
+on all nodes. So now() and the like have one value for all rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TYPES: Final[dict[str, SqlType]] = {
 
 
 def settle_conversions(statement: DdlStatement, port: TransactionPort) -> DdlStatement:
-    """The statement with moments in the place of the functions that tell them. What else is stable stays so."""
+    """The statement with time functions replaced by constants. Other stable functions remain."""
     if not isinstance(statement, AlterTable) or not any(isinstance(a, AlterColumnType) for a in statement.actions):
         return statement
     return replace(statement, actions=tuple(_settle(action, port) for action in statement.actions))

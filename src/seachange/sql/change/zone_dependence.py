@@ -1,6 +1,7 @@
-"""Which part of an expression depends on the time zone of a session; and the same expression by one that is named.
+"""Time zone dependence of expressions: which part depends on the session's zone, and how to fix it to a named zone.
 
-**Invariant:** what is not known to be the same in all zones counts as dependent: a new function is refused, not wrong.
+**Invariant:** an expression that is not known to be zone-independent counts as dependent: a new function is rejected
+rather than wrong.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ from seachange.values.types import Kind, SqlType
 
 ZONED: Final = "TIMESTAMP WITH TIME ZONE"
 _MOMENT: Final = SqlType(Kind.TIMESTAMPTZ)
-# What a moment is turned into, or made from, by a time zone; an interval of days is as long as they are there.
+# Types that a time zone converts timestamptz from or to; the length of an interval of days depends on the zone.
 _LOCAL: Final = frozenset({"TIMESTAMP", "DATE", "TIME", "VARCHAR"})
 _VALUES: Final = (exp.Condition, exp.AtTimeZone)
 
-# Moments among moments: their order and their distance are the same everywhere.
+# Operations among timestamptz values: their order and distance are the same in every zone.
 _ALIKE: Final = (
     *(exp.Paren, exp.Is, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ),
     *(exp.Between, exp.In, exp.Coalesce, exp.Case, exp.Greatest, exp.Least, exp.Nullif, exp.Sub, exp.Array),
 )
 _ALIKE_CALLS: Final = frozenset({"age", "date_bin", "isfinite"})
-# These name a zone, or count from a moment that is the same everywhere.
+# These name a zone, or count from a fixed instant.
 _PLACED_CALLS: Final = frozenset({"timezone", "to_timestamp", "unix_to_time"})
-# Hours, which days are not, and seconds since 1970 are the same everywhere; PostgreSQL takes neither for immutable.
+# Hours (unlike days) and seconds since 1970 are the same in every zone; PostgreSQL calls neither immutable.
 _OF_HOURS: Final = "0 months 0 days "
 _SINCE_1970: Final = frozenset({"EPOCH", "epoch"})
 
-# These give of a moment what they give of the local time that it is.
+# Of a timestamptz they return a field of its local time.
 _READERS: Final = frozenset({PREFIX + "time", PREFIX + "to_char"})
 _TRUNCATED: Final = PREFIX + "truncated"
 _READ_AS: Final = frozenset({"TIMESTAMP", "DATE", "TIME"})
@@ -44,7 +45,7 @@ TypesOf = Callable[[Sequence[exp.Expr]], Sequence[str]]
 
 
 class Typed:
-    """A tree with the types of its values, which DuckDB tells: it casts where nobody has written so."""
+    """A tree with the types of its values, as DuckDB infers them: it may cast implicitly."""
 
     def __init__(self, tree: exp.Expr, types_of: TypesOf) -> None:
         self.tree = tree
@@ -59,7 +60,7 @@ class Typed:
 
 
 def find_dependent(typed: Typed, strict: bool) -> exp.Expr | None:
-    """A part that says something else elsewhere; `strict`: also what PostgreSQL would not call immutable."""
+    """A part whose value depends on the zone; `strict`: also one that PostgreSQL would not call immutable."""
     for node in typed.tree.walk():
         operands = [operand for group in _groups(node) for operand in group]
         if not typed.is_zoned(node) and not any(map(typed.is_zoned, operands)):
@@ -70,7 +71,7 @@ def find_dependent(typed: Typed, strict: bool) -> exp.Expr | None:
 
 
 def _groups(node: exp.Expr) -> Iterator[list[exp.Expr]]:
-    """The values that a node brings together, each group in one type."""
+    """The operands of a node, grouped by those that must have one type."""
     if isinstance(node, exp.If):
         return
     if isinstance(node, exp.Case):
@@ -103,7 +104,7 @@ def _is_same(typed: Typed, node: exp.Expr, operands: Sequence[exp.Expr], strict:
 
 
 def _mixes(typed: Typed, group: Sequence[exp.Expr]) -> bool:
-    """Literals are read as moments when the statement is settled."""
+    """Whether a group mixes timestamptz with local times. Literals are resolved when the statement is run."""
     types = {typed.type(operand) for operand in group}
     return any(ZONED in type_ for type_ in types) and not _LOCAL.isdisjoint(types)
 
@@ -115,7 +116,8 @@ def _is_of_hours(length: exp.Expr) -> bool:
 
 
 def settle_literals(typed: Typed) -> bool:
-    """Texts that are read as moments become those moments, by the zone of the session; whether there are any."""
+    """Replaces string literals that are read as timestamptz by their instants in the session's zone; returns whether
+    there were any."""
     found = []
     for node in typed.tree.walk():
         if isinstance(node, exp.Cast):
@@ -130,9 +132,9 @@ def settle_literals(typed: Typed) -> bool:
 
 
 def localize(typed: Typed, zone: str) -> bool:
-    """Has local times be those of a zone, where that can be said in an expression; whether there are any."""
+    """Fixes local times to a zone, where an expression can say so; returns whether there were any."""
     changed = False
-    # From the top, and without a copy: what is wrapped is still what its types were told of.
+    # From the top and in place: types are recorded by node.
     for node in list(typed.tree.walk()):
         match node:
             case exp.Cast() if typed.is_zoned(node) and typed.type(node.this) in ("TIMESTAMP", "DATE"):
@@ -151,14 +153,14 @@ def localize(typed: Typed, zone: str) -> bool:
 
 
 def _truncated(typed: Typed, node: exp.Expr) -> exp.Expr | None:
-    """The moment that is cut to a unit of local time; what is left is a moment again."""
+    """The timestamptz that is truncated to a unit of local time; the result is a timestamptz again."""
     called = isinstance(node, exp.Anonymous) and node.name.lower() == _TRUNCATED
     moment = node.expressions[1] if called else node.this if isinstance(node, exp.TimestampTrunc) else None
     return moment if isinstance(moment, exp.Expr) and typed.type(moment) == ZONED else None
 
 
 def _read_locally(typed: Typed, node: exp.Expr) -> exp.Expr | None:
-    """The moment of which a node reads the local time."""
+    """The timestamptz whose local time a node reads."""
     match node:
         case exp.Cast():
             operand = node.this if typed.type(node) in _READ_AS else None

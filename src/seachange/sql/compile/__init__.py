@@ -1,1 +1,2 @@
-"""A query compiled without looking at any table, and what its text says about tables, keys and types."""
+"""Query templates: a query compiled without looking at any table, and what its text says about tables, keys and
+types."""

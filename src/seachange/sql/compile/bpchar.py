@@ -1,6 +1,6 @@
-"""Parameters that are compared with columns of type char: the spaces at their ends do not count.
+"""Trailing spaces of parameters that are compared with char columns are insignificant.
 
-Rows hold such values without them, and clients get them with as many as the column is wide, so they send them back.
+Rows store char values without padding and clients receive them padded, so they send padded values back.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def note_compared(tree: exp.Expr) -> Compared:
 
 
 def without_padding(compared: Compared, tables: Iterable[Table], values: Mapping[int, Any]) -> dict[int, Any]:
-    """The parameters among these that are to be given otherwise."""
+    """Those of the parameters that must be passed without their padding."""
     padded = {n for _, n in compared if isinstance(values.get(n), str) and values[n].endswith(" ")}
     if not padded:
         return {}

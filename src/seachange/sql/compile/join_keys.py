@@ -1,7 +1,7 @@
-"""Joins by equal columns: where few rows of one table are found, their values lead to the rows of the other.
+"""Join keys: where a join finds few rows of one table, their values are used to look up the rows of the other.
 
-**Invariant:** a row of a table that equals none of the rows read of the table that it is linked to contributes to no
-result. So of an outer join only the side that may go unmatched is linked, by the condition of the join itself.
+**Invariant:** a row of a table that equals none of the rows read of the linked table contributes to no result. So in an
+outer join only the nullable side is linked, by the join's own condition.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from seachange.model.schema.descriptor import Column, Table
 from seachange.sql.compile.seek import conjuncts, has_more
 from seachange.values.types import Kind
 
-# The meta entries of a table under which its links are noted, and by which it is known in those of others. A tree is
-# copied with them, so they hold no nodes.
+# Keys of a table's `meta`: its links, and the place by which other links refer to it. They hold no nodes, since trees
+# are copied with their meta.
 LINKS = "links"
 PLACE = "place"
-# More values than this are not looked up one by one.
+# Larger value lists are not looked up one by one.
 VALUES_MAX = 256
-# Kinds whose values compare as values of one type.
+# Kinds whose values compare as if they had one type.
 _ALIKE = (frozenset({Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT}), frozenset({Kind.TEXT, Kind.VARCHAR}))
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A column is equal to one of another table, which is the reference of that number."""
+    """A column equals a column of another table, the reference with that number."""
 
     column: str
     number: int
@@ -41,7 +41,7 @@ NotedLink = tuple[str, int, str]
 
 
 def note_links(tree: exp.Expr) -> exp.Expr:
-    """Notes at each table in a FROM clause which of its columns equal columns of other tables there."""
+    """Records, for each table in a FROM clause, which of its columns equal columns of other tables there."""
     for place, table in enumerate(tree.find_all(exp.Table)):
         table.meta[PLACE] = place
     for select in tree.find_all(exp.Select):
@@ -67,7 +67,7 @@ def _note(select: exp.Select) -> None:
 
 
 def _links(select: exp.Select, joins: Sequence[exp.Join]) -> Iterator[tuple[str, str, str, str]]:
-    """A table with its column, and the table and column that this equals in every row of the result."""
+    """A table and its column, with the table and column that it equals in every row of the result."""
     if not any(join.side for join in joins):
         where = select.args.get("where")
         for condition in [where.this if where is not None else None, *(join.args.get("on") for join in joins)]:
@@ -93,7 +93,7 @@ def _is_column(node: exp.Expr) -> bool:
 
 
 def follow_links(links: Iterable[Link], table: Table, known: dict[int, tuple[Table, Scan]]) -> list[Among]:
-    """Conditions made of the rows that were found of other tables."""
+    """Conditions made from the rows that were found in other tables."""
     found = []
     for link in links:
         other, scan = known.get(link.number, (None, None))
@@ -110,6 +110,6 @@ def follow_links(links: Iterable[Link], table: Table, known: dict[int, tuple[Tab
 
 def _are_alike(one: Column, other: Column) -> bool:
     if one.type.kind is other.type.kind:
-        # A NaN is one value, but not for Python.
+        # NaN equals itself in SQL, but not in Python.
         return one.type == other.type and one.type.kind not in (Kind.REAL, Kind.DOUBLE)
     return any(one.type.kind in kinds and other.type.kind in kinds for kinds in _ALIKE)

@@ -1,7 +1,7 @@
-"""Statements by full primary key: which row a WHERE clause names, without DuckDB.
+"""Statements by full primary key: finds the key that a WHERE clause names, without DuckDB.
 
-**Invariant:** a key that is found here is exactly the one that DuckDB's comparison would find; a value whose
-comparison with the column is not that of two values of the column's type is left to DuckDB.
+**Invariant:** a key found here is exactly the one that DuckDB's comparison would find; a value that does not compare as
+one of the column's own type is left to DuckDB.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _match_term(term: exp.Expr, target: DmlTarget) -> tuple[str, Operand] | None
 
 
 def plain_column(node: exp.Expr, target: DmlTarget) -> str | None:
-    """The name of a column of the target, if that is all the expression is."""
+    """The name of a column of the target, if the expression is nothing else."""
     if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
         return None
     schema, qualifier = node.args.get("db"), node.args.get("table")
@@ -88,7 +88,7 @@ def plain_column(node: exp.Expr, target: DmlTarget) -> str | None:
 
 
 class KeyReader:
-    """Reads the primary key out of a statement's parameters."""
+    """Reads the primary key from a statement's parameters."""
 
     __slots__ = ("_parts", "expected")
 
@@ -105,7 +105,7 @@ class KeyReader:
                     raise errors.SyntaxProblem(detail="DEFAULT is not allowed in a condition")
 
     def read(self, values: Sequence[Any]) -> Row | None:
-        """None if no row can have the key; NotByKey if the general plan has to look."""
+        """None if no row can have the key; NotByKey if the general plan must be used."""
         key = []
         for position, given, convert in self._parts:
             value = convert(values[position] if position >= 0 else given)
@@ -139,7 +139,7 @@ def key_converter(type_: SqlType) -> Callable[[Any], Any]:
 
 
 def _convert_char(value: Any) -> Any:
-    """Spaces at the end do not count."""
+    """Trailing spaces are insignificant."""
     if value is None:
         return NOTHING
     if type(value) is not str:

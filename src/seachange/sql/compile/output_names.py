@@ -10,7 +10,7 @@ from seachange.sql.translate.guard import function_name
 from seachange.sql.translate.time_functions import NOW, is_now
 
 UNNAMED = "?column?"
-# Functions that sqlglot calls otherwise than the user did.
+# Functions whose name in sqlglot differs from the user's.
 _SPELLINGS: dict[str, str] = {
     "group_concat": "string_agg",
     "rand": "random",
@@ -38,7 +38,7 @@ _SPELLINGS: dict[str, str] = {
     "uuid": "gen_random_uuid",
     "if": "case",
 }
-# Operators that sqlglot keeps as functions.
+# Operators that sqlglot represents as functions.
 _OPERATORS = (
     exp.Connector,
     exp.RegexpLike,
@@ -58,7 +58,7 @@ _OPERATORS = (
 
 
 def output_names(tree: exp.Expr) -> tuple[str | None, ...] | None:
-    """One name per projection, None for a star or where DuckDB's own name is right; None if there is no list."""
+    """One name per projection, None for a star or where DuckDB's own name is right; None if there is no select list."""
     query: exp.Expr | None = tree
     while isinstance(query, exp.SetOperation | exp.Subquery):
         query = query.this
@@ -101,7 +101,7 @@ def _cast_name(node: exp.Cast) -> str | None:
 
 
 def apply_names(chosen: Sequence[str | None] | None, found: Sequence[str]) -> list[str]:
-    """PostgreSQL's names where the text decides them: up to the first star, and from the last one on."""
+    """PostgreSQL's names where the text decides them: before the first star and after the last."""
     names = list(found)
     if chosen is None:
         return names

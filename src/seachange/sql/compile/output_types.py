@@ -1,6 +1,7 @@
-"""The columns of tables that a result's columns are: DuckDB has one type for several of ours, and clients ask.
+"""Origins of result columns: the table columns that they are. DuckDB has one type for several of ours, and clients ask
+for the origin.
 
-**Invariant:** a column that is found here is the only one that the name can mean.
+**Invariant:** a column found here is the only one that the name can mean.
 """
 
 from __future__ import annotations
@@ -18,25 +19,26 @@ from seachange.values.types import SqlType, computed_type
 
 TableColumn = tuple[Table, Column]
 
-# The meta entry of a table with the number of its source.
+# Key of a table's `meta`: the number of its source.
 SOURCE = "output_source"
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A column of the list: of the source of that number (-1: of whichever has it), or all of them (`name` None)."""
+    """An item of the select list: a column of the source with that number (-1: of any source), or all its columns
+    (`name` None)."""
 
     source: int
     name: str | None
 
 
-# One entry for each item of the list, None for an expression.
+# One entry for each item of the select list, None for an expression.
 Outputs = tuple[Output | None, ...]
 
 
 def note_outputs(tree: exp.Expr) -> Outputs | None:
-    """Numbers the tables of the outermost query, and says which of their columns its list names; None if there may be
-    others, or no list."""
+    """Numbers the tables of the outermost query, and returns which of their columns its select list names; None if
+    there may be others, or no list."""
     if not isinstance(tree, exp.Select):
         return None
     from_, joins = tree.args.get("from_"), tree.args.get("joins") or []
@@ -67,7 +69,7 @@ def _output(node: exp.Expr, names: Sequence[str]) -> Output | None:
 
 
 def output_columns(outputs: Outputs, tables: Mapping[int, Table], count: int) -> list[TableColumn | None]:
-    """One for each of so many columns of a result, None where it is not certain."""
+    """One for each of `count` result columns, None where the origin is not certain."""
     named: list[TableColumn | None] = []
     for output in outputs:
         named += _columns(output, tables)
@@ -75,7 +77,7 @@ def output_columns(outputs: Outputs, tables: Mapping[int, Table], count: int) ->
 
 
 def output_types(columns: Sequence[TableColumn | None], duck_types: Sequence[str]) -> list[SqlType | None]:
-    """By DuckDB's types, and those of the columns where the two agree."""
+    """Types by DuckDB's types, refined by those of the columns where the two agree."""
     return [
         found[1].type if found is not None and found[1].type.duckdb == type_ else computed_type(type_)
         for found, type_ in zip(columns, duck_types, strict=True)

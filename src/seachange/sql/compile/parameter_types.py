@@ -1,8 +1,9 @@
-"""The types of a statement's parameters, as far as the text says them: by a cast, the column that a parameter is
-compared with or stored in, or the place where it stands. PostgreSQL infers more; what is not found here is text.
+"""Parameter types that follow from a statement's text: by a cast, by the column that a parameter is compared with or
+stored in, or by its position. PostgreSQL infers more; a type that is not found here is text.
 
-**Invariant:** a type is only what the one column that is meant has: where a name could mean several, none is given.
-**Invariant:** it has no modifiers: a longer text, or a number of more digits, is none of the column's, nor made one.
+**Invariant:** a type is that of the only column that a name can mean; an ambiguous name gives none.
+**Invariant:** it has no modifiers: a text longer than the column, or a number with more digits, is neither a value of
+the column nor made one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _BOOLEAN = SqlType(Kind.BOOLEAN)
 
 
 def parameter_types(tree: exp.Expr, port: TransactionPort) -> tuple[SqlType | None, ...]:
-    """One for each, from $1 on; None where the text does not tell."""
+    """One for each parameter, from $1; None where the text does not determine it."""
     inference = _Inference(list(_tables(tree, port)))
     found: dict[int, SqlType | None] = {}
     for parameter in each(tree.find_all(exp.Parameter)):
@@ -51,14 +52,15 @@ def _tables(tree: exp.Expr, port: TransactionPort) -> Iterator[tuple[str, Table]
         try:
             relation = port.relation(place, folded(node.this))
         except errors.Error:
-            # A name that WITH gives, or one that the statement fails for when it is run.
+            # A name defined by WITH, or one for which the statement fails at run time.
             continue
         if isinstance(relation, Table):
             yield (folded(alias.this) if alias is not None and alias.this else folded(node.this)), relation
 
 
 class _Inference:
-    """Of one statement. What the operands of a node tell is looked for once, however many of them are parameters."""
+    """Inference for one statement. The type that a node's operands imply is computed once, however many of them are
+    parameters."""
 
     def __init__(self, tables: Sequence[tuple[str, Table]]) -> None:
         self._tables = tables
@@ -89,7 +91,7 @@ class _Inference:
                 return None
 
     def _type_by_operands(self, node: exp.Expr | None) -> SqlType | None:
-        """Of the first operand that has one; a parameter itself has none."""
+        """The type of the first operand that has one; a parameter has none."""
         if node is None:
             return None
         if id(node) not in self._by_operands:
@@ -117,7 +119,7 @@ class _Inference:
         return having[0].type if len(having) == 1 else None
 
     def _inserted(self, node: exp.Expr, insert: exp.Expr | None) -> SqlType | None:
-        """Of the column that a value in a row, or in the list of a SELECT, is stored in."""
+        """The type of the column that a value in a row, or in a select list, is stored in."""
         if not isinstance(insert, exp.Insert) or node.index is None:
             return None
         if id(insert) not in self._by_insert:
@@ -138,7 +140,7 @@ class _Inference:
 
 
 def _is_quantifier(node: exp.Expr) -> bool:
-    """The parser takes some of them for calls."""
+    """The parser represents some of them as calls."""
     return not isinstance(node, exp.Anonymous) or node.name.lower() in ("all", "some")
 
 

@@ -1,21 +1,21 @@
-"""What a statement reads of its tables, as far as its text tells without knowing them."""
+"""Column usage: which columns a statement reads, from its text alone."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-# With each of these a statement may be done before it has read everything, or read only what another table leads to.
+# With these a statement may end before it has read everything, or read only what another table leads to.
 _STOPPING = (exp.Limit, exp.Fetch, exp.Lateral)
 
-# These may refer to columns by their place in the list.
+# These may refer to columns by their position in the select list.
 _COUNTING_COLUMNS = ("distinct", "group", "order")
 
 
 def columns_read(tree: exp.Expr) -> frozenset[str] | None:
-    """Names, in lower case, among which are all columns that are read; None when it may be any column.
+    """Names, in lower case, that include all columns that are read; None if it may be any column.
 
     Every identifier counts that is not the name of a table in its place; what has no name (a star, a natural join, a
-    table where a value stands, columns renamed by their order) counts as everything.
+    table used as a value, columns renamed by position) counts as everything.
     """
     if any(not _reads_nothing(star) for star in tree.find_all(exp.Star)):
         return None
@@ -32,7 +32,7 @@ def columns_read(tree: exp.Expr) -> frozenset[str] | None:
 
 
 def _reads_nothing(star: exp.Expr) -> bool:
-    """The stars of count(*) and of EXISTS (SELECT * ...), where only the number of rows matters."""
+    """The stars of count(*) and EXISTS (SELECT * ...), where only the number of rows matters."""
     select = star.parent
     if isinstance(select, exp.Count):
         return True
@@ -42,7 +42,7 @@ def _reads_nothing(star: exp.Expr) -> bool:
 
 
 def _renames_query(alias: exp.TableAlias) -> bool:
-    """What is renamed is the result of a query, which itself names what it reads."""
+    """The alias renames the result of a query, which names the columns that it reads itself."""
     source = alias.parent
     return isinstance(source, exp.CTE | exp.Subquery) and isinstance(source.this, exp.Query)
 
@@ -53,13 +53,14 @@ def _names_table(identifier: exp.Identifier) -> bool:
 
 
 def columns_sought(tree: exp.Expr) -> frozenset[str] | None:
-    """Names among which are all columns by whose values rows may be skipped; None when it is not only by values."""
+    """Names that include all columns by whose values rows may be skipped; None if rows are skipped for other reasons
+    too."""
     if tree.find(*_STOPPING) is not None or any(join.method for join in tree.find_all(exp.Join)):
         return None
     conditions: list[exp.Expr] = [
         where for where in tree.find_all(exp.Where, exp.Qualify) if not isinstance(where.parent, exp.Filter)
     ]
-    # A join passes on which values the other side has.
+    # A join filters by the values of the other side.
     for join in tree.find_all(exp.Join):
         conditions += [condition for condition in (join.args.get("on"), *(join.args.get("using") or ())) if condition]
     names = (i for condition in conditions for i in condition.find_all(exp.Identifier) if not _names_table(i))

@@ -1,7 +1,7 @@
-"""Which rows of its tables a statement can only be about, as far as constants in its conditions tell.
+"""Seek conditions: which rows of its tables a statement can be about, by the constants in its conditions.
 
-**Invariant:** a row that does not meet a condition found here contributes to no result: it may be left out of the scan.
-The statement is evaluated in full on what is left, so a condition that is overlooked costs time only.
+**Invariant:** a row that does not meet a condition found here contributes to no result and may be left out of the scan.
+The statement is fully evaluated on the rest, so a missed condition only costs time.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from seachange.sql.compile.target import DmlTarget, folded
 from seachange.sql.duck.operands import Argument, Given, read_operand
 from seachange.values.types import Kind
 
-# The meta entry of a table under which its demands are noted.
+# Key of a table's `meta`: its conditions.
 DEMANDS = "demands"
 
 _TABLE_ARGS = frozenset({"this", "db", "catalog", "alias"})
 _TEXTS = frozenset({Kind.TEXT, Kind.VARCHAR})
-# Kinds of columns with which a string compares as the one value that it reads as, whoever reads it.
+# Kinds of columns with which a string compares as the one value that it denotes, on any node.
 _READ_ALIKE = _TEXTS | {Kind.CHAR, Kind.NAME, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT}
 _PREFIX_PATTERN = re.compile(r"([^%_\\]+)[%_].*", re.DOTALL)
 
@@ -46,7 +46,7 @@ class SeekOperator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SeekCondition:
-    """A comparison of a column, by its name, or of an expression with constants; or any other condition."""
+    """A comparison of a column, by name, or of an expression with constants; or any other condition."""
 
     column: str
     comparison: SeekOperator
@@ -55,7 +55,7 @@ class SeekCondition:
 
 
 _COMPARISONS: dict[type[exp.Expr], tuple[SeekOperator, SeekOperator]] = {
-    # As written, and with the sides exchanged.
+    # As written, and with the operands exchanged.
     exp.EQ: (SeekOperator.AMONG, SeekOperator.AMONG),
     exp.GT: (SeekOperator.ABOVE, SeekOperator.BELOW),
     exp.GTE: (SeekOperator.ABOVE_OR_EQUAL, SeekOperator.BELOW_OR_EQUAL),
@@ -65,7 +65,7 @@ _COMPARISONS: dict[type[exp.Expr], tuple[SeekOperator, SeekOperator]] = {
 
 
 def note_demands(tree: exp.Expr) -> exp.Expr:
-    """Notes at each table in the FROM clause of a SELECT what the conditions of that SELECT demand of it."""
+    """Records, for each table in the FROM clause of a SELECT, the conditions of that SELECT on it."""
     for select in tree.find_all(exp.Select):
         _note(select)
     return tree
@@ -91,29 +91,31 @@ def _note(select: exp.Select) -> None:
 
 
 def has_more(source: exp.Table) -> bool:
-    """A sample, a join in parentheses, columns renamed: anything by which rows or names may be others."""
+    """Whether the reference has a sample, joins in parentheses or renamed columns: anything that changes its rows or
+    names."""
     alias = source.args.get("alias")
     return any(value and key not in _TABLE_ARGS for key, value in source.args.items()) or bool(alias and alias.columns)
 
 
 def _where_demands(select: exp.Select, joins: Iterable[exp.Join]) -> Iterator[tuple[str, SeekCondition, str]]:
-    """Demands with the qualifier of their column, and the one table that they are about where others do not count.
+    """Conditions with the qualifier of their column, and the one table that they apply to where they do not apply to
+    all.
 
-    All comparisons but IS NULL reject NULL, so what an outer join adds for lack of a match is rejected as well.
+    All comparisons but IS NULL reject NULL, and so the rows that an outer join adds for lack of a match.
     """
     where = select.args.get("where")
     outer = any(join.side for join in joins)
     for term in conjuncts(where.this) if where is not None else ():
         if not (outer and isinstance(term, exp.Is)):
             yield from ((qualifier, demand, "") for qualifier, demand in _read_term(term))
-        # What an outer join adds for lack of a match may meet these.
+        # Rows that an outer join adds for lack of a match may meet these.
         if not outer:
             yield from ((qualifier, demand, "") for qualifier, demand in _read_forms(term))
     for join in joins:
         inner = not join.side and join.kind in ("", "INNER")
         condition = join.args.get("on")
         if condition is not None and (inner or join.side == "LEFT"):
-            # The rows of the left side of a left join stay, whatever its condition says of them.
+            # A left join keeps the rows of its left side, whatever its condition says.
             only = "" if inner else join.this.alias_or_name.lower()
             for term in conjuncts(condition):
                 if outer and isinstance(term, exp.Is):
@@ -122,7 +124,7 @@ def _where_demands(select: exp.Select, joins: Iterable[exp.Join]) -> Iterator[tu
 
 
 def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
-    """The conditions that a condition is the conjunction of."""
+    """The conjuncts of a condition."""
     condition = condition.unnest()
     if isinstance(condition, exp.And):
         yield from conjuncts(condition.this)
@@ -157,7 +159,7 @@ def _read_term(term: exp.Expr, of_expressions: bool = False) -> Iterator[tuple[s
 
 
 def _read_forms(term: exp.Expr) -> Iterator[tuple[str, SeekCondition]]:
-    """A condition as such, and what it says of expressions."""
+    """A condition as a whole, and its comparisons of expressions."""
     whole = read_form(term, is_condition=True)
     if whole is not None:
         yield whole[0], SeekCondition("", SeekOperator.HOLDS, (), whole[1])
@@ -180,7 +182,7 @@ def _demand(
 
 
 def read_whole_condition(where: exp.Expr, target: DmlTarget) -> tuple[SeekCondition, ...] | None:
-    """What a condition demands of a table, if that is all that the condition says."""
+    """The seek conditions of a WHERE clause, if they are all that it says."""
     if any(plain_column(column, target) is None for column in where.find_all(exp.Column)):
         return None
     found: list[SeekCondition] = []
@@ -194,13 +196,13 @@ def read_whole_condition(where: exp.Expr, target: DmlTarget) -> tuple[SeekCondit
 
 
 def bind_demands(demands: Iterable[SeekCondition], table: Table, values: Sequence[Any]) -> tuple[Condition, ...]:
-    """The demands that constants and parameters turn into conditions on the table's own values."""
+    """Seek conditions with their constants and parameters converted to the types of the table's columns."""
     bound = (_bind_demand(demand, table, values) for demand in demands)
     return tuple(condition for condition in bound if condition is not None)
 
 
 def bind_term(term: exp.Expr, columns: Mapping[str, Column]) -> tuple[Condition, ...]:
-    """A condition without parameters that says exactly this of columns by these names; nothing if it says more."""
+    """A condition without parameters on columns of these names; empty if it says more than conditions can."""
     demands = [demand for _, demand in _read_term(term)]
     if isinstance(term, exp.Like) or len(demands) != (2 if isinstance(term, exp.Between) else 1):
         return ()
@@ -219,7 +221,7 @@ def _bind_demand(demand: SeekCondition, table: Table, values: Sequence[Any]) -> 
 
 
 def _bind_form(demand: SeekCondition, table: Table) -> Condition | None:
-    """Only the predicates of partial indexes are compared with."""
+    """Only compared with predicates of partial indexes."""
     if demand.form is None or all(index.where is None for index in table.secondary):
         return None
     text = demand.form.bind(table)
@@ -239,7 +241,7 @@ def _bind(demand: SeekCondition, column: Column, values: Sequence[Any]) -> Condi
     try:
         converted = [convert(value) for value in given]
     except (NotByKey, errors.Error):
-        # Whether it is an error is for the evaluation to say.
+        # Evaluation reports the error, if it is one.
         return None
     if demand.comparison is SeekOperator.AMONG:
         return Among(column.id, tuple(value for value in converted if value is not NOTHING))

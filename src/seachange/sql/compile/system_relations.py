@@ -1,4 +1,4 @@
-"""The views of the schema `seachange`: what the engine tells of itself, as relations that any query can read."""
+"""System views: the relations of schema `seachange`, through which the engine reports its state."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def is_system(schema: str | None, name: str) -> bool:
 
 
 def is_told(schema: str | None, name: str) -> bool:
-    """Whether a name means a relation that the engine makes up: one of these, or of the catalogs of PostgreSQL."""
+    """Whether a name is that of a system view or of a relation of pg_catalog."""
     return is_system(schema, name) or find_relation(schema, name) is not None
 
 
-# What may hold values of rows, or words of statements: superusers see it.
+# Columns that may contain values of rows or text of statements: only superusers see them.
 _PRIVATE: dict[str, frozenset[str]] = {
     "jobs": frozenset({"statement", "error", "hint"}),
     "events": frozenset({"event"}),
@@ -40,7 +40,7 @@ def without_private(name: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[An
 
 
 def scan_system(name: str, rows: Sequence[tuple[Any, ...]], number: int) -> Scan:
-    """The rows of a view as one Arrow table; `number` tells the references of one statement apart."""
+    """The rows of a view as one Arrow table; `number` distinguishes the references of a statement."""
     columns = SYSTEM_VIEWS[name]
     schema = pa.schema([pa.field(column, arrow_type(type_)) for column, type_ in columns.items()])
     table = pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in rows], schema=schema)

@@ -1,4 +1,4 @@
-"""The table that a DML statement changes, and the columns that it names."""
+"""DML targets: the table that a statement changes, and the columns that it names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DmlTarget:
             raise errors.InsufficientPrivilege(detail=f'"{self.name}" is a system catalog')
         found = port.relation(self.schema, self.name)
         if isinstance(found, View):
-            raise errors.NotInPrerequisiteState(detail=f'view "{self.name}" cannot be changed, only read')
+            raise errors.NotInPrerequisiteState(detail=f'view "{self.name}" is read-only')
         if not isinstance(found, Table):
             raise errors.WrongObjectType(name=self.name, kind="table")
         return found
@@ -72,12 +72,12 @@ def find_column(table: Table, name: str) -> Column:
     return column
 
 
-# Stands where a value goes that is drawn when the statement runs: the default is an expression.
+# A placeholder for a value that is computed when the statement runs, from an expression default.
 DRAWN = Given(None)
 
 
 def with_default(column: Column, operand: Operand) -> Operand:
-    """The operand, or what DEFAULT stands for. What is generated has no other value, and is computed later."""
+    """The operand, or the value that DEFAULT means. Generated columns are computed later."""
     if not isinstance(operand, DefaultValue):
         return operand
     if column.generated is not None:
@@ -86,7 +86,7 @@ def with_default(column: Column, operand: Operand) -> Operand:
 
 
 def draw_defaults(port: TransactionPort, places: Mapping[int, Sequence[int]], rows: list[Row], table: Table) -> None:
-    """Puts drawn defaults into rows, in place; `places` are the rows, by the position of the column."""
+    """Fills computed defaults into rows, in place; `places` are the row numbers, by the position of the column."""
     for position, numbers in places.items():
         values = port.defaults(table.columns[position], len(numbers))
         for number, value in zip(numbers, values, strict=True):
@@ -94,7 +94,7 @@ def draw_defaults(port: TransactionPort, places: Mapping[int, Sequence[int]], ro
 
 
 def missing_values(port: TransactionPort, column: Column, count: int) -> list[Any]:
-    """What rows have in a column that they are given no values of."""
+    """The values of a column for rows that do not provide one."""
     if is_computed(column):
         return [None] * count
     if is_drawn(column):
@@ -103,7 +103,7 @@ def missing_values(port: TransactionPort, column: Column, count: int) -> list[An
 
 
 def check_assigned(column: Column, operand: Operand | None, action: str, overriding: str | None = None) -> None:
-    """428C9 where a statement gives a value for a column that has its own; `overriding` is what it says of that."""
+    """Raises 428C9 if a statement assigns to a generated or identity column; `overriding` is the OVERRIDING clause."""
     if isinstance(operand, DefaultValue):
         return
     if column.generated is not None:
@@ -114,28 +114,28 @@ def check_assigned(column: Column, operand: Operand | None, action: str, overrid
 
 
 def overriding_of(tree: exp.Expr) -> str | None:
-    """Whose values an INSERT says it overrides: the system's, or the user's."""
+    """What the OVERRIDING clause of an INSERT names: SYSTEM or USER."""
     found: str | None = tree.meta.get(OVERRIDING)
     return found
 
 
 def is_ignored(column: Column, overriding: str | None) -> bool:
-    """Whether OVERRIDING USER VALUE has the value that is given for a column be ignored."""
+    """Whether OVERRIDING USER VALUE ignores the value given for a column."""
     return overriding == "user" and column.identity is not None
 
 
 def is_required(column: Column) -> bool:
-    """Whether a row without a value is refused."""
+    """Whether a row without a value is rejected."""
     return not column.nullable and column.not_null in REFUSING and not is_computed(column)
 
 
 def is_computed(column: Column) -> bool:
-    """Whether the engine gives the column its values: the hidden key, what is made from other columns."""
+    """Whether the engine computes the column: the hidden key and generated columns."""
     return column.hidden or column.conversion is not None or column.generated is not None
 
 
 def refuse_clauses(tree: exp.Expr, clauses: dict[str, str]) -> None:
-    """`clauses`: arguments of the tree that are not supported yet, with what to call them."""
+    """`clauses`: unsupported arguments of the tree, with their names for the error message."""
     for key, feature in clauses.items():
         if tree.args.get(key):
             raise errors.FeatureNotSupported(feature=feature, instead="")

@@ -1,5 +1,5 @@
-"""A query compiled as far as possible without looking at any table: checked, translated to DuckDB, with holes where
-the scans of tables go.
+"""Query templates: a query checked and translated to DuckDB without looking at any table, with holes for the scans of
+tables.
 
 The passes are pure functions on a copy of the parsed tree, in the order of `_PASSES`.
 """
@@ -43,14 +43,13 @@ from seachange.sql.translate.table_functions import expand_table_calls
 from seachange.sql.translate.time_functions import name_moments
 from seachange.storage.duck import SUM_MACRO
 
-# Stands in generated text where a scan goes; no statement can contain it, since the guard lets no NUL pass, nor an
-# escape that stands for one.
+# Marks the place of a scan in generated text. No statement can contain it: the guard rejects NUL and escapes for it.
 _HOLE = "\x00"
 _TABLE_HOLES = re.compile(f"{_HOLE}([0-9]+){_HOLE}")
 SESSION_SCHEMA = "session_schema"
 SESSION_ROLE = "session_role"
 SESSION_USER = "session_user"
-# Values that the session knows: the parameters that stand for them, and what is the same for all sessions.
+# Values of the session, by the parameters that replace them, and values that are the same for all sessions.
 _SESSION_VALUES: dict[type[exp.Expr], str] = {
     exp.CurrentUser: SESSION_ROLE,
     exp.CurrentRole: SESSION_ROLE,
@@ -65,18 +64,18 @@ _CONSTANTS: dict[type[exp.Expr], str] = {
 
 
 class _DuckDB(DuckDB):
-    # As our DuckDB is told to sort: an order that says otherwise is written out.
+    # The order in which our DuckDB sorts; any other order is written out.
     NULL_ORDERING = "nulls_are_large"
 
 
-# The meta entry by which DML marks its target: it is scanned with its hidden columns.
+# Key of `meta` by which DML marks its target: it is scanned with its hidden columns.
 WITH_HIDDEN = "with_hidden"
 
 
 @dataclass(frozen=True, slots=True)
 class TableReference:
-    """`columns` are the names, in lower case, among which are all columns that the statement reads: None for any;
-    `sought` those by whose values it may skip rows: None if for other reasons too; `demands` what it asks of rows."""
+    """`columns` are names, in lower case, that include all columns that the statement reads, None for any; `sought`
+    those by whose values it may skip rows, None if for other reasons too; `demands` are its conditions."""
 
     schema: str | None
     name: str
@@ -85,9 +84,9 @@ class TableReference:
     sought: frozenset[str] | None = None
     given: bool = False
     demands: tuple[SeekCondition, ...] = ()
-    # Of a reference that is linked to others: links go by numbers.
+    # The number of a reference that has links to others.
     number: int = -1
-    # Of a source of the outermost query.
+    # The number of a source of the outermost query.
     source: int = -1
     links: tuple[Link, ...] = ()
 
@@ -96,8 +95,8 @@ class TableReference:
 class Template:
     """DuckDB text around the scans: `pieces[0] scan(tables[0]) pieces[1] ...`. `parameters` are the numbers of the
     user's parameters that occur; `names` the result's column names where the text decides them; `session_values` the
-    parameters that the session itself gives. `types` are what only the catalog tells of enum types, with holes in
-    `typed_pieces`; where there are none, `pieces` do."""
+    parameters that the session provides. `types` are the type holes in `typed_pieces`; if there are none, `pieces` is
+    used."""
 
     pieces: tuple[str, ...]
     tables: tuple[TableReference, ...]
@@ -108,11 +107,11 @@ class Template:
     types: tuple[TypeHole, ...] = ()
     typed_pieces: tuple[str, ...] = ()
     compared: Compared = ()
-    # What of the result are columns of tables.
+    # The result columns that are columns of tables.
     outputs: Outputs | None = None
 
     def fill(self, scans: Sequence[str], types: Sequence[str] | None = None) -> str:
-        """`types` are the texts for its type holes; None where it has none that matter."""
+        """`types` are the texts for the type holes; None if there are none that matter."""
         pieces = self.pieces if types is None else self.typed_pieces
         parts = [pieces[0]]
         for scan, piece in zip(scans, pieces[1:], strict=True):
@@ -125,7 +124,7 @@ def parameter_name(number: int) -> str:
 
 
 def compile_template(tree: exp.Expr, timed: bool = True) -> Template:
-    """Takes ownership of the tree. Unless it is `timed`, functions of time stay as they are, for a later use."""
+    """Takes ownership of the tree. Unless `timed`, time functions are left for later."""
     tree = translate_catalog_forms(plain_names(tree))
     check_tree(tree)
     tree = fold_names(tree)
@@ -182,14 +181,14 @@ def _unqualify(tree: exp.Expr) -> exp.Expr:
 
 
 def _plain_strings(tree: exp.Expr) -> exp.Expr:
-    """E'...' with its escapes resolved, so that none has to be written again."""
+    """E'...' with its escapes resolved."""
     for node in list(tree.find_all(exp.ByteString)):
         node.replace(exp.Literal.string(str(node.this)))
     return tree
 
 
 def _fill_empty_lists(tree: exp.Expr) -> exp.Expr:
-    """EXISTS (SELECT FROM t): DuckDB wants something in the list."""
+    """EXISTS (SELECT FROM t): DuckDB requires a select list."""
     for node in tree.find_all(exp.Exists):
         if isinstance(node.this, exp.Select) and not node.this.expressions:
             node.this.set("expressions", [exp.Literal.number(1)])
@@ -197,7 +196,7 @@ def _fill_empty_lists(tree: exp.Expr) -> exp.Expr:
 
 
 def _sum_integers(tree: exp.Expr) -> exp.Expr:
-    """A macro knows the type that `sum` has in PostgreSQL. What FILTER or OVER belongs to cannot be a macro."""
+    """A macro returns the type that `sum` has in PostgreSQL. An aggregate with FILTER or OVER cannot be a macro."""
     for node in list(tree.find_all(exp.Sum)):
         modified = isinstance(node.parent, exp.Filter | exp.Window | exp.WithinGroup)
         if not modified and not isinstance(node.this, exp.Distinct | exp.Order):

@@ -1,8 +1,8 @@
-"""What only the catalog tells of a query: the types of casts, and of labels that are compared; of what kind numbers
-are; and which columns a primary key decides.
+"""Type holes: the parts of a query's text that depend on the catalog, such as casts to enum types, comparisons with
+labels, arithmetic on numerics, and columns that depend on a primary key.
 
-DuckDB compares a value of an enum with a bare text as texts; in PostgreSQL the text is a label. So a constant that is
-compared with a column is followed by a hole, which gets a cast if the column turns out to be of an enum type.
+DuckDB compares an enum value with a string as strings; in PostgreSQL the string is a label. So a constant that is
+compared with a column is followed by a hole, which becomes a cast if the column has an enum type.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ from seachange.storage.duck_functions import PREFIX
 from seachange.values.digits import count_digits, plain_number
 from seachange.values.types import TEXT, Kind, SqlType, array_of
 
-# What stands before the number of a parameter in its name.
+# The prefix of a parameter's name, before its number.
 ARGUMENT = "arg"
-# Stands for the schema of rows that a statement hands over. No statement can contain a NUL.
+# The schema of rows that a statement passes in. No statement can contain a NUL.
 GIVEN_SCHEMA = "\x00given"
 TYPE_HOLES = re.compile("\x00t([0-9]+)\x00", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class UserCast:
-    """A cast to a type that is none of the built-in ones."""
+    """A cast to a user-defined type."""
 
     name: RelationName
 
@@ -68,20 +68,20 @@ class Compared:
 
     column: str
     tables: tuple[tuple[str | None, str], ...]
-    # A literal with spaces at its end, which do not count if the column is a char.
+    # A literal with trailing spaces, which are insignificant if the column is a char.
     spaced: bool = False
-    # A literal that may be the text of an array or document.
+    # A literal that may be an array or a JSON document.
     braced: bool = False
 
     @property
     def matters(self) -> bool:
-        """Also where there are no enum types."""
+        """Whether it matters even if there are no enum types."""
         return self.spaced or self.braced
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Before a column that is compared with a constant which may be a document."""
+    """The prefix of a column that is compared with a constant which may be a JSON document."""
 
     column: str
     tables: tuple[tuple[str | None, str], ...]
@@ -89,20 +89,20 @@ class Document:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calculated:
-    """What stands before a difference (`place` 0) or one of its operands, or for a product, quotient or average; and
-    the type of a cast to numeric: by the types of columns of these tables."""
+    """The prefix of a difference (`place` 0) or of its operands, the function of a product, quotient or average, or the
+    type of a cast to numeric: by the types of columns of these tables."""
 
     node: exp.Expr
     place: int
     tables: tuple[tuple[str, tuple[str | None, str]], ...]
-    # Names that the query gives to something else.
+    # Names that the query defines itself.
     aliases: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """Before the parentheses around what is put to a list: nothing if it is one itself, which a column tells; nor if
-    what is `beside` it turns out to be none."""
+    """The prefix of an operand of a list concatenation: empty if the operand is a list itself, which its column
+    decides, or if `beside` is not a list."""
 
     column: exp.Column | None
     tables: tuple[tuple[str, tuple[str | None, str]], ...]
@@ -114,7 +114,7 @@ FindTable = Callable[[str | None, str], object]
 
 
 def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]:
-    """`calculations`: whether those are told which numbers they have; not where a descriptor keeps the text."""
+    """`calculations`: whether arithmetic gets holes; not where a descriptor stores the text."""
     holes: list[TypeHole] = []
     for cast in list(tree.find_all(exp.Cast)):
         is_list = cast.to.is_type(exp.DType.ARRAY) and len(cast.to.expressions) == 1
@@ -147,7 +147,7 @@ def cut_types(tree: exp.Expr, calculations: bool = True) -> tuple[TypeHole, ...]
 
 
 def _replace(pairs: Sequence[tuple[exp.Expr, exp.Expr]]) -> None:
-    """Each by its other: those of one list at once, which takes as long as to replace one of them."""
+    """Replaces each node by its partner: those of one list together, which takes as long as replacing one."""
     lists: dict[int, tuple[exp.Expr, dict[int, exp.Expr]]] = {}
     for old, new in pairs:
         if old.index is None or old.parent is None:
@@ -161,7 +161,7 @@ def _replace(pairs: Sequence[tuple[exp.Expr, exp.Expr]]) -> None:
 def _cut_items(
     tree: exp.Expr, holes: list[TypeHole], sources: tuple[tuple[str, tuple[str | None, str]], ...], columns: bool
 ) -> None:
-    """What is put to lists; of two columns either may be one."""
+    """Operands of list concatenations; of two columns either may be the list."""
     for call in [call for call in tree.find_all(exp.Anonymous) if call.name == ITEM_CALL]:
         item = call.expressions[0]
         mark = _mark(holes, ListItem(deciding_column(item), sources))
@@ -177,7 +177,7 @@ def _cut_items(
 def _cut_calculations(
     tree: exp.Expr, holes: list[TypeHole], sources: tuple[tuple[str, tuple[str | None, str]], ...]
 ) -> None:
-    """From the inside out. What stands for a hole is the name of a function, or nothing."""
+    """From the inside out. A hole is filled with the name of a function, or with nothing."""
     nodes = [(n, resolve_columns(n)) for n in tree.find_all(exp.Binary, exp.Func) if is_calculated(n)]
     meetings = find_meetings(tree)
     is_told = bool(nodes or meetings)
@@ -213,7 +213,7 @@ def _cut_calculations(
 
 
 def _instead(whole: exp.Expr, aggregate: exp.Expr, other: exp.Expr) -> exp.Expr:
-    """Another aggregate of the same rows."""
+    """Another aggregate over the same rows."""
     if whole is aggregate:
         return other
     made = whole.copy()
@@ -262,7 +262,7 @@ def fill_types(parts: Sequence[str], types: Sequence[str]) -> str:
 def bind_types(
     holes: Sequence[TypeHole], port: TransactionPort, find: FindTable | None = None, values: Sequence[Any] = ()
 ) -> list[str] | None:
-    """The texts for holes; None where none of them matters. `values` are those of parameters."""
+    """The texts for the holes; None if none matters. `values` are those of the parameters."""
     if not holes or not (port.has_enums or any(not isinstance(hole, Compared) or hole.matters for hole in holes)):
         return None
     known = find or port.relation
@@ -300,7 +300,7 @@ def _calculated(hole: Calculated, column_type: ColumnType, values: Sequence[Any]
 
 
 def _with_values(node: exp.Expr, values: Sequence[Any]) -> exp.Expr:
-    """With numbers that are given instead of the parameters: they have types as constants have."""
+    """The node with numbers in place of the parameters: they are typed like constants."""
     if node.find(exp.Parameter) is None:
         return node
     made = node.copy()
@@ -341,8 +341,8 @@ def _column_type(
 
 
 def _type_in(relation: object, name: str) -> SqlType | None:
-    """The type of a column of a table or view, or of rows that are handed over; how many digits a numeric of a view has
-    is known only if it says so."""
+    """The type of a column of a table, a view, or rows that are passed in; the precision of a view's numeric is known
+    only if declared."""
     if isinstance(relation, pa.Schema):
         place = relation.get_field_index(name)
         return sql_number(relation.field(place).type) if place >= 0 else None
@@ -369,7 +369,7 @@ def find_enum(name: RelationName, port: TransactionPort) -> EnumType:
 
 
 def _compared(hole: Compared, port: TransactionPort, find: FindTable) -> str:
-    """Nothing where it is not certain that the column is of one enum type: DuckDB then compares texts."""
+    """Empty unless the column certainly has one enum type: DuckDB then compares texts."""
     enums: set[int] = set()
     types: set[SqlType] = set()
     for schema, name in hole.tables:
@@ -405,12 +405,12 @@ def _find_relation(schema: str | None, name: str, find: FindTable) -> object:
     try:
         return find(schema, name)
     except (errors.UndefinedTable, KeyError):
-        # A view of the system, rows that the statement hands over, or a name that a view does not know.
+        # A system view, rows that the statement passes in, or a name that a view does not know.
         return None
 
 
 def enum_types(port: TransactionPort) -> dict[str, SqlType]:
-    """The types of columns for what DuckDB calls the types of labels."""
+    """The column types, by DuckDB's names for enum types."""
     enums = [found for found in port.objects() if isinstance(found, EnumType)]
     types = {labels_of(enum).duckdb: SqlType(TEXT.kind, enum=enum.id) for enum in reversed(enums) if enum.values}
     return types | {f"{name}[]": array_of(type_) for name, type_ in types.items()}

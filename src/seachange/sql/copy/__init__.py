@@ -1,1 +1,1 @@
-"""COPY, and Arrow data and DataFrames into tables."""
+"""COPY, and loading of Arrow data and DataFrames."""

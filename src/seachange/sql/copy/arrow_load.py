@@ -1,4 +1,4 @@
-"""Arrow data into a table: columns by name, converted to the table's types, defaults for those that are missing."""
+"""Loading of Arrow data: columns by name, converted to the table's types, with defaults for missing ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def load_arrow(port: TransactionPort, table: Table, source: ArrowSource) -> int:
     for name in reader.schema.names:
         if name not in known:
             raise errors.UndefinedColumn(name=name, relation=table.name)
-        # As with COPY, the values of an identity column may be given.
+        # As with COPY, values of an identity column may be given.
         check_assigned(known[name], None, "insert into", overriding="system")
     schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in table.visible_columns])
     return port.insert_arrow(table, pa.RecordBatchReader.from_batches(schema, _convert(port, reader, table, schema)))
@@ -56,7 +56,7 @@ def _convert(
             elif is_drawn(column):
                 arrays.append(pa.array(port.defaults(column, batch.num_rows), field.type))
             else:
-                # What is generated is computed where rows are stored.
+                # Generated columns are computed when rows are stored.
                 value = None if column.generated is not None else constant_value(column.type, column.default)
                 arrays.append(pa.array([value] * batch.num_rows, field.type))
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -30,13 +30,13 @@ from seachange.values.coercion import coercer
 from seachange.values.timezone import session_zone
 from seachange.values.types import SqlType, computed_type
 
-# Up to here rows go through the transaction's buffer, above straight into segments.
+# Up to this many rows go through the transaction's buffer, more are written directly to segments.
 ROWS_MAX = 10_000
 _BATCH_ROWS = 10_240
 
 
 class CopyIn:
-    """One file on its way into a table."""
+    """One COPY FROM into a table."""
 
     def __init__(self, port: TransactionPort, table: Table, columns: Sequence[str] | None, format_: CopyFormat) -> None:
         self._port = port
@@ -50,11 +50,11 @@ class CopyIn:
 
     @property
     def width(self) -> int:
-        """How many fields a record has."""
+        """The number of fields of a record."""
         return len(self._columns)
 
     def run(self, file: TextIO | BinaryIO) -> int:
-        """A binary file, if that is the format."""
+        """The file is binary if the format is."""
         self._port.check_access(self._table, "INSERT")
         self._port.begin_write(self._table, reads=False)
         if self._format.binary:
@@ -73,18 +73,18 @@ class CopyIn:
         return len(first)
 
     def _insert(self, batches: Iterator[pa.RecordBatch]) -> int:
-        """Of more rows than a transaction buffers."""
+        """Loads more rows than a transaction buffers."""
         reader = pa.RecordBatchReader.from_batches(self._schema, batches)
         try:
             return self._port.insert_arrow(self._table, reader)
         except Exception as error:
-            # What was wrong with the file comes back through Arrow as something else.
+            # Arrow reports an error of the file as one of its own.
             if self._failure is not None:
                 raise self._failure from error
             raise
 
     def _blocks(self, text: str, file: TextIO) -> Iterator[pa.RecordBatch]:
-        """As columns for as long as that is certain to give the same as records."""
+        """As columns, as long as that certainly gives the same values as reading records."""
         format_, lines = self._format, 0
         types = [column.type for column in self._columns]
         header, newline, behind = text.partition("\n")
@@ -93,7 +93,7 @@ class CopyIn:
         try:
             while text:
                 end = text.rfind("\n") + 1
-                # A header that has quotes is read as the record that it is.
+                # A quoted header is read as a record.
                 columns = read_columns(text[:end], format_, types) if end and not format_.header else None
                 if columns is None:
                     records = read_records(Resumed(text, file), format_, lines)
@@ -156,7 +156,7 @@ def _binary_reader(type_: SqlType) -> Callable[[Any], Any]:
 
 
 def _copied_columns(table: Table, names: Sequence[str] | None) -> list[Column]:
-    """Those that a file has values of: without a list, all that take any."""
+    """The columns of the file: without a list, all that accept values."""
     if names is None:
         return [column for column in table.visible_columns if column.generated is None]
     found = [find_column(table, name) for name in names]
@@ -176,7 +176,7 @@ def copy_out(
     file: TextIO,
     format_: CopyFormat,
 ) -> int:
-    """Writes the rows of a query; gives their number."""
+    """Writes the rows of a query and returns their number."""
     check_named_databases(statement, port)
     template = compile_select(statement.tree)
     check_parameter_count(template, values)

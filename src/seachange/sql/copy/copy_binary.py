@@ -1,6 +1,6 @@
-"""The binary format of COPY: records of fields that have their types' binary forms.
+"""The binary format of COPY: records of fields in the binary format of their types.
 
-**Invariant:** no length that a file says is believed beyond `FIELD_BYTES_MAX`, and a file that ends early is refused.
+**Invariant:** a length in the file is never trusted beyond `FIELD_BYTES_MAX`, and a truncated file is an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FIELD_BYTES_MAX = 256 << 20
 
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _END = -1
-# Of the flags the upper half must be known to whoever reads.
+# A reader must reject unknown flags in the upper half.
 _CRITICAL_FLAGS = 0xFFFF_0000
 
 
@@ -36,7 +36,7 @@ def read_binary_records(file: BinaryIO) -> Iterator[tuple[int, list[bytes | None
         (width,) = _INT16.unpack(_take(file, 2, number))
         if width == _END:
             if file.read(1):
-                raise errors.BadCopyFormat(line=number, detail="data behind the end of a COPY file")
+                raise errors.BadCopyFormat(line=number, detail="unexpected data after the end of a COPY file")
             return
         yield number, [_read_field(file, number) for _ in range(max(width, 0))]
 

@@ -1,7 +1,8 @@
-"""COPY in blocks: text without quotes and escapes becomes columns at once, by Arrow's reader of CSV.
+"""COPY in blocks: text without quotes and escapes is converted to columns by Arrow's CSV reader.
 
-**Invariant:** a block gives what its records, read one by one, would give. One of which that is not certain, or that is
-wrong somewhere, is not taken: it is read record by record, and so is all that follows, since a record may go on there.
+**Invariant:** a block gives the values that its records would give, read one by one. A block for which this is not
+certain, or that contains an error, is read record by record, and so is everything after it, since a record may continue
+there.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ def read_block(file: TextIO, lines: int) -> str:
     """About as many characters as a block has; fewer only at the end of the file."""
     try:
         text = file.read(BLOCK_CHARS)
-        # The two characters of one end of a line stay together.
+        # The two characters of a line end stay together.
         return text + file.read(1) if text.endswith("\r") else text
     except UnicodeDecodeError as error:
         raise errors.InvalidEncoding(line=lines + error.object[: error.start].count(b"\n") + 1) from None
 
 
 class Resumed:
-    """A file of which the beginning was read already."""
+    """A file whose beginning was already read."""
 
     def __init__(self, begun: str, file: TextIO) -> None:
         self._begun = io.StringIO(begun, newline="")
@@ -49,7 +50,7 @@ class Resumed:
 
 
 def read_columns(text: str, format_: CopyFormat, types: Sequence[SqlType]) -> list[pa.Array] | None:
-    """The columns of whole records, or None for a text that is not to be taken."""
+    """The columns of whole records, or None for a text that must be read record by record."""
     if not _is_plain(text, format_):
         return None
     names = [str(place) for place in range(len(types))]
@@ -80,15 +81,15 @@ def read_columns(text: str, format_: CopyFormat, types: Sequence[SqlType]) -> li
 
 
 def _is_plain(text: str, format_: CopyFormat) -> bool:
-    """Whether fields are what stands between delimiters, and records what stands between ends of lines."""
+    """Whether fields are simply separated by delimiters, and records by line ends."""
     if not format_.delimiter.isascii() or any(sign in text for sign in ("\r", "\0", "\n\n")):
         return False
-    # What says how bytes are ordered, where Arrow takes it for no part of the text.
+    # Arrow would drop a byte order mark.
     if text.startswith(("\n", "\ufeff")):
         return False
     if format_.csv:
         return '"' not in text and "\\." not in text
-    # Those of NULL are no escapes if each of them is a field of its own, which is seen when they are read.
+    # The backslashes of NULLs are not escapes if each NULL is a field of its own, which reading shows.
     return text.count("\\") == (text.count(format_.null) if format_.null == "\\N" else 0)
 
 
@@ -123,8 +124,8 @@ def _integer(texts: pa.Array, type_: SqlType) -> pa.Array | None:
 
 
 def _double(texts: pa.Array, type_: SqlType) -> pa.Array | None:
-    """Without exponents: what is out of range is an error, which Arrow takes for infinite. Nor is a NaN with more words
-    left to it."""
+    """Without exponents: Arrow takes a value out of range for infinity, which is an error here. NaN with a suffix is
+    rejected, too."""
     return None if _has(texts, "e") or _has(texts, "(") else _cast(texts, type_)
 
 
@@ -142,7 +143,7 @@ def _date(texts: pa.Array, type_: SqlType) -> pa.Array | None:
 
 def _timestamp(texts: pa.Array, type_: SqlType) -> pa.Array | None:
     if type_.scale:
-        # Of fewer digits than six: they are rounded one by one.
+        # With fewer than six digits they are rounded one by one.
         return None
     usual = pc.all(pc.match_substring_regex(texts, _TIMESTAMP)).as_py()
     return _cast(texts, type_) if usual is not False else None

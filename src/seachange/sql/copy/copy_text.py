@@ -1,6 +1,6 @@
-"""The formats of COPY: lines of CSV or of PostgreSQL's text format to fields and back. A field is text, or None.
+"""The text formats of COPY: lines of CSV or of PostgreSQL's text format to fields and back. A field is text, or None.
 
-**Invariant:** a record is never longer than `RECORD_CHARS_MAX`, so that a missing quote does not read all of a file.
+**Invariant:** a record is never longer than `RECORD_CHARS_MAX`, so that a missing quote does not read the whole file.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _SPECIAL = {"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\
 
 
 class Lines(Protocol):
-    """A file, or what is left of one."""
+    """A file, or the rest of one."""
 
     def readline(self, limit: int, /) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class CopyFormat:
-    """`csv`: CSV as PostgreSQL reads and writes it; `binary`: values in their binary forms (`copy_binary`), to which
-    nothing else applies; otherwise its text format."""
+    """`csv`: CSV as PostgreSQL reads and writes it; `binary`: values in binary format (`copy_binary`), without other
+    options; otherwise PostgreSQL's text format."""
 
     csv: bool
     delimiter: str
@@ -64,8 +64,8 @@ def stream_format(copy: CopyStream) -> CopyFormat:
 
 
 def read_records(file: Lines, format_: CopyFormat, lines: int = 0) -> Iterator[tuple[int, Fields]]:
-    """The records with the numbers of their first lines, behind `lines` that were read before; the header is left
-    out."""
+    """The records with the numbers of their first lines, after `lines` that were already read; the header is
+    skipped."""
     number = lines
     first = True
     while line := _read_line(file, number + 1):
@@ -80,8 +80,8 @@ def read_records(file: Lines, format_: CopyFormat, lines: int = 0) -> Iterator[t
 
 
 def _read_rest(file: Lines, format_: CopyFormat, line: str, start: int) -> tuple[str, int]:
-    """The record that begins with a line, and the number of its last: it goes on behind a line that ends within quotes,
-    or with a backslash."""
+    """The record that begins with a line, and the number of its last line: a record continues after a line that ends
+    within quotes or with a backslash."""
     parts, length, number = [line], len(line), start
     is_open = bool(line.count(_QUOTE) % 2) if format_.csv else _is_escaped(line)
     while is_open:
@@ -91,7 +91,7 @@ def _read_rest(file: Lines, format_: CopyFormat, line: str, start: int) -> tuple
         parts.append(more)
         length += len(more)
         if not more or length > RECORD_CHARS_MAX:
-            detail = "unterminated CSV quoted field" if format_.csv else "a record that does not end"
+            detail = "unterminated CSV quoted field" if format_.csv else "unterminated record"
             raise errors.BadCopyFormat(line=start, detail=detail)
         number += 1
         is_open = is_open is not bool(more.count(_QUOTE) % 2) if format_.csv else _is_escaped(more)
@@ -99,7 +99,7 @@ def _read_rest(file: Lines, format_: CopyFormat, line: str, start: int) -> tuple
 
 
 def _is_escaped(line: str) -> bool:
-    """Whether the end of a line is part of a field."""
+    """Whether the line end is part of a field."""
     body = line.removesuffix("\n")
     return line.endswith("\n") and bool((len(body) - len(body.rstrip("\\"))) % 2)
 
@@ -134,7 +134,7 @@ def split_csv(text: str, format_: CopyFormat, line: int) -> Fields:
 
 
 def _csv_field(text: str, position: int, format_: CopyFormat, line: int) -> tuple[str | None, int]:
-    """One field, which may be quoted in part, and where its delimiter or the end of the text is."""
+    """One field, which may be partly quoted, and the position of its delimiter or of the end of the text."""
     parts: list[str] = []
     quoted = False
     while position < len(text) and text[position] != format_.delimiter:
@@ -173,7 +173,7 @@ def _split_text(text: str, format_: CopyFormat, line: int) -> Fields:
 
 
 def _unescape(field: str, line: int) -> str:
-    """Numbers stand for bytes: several may be one character."""
+    """Numeric escapes are bytes: several may form one character."""
     if "\\" not in field:
         return field
     try:

@@ -1,4 +1,4 @@
-"""The values of a query as PostgreSQL shows them: by DuckDB where it shows the same, else one by one."""
+"""COPY TO output: values as PostgreSQL prints them, by DuckDB where it prints the same, otherwise one by one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from seachange.values.types import Kind, SqlType
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """DuckDB text for a column, and what is left to do with its values."""
+    """DuckDB text for a column, and the conversion that is left to do."""
 
     sql: str
     show: Callable[[Any], str | None] | None = None
 
 
 def shown(name: str, type_: SqlType | None, zone: str) -> Shown:
-    """`type_` is None for what has none of our types."""
+    """`type_` is None for a value that has none of our types."""
     if type_ is None:
         return Shown(f"CAST({name} AS VARCHAR)")
     if type_.element is not None or type_.kind in (Kind.INTERVAL, Kind.REAL, Kind.DOUBLE):
@@ -42,7 +42,7 @@ def _shown_by_duckdb(name: str, type_: SqlType) -> str:
         case Kind.CHAR:
             return f"rpad({text}, greatest({type_.length}, length({text}))::INTEGER, ' ')"
         case Kind.NUMERIC if not type_.precision:
-            # It has eighteen digits behind its point, of which the last zeros do not show.
+            # It has 18 digits after the decimal point; trailing zeros are not shown.
             return f"rtrim(rtrim({text}, '0'), '.')"
         case _:
             return text

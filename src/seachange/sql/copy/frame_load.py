@@ -1,7 +1,8 @@
-"""A DataFrame into a table: whose values its columns are, and the query that converts them as assignments do.
+"""Loading of a DataFrame: matches its columns to the table's, and builds the query that converts them as assignments
+do.
 
-Spark writes the rows to files whose columns are called by their places (`f0`, `f1`, ...); days and moments are numbers
-there, so that no setting of Spark's can shift them.
+Spark writes the rows to files whose columns are named by position (`f0`, `f1`, ...); dates and timestamps are numbers
+there, so that no setting of Spark can shift them.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from seachange.sql.translate.assignment_casts import check_assignable
 from seachange.values.types import Kind
 
 FILES = "files"
-# Spark has no type for these: they come as text.
+# Spark has no such types: they arrive as text.
 _FROM_TEXT = frozenset({Kind.UUID, Kind.TIME, Kind.INTERVAL})
 _NULL = '"NULL"'
 
 
 @dataclass(frozen=True, slots=True)
 class FrameColumn:
-    """A column of a DataFrame: `duck_type` is what DuckDB calls its values, None where no column can have them."""
+    """A column of a DataFrame; `duck_type` is the DuckDB type of its values, None if no column can store them."""
 
     name: str
     spark_type: str
@@ -37,8 +38,8 @@ class FrameColumn:
 
 @dataclass(frozen=True, slots=True)
 class FrameQuery:
-    """`sql` gives the visible columns of the table, in order, from the files of a parameter; `conversions` are its
-    expressions, by the columns that are given."""
+    """`sql` returns the visible columns of the table, in order, from the files in a parameter; `conversions` are its
+    expressions, by the given columns."""
 
     sql: str
     given: tuple[Column, ...]
@@ -50,7 +51,7 @@ def source_name(place: int) -> str:
 
 
 def plan_frame(table: Table, columns: Sequence[FrameColumn], is_case_sensitive: bool) -> FrameQuery:
-    """Columns are matched by name. As with COPY, the values of an identity column may be given."""
+    """Columns are matched by name. As with COPY, values of an identity column may be given."""
     given: dict[ColumnId, exp.Expr] = {}
     for place, frame_column in enumerate(columns):
         column = _match(table, frame_column.name, is_case_sensitive)
@@ -70,7 +71,7 @@ def plan_frame(table: Table, columns: Sequence[FrameColumn], is_case_sensitive: 
 
 
 def _match(table: Table, name: str, is_case_sensitive: bool) -> Column:
-    """Where Spark does not tell case apart, neither is it told apart here, unless a table has both."""
+    """Case-insensitive if Spark is, unless the table has both spellings."""
     found = table.column_by_name.get(name)
     if found is not None:
         return found

@@ -1,1 +1,1 @@
-"""Text to statements."""
+"""Parsing of statements."""

@@ -1,4 +1,4 @@
-"""Short statements that stand for queries of the views and functions of the schema `seachange`."""
+"""Command aliases: short statements for queries of the views and functions of schema `seachange`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from seachange.sql.text.tokens import Reader
 _VERBS = ("pause", "resume", "cancel")
 
 
-def read_sugar(reader: Reader) -> str | None:
-    """The query that the statement stands for; None if it is another statement."""
+def read_alias(reader: Reader) -> str | None:
+    """The query that the alias stands for; None if it is another statement."""
     if reader.take("show", "jobs"):
         return _query("jobs", order="id")
     if reader.take("show", "job"):

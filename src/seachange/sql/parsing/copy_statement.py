@@ -1,4 +1,4 @@
-"""COPY ... FROM STDIN and TO STDOUT: the statement, whose rows go another way than its text."""
+"""COPY ... FROM STDIN and TO STDOUT; the rows travel separately from the statement's text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from seachange.sql.text.names import read_list, read_relation
 from seachange.sql.text.tokens import Reader, TokenKind
 
 _ON_THE_SERVER = "Use STDIN or STDOUT, or \\copy in psql."
-# What a file of binary values has not.
+# Options that a binary file does not have.
 _OF_TEXTS = frozenset({"header", "delimiter", "null"})
 _ENCODINGS = ("utf8", "utf-8", "unicode")
 
@@ -42,7 +42,7 @@ def _read_options(reader: Reader) -> dict[str, Any]:
             found |= option
         reader.expect_symbol(")")
         return found
-    # The form without parentheses, of old.
+    # The old syntax without parentheses.
     while not reader.at_end:
         found |= _read_old_option(reader)
     return found
@@ -59,7 +59,7 @@ def _read_option(reader: Reader) -> dict[str, Any]:
         case "delimiter" | "null":
             return {name: reader.string()}
         case "freeze":
-            # Rows are not touched again after they were written.
+            # FREEZE has no effect: rows are not rewritten.
             reader.take_any("true", "false", "on", "off")
             return {}
         case "encoding":

@@ -8,7 +8,7 @@ from seachange.model.statements.session_statements import LockTables
 from seachange.sql.text.names import read_list, read_relation
 from seachange.sql.text.tokens import Reader
 
-# The longest names first: SHARE begins three of them.
+# The longest names first, since three modes begin with SHARE.
 _MODES = sorted(TableLock, key=lambda mode: -len(mode.sql_name.split()))
 
 
@@ -22,7 +22,7 @@ def read_lock(reader: Reader) -> LockTables:
 
 
 def _read_locked(reader: Reader) -> RelationName:
-    """ONLY and * say whether tables that inherit are meant, of which there are none."""
+    """ONLY and * concern table inheritance, which does not exist here."""
     reader.take("only")
     name = read_relation(reader)
     reader.take_symbol("*")

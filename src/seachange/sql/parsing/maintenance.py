@@ -1,7 +1,7 @@
-"""What PostgreSQL has to be told to do and is done here anyway, or need not be: accepted, so that scripts run as they
-are.
+"""Maintenance statements of PostgreSQL that need no work here: accepted, so that scripts run unchanged.
 
-Statistics come with the files, entries that are gone go with the next fold, a commit is durable, and nobody listens.
+Statistics are stored with the files, compaction removes deleted entries, every commit is durable, and there is no
+LISTEN / NOTIFY.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a statement names of its tables, from its text alone: enough to tell whether it needs a certain column.
+"""Names that a statement's text mentions: enough to decide whether it needs a certain column.
 
-**Invariant:** a statement that needs a column of a table either names it or takes the table's columns as a whole. The
-opposite is not true: a name may be that of another table's column.
+**Invariant:** a statement that needs a column of a table either names it or uses all columns of the table. The reverse
+is not true: a name may be that of another table's column.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EVERYTHING = Mentions(whole=True)
 
 
 def mentions_of(parsed: Parsed) -> Mentions:
-    """A statement that is no query and no DML is taken to need everything."""
+    """Statements other than queries and DML are assumed to need everything."""
     if not isinstance(parsed, TreeStatement):
         return EVERYTHING
     tree = parsed.tree
@@ -40,7 +40,7 @@ def mentions_of(parsed: Parsed) -> Mentions:
     if tree.find(exp.OnConflict):
         names.add(CONFLICT_TARGETS)
     relations = {table.alias_or_name.lower() for table in tree.find_all(exp.Table)}
-    # The row of a relation as one value, or a column that has its name.
+    # The row of a relation as one value, or a column of the same name.
     has_rows = any(column.name.lower() in relations for column in tree.find_all(exp.Column))
     is_whole = any(_takes_all(node) for node in tree.find_all(exp.Star, exp.Insert, exp.Join))
     return Mentions(frozenset(names), has_rows or is_whole)

@@ -11,7 +11,7 @@ from seachange import errors
 from seachange.model.statements.table_statements import Statement
 from seachange.sql.ddl.extension import read_comment_extension, read_create_extension, read_drop_extension
 from seachange.sql.ddl.readers import DDL_READERS, refuse_ddl
-from seachange.sql.parsing.command_aliases import read_sugar
+from seachange.sql.parsing.command_aliases import read_alias
 from seachange.sql.parsing.copy_statement import read_copy
 from seachange.sql.parsing.lock import read_lock
 from seachange.sql.parsing.maintenance import read_analyze, read_checkpoint, read_reindex, read_unlisten
@@ -44,11 +44,11 @@ from seachange.sql.text.tree import parse_tree, take_databases
 
 @dataclass(frozen=True, slots=True)
 class TreeStatement:
-    """A query or DML statement. The tree is shared by all who run the text: copy it, never change it."""
+    """A query or DML statement. The tree is shared by all executions of the text: copy it, never change it."""
 
     text: str
     tree: exp.Expr
-    # Those that names of three parts begin with.
+    # The database parts of three-part names.
     databases: frozenset[str] = frozenset()
 
     @property
@@ -100,11 +100,11 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement]], ...] = (
     *DDL_READERS,
 )
 
-# First words of statements that PostgreSQL or DuckDB know and that are refused here, with what works instead.
+# First words of statements that PostgreSQL or DuckDB supports and Seachange does not, with hints.
 _REFUSED: dict[str, str] = {
     **dict.fromkeys(("cluster", "security"), ""),
     **dict.fromkeys(("listen", "notify", "refresh"), ""),
-    **dict.fromkeys(("call", "do"), "There are no procedures: send the statements themselves."),
+    **dict.fromkeys(("call", "do"), "Procedures are not supported; send the statements themselves."),
     **dict.fromkeys(("attach", "detach", "install", "load", "use", "pragma", "export", "import"), ""),
     **dict.fromkeys(("describe", "summarize"), "EXPLAIN works."),
 }
@@ -132,7 +132,7 @@ def parse_statement(raw: RawStatement) -> Parsed:
     first = reader.plain()
     if first in _TREE_WORDS or first == "(":
         return _tree_statement(raw)
-    query = read_sugar(reader)
+    query = read_alias(reader)
     if query is not None:
         reader.expect_end()
         (raw,) = split_script(query)

@@ -1,4 +1,4 @@
-"""PREPARE, EXECUTE, DEALLOCATE, cursors and EXPLAIN: statements about statements, which stay text until they run."""
+"""PREPARE, EXECUTE, DEALLOCATE, cursors and EXPLAIN: the inner statement stays text until it runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from seachange.sql.text.tokens import Reader, TokenKind
 from seachange.values.types import SqlType
 
 _DISCARDED = ("all", "plans", "sequences", "temp", "temporary")
-# What may stand after DDL in EXPLAIN (DDL, ...).
+# The words that may follow DDL in EXPLAIN (DDL, ...).
 _DDL_EXPLANATIONS = {kind.value: kind for kind in DdlExplanation if kind is not DdlExplanation.STAGES}
-# Ways to go in a cursor that have a word of their own.
+# FETCH directions that have a keyword of their own.
 _STEPS: dict[str, tuple[CursorWay, int]] = {
     "next": (CursorWay.FORWARD, 1),
     "prior": (CursorWay.BACKWARD, 1),
@@ -89,7 +89,7 @@ def _read_fetch(reader: Reader, move: bool) -> FetchCursor:
 
 
 def _read_way(reader: Reader) -> tuple[CursorWay, int | None]:
-    """Where to, and how far; None is to the end."""
+    """The direction and the count; None is to the end."""
     step = reader.take_any(*_STEPS)
     if step is not None:
         return _STEPS[step]
@@ -140,12 +140,12 @@ def _ddl_explanation(asked: list[str]) -> DdlExplanation:
     others = [name for name in asked if name != "ddl"]
     unknown = [name for name in others if name not in _DDL_EXPLANATIONS]
     if asked[0] != "ddl" or unknown or len(others) > 1:
-        raise errors.SyntaxProblem(detail="after EXPLAIN (DDL stands one of VERBOSE, DEPS, VIZ and SHAPE, or nothing")
+        raise errors.SyntaxProblem(detail="EXPLAIN (DDL ...) takes one of VERBOSE, DEPS, VIZ and SHAPE, or nothing")
     return _DDL_EXPLANATIONS[others[0]] if others else DdlExplanation.STAGES
 
 
 def _read_explain_option(reader: Reader) -> tuple[str, bool]:
-    """An option, and whether it is on; what is not asked for is said too."""
+    """An option, and whether it is on; unsupported options are accepted when off."""
     option = reader.name()
     off = reader.take_any("off", "false") is not None
     if not off and not reader.take_any("on", "true", "text"):

@@ -82,7 +82,7 @@ def read_release(reader: Reader) -> ReleaseSavepoint:
 
 
 def _read_savepoint(reader: Reader) -> str:
-    """The word SAVEPOINT may stand before a name, and may be one."""
+    """The word SAVEPOINT may precede a name, and may be a name."""
     if reader.peek(1) is not None:
         reader.take("savepoint")
     return reader.name()

@@ -1,4 +1,4 @@
-"""VACUUM: which options it has, and what of them is heeded."""
+"""VACUUM: its options."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from seachange.model.statements.session_statements import Vacuum
 from seachange.sql.text.names import read_list, read_relations
 from seachange.sql.text.tokens import Reader
 
-# Statistics lie with the files and old versions need no freezing: what asks for them has nothing to do.
-_HEEDED = "full"
-_OPTIONS = (_HEEDED, "freeze", "verbose", "analyze")
+# Statistics are stored with the files and old versions need no freezing, so only FULL has an effect.
+_EFFECTIVE = "full"
+_OPTIONS = (_EFFECTIVE, "freeze", "verbose", "analyze")
 _ON = ("true", "on")
 _OFF = ("false", "off")
 
@@ -19,10 +19,10 @@ def read_vacuum(reader: Reader) -> Vacuum:
         options = read_list(reader, _read_option)
         reader.expect_symbol(")")
     else:
-        # The form of old, in this order.
+        # The old syntax, with the options in this order.
         options = tuple((name, True) for name in _OPTIONS if reader.take(name))
     tables = () if reader.at_end else read_relations(reader)
-    return Vacuum(tables, (_HEEDED, True) in options)
+    return Vacuum(tables, (_EFFECTIVE, True) in options)
 
 
 def _read_option(reader: Reader) -> tuple[str, bool]:
@@ -30,7 +30,7 @@ def _read_option(reader: Reader) -> tuple[str, bool]:
     if name is None:
         raise errors.FeatureNotSupported(
             feature=f"option {reader.name().upper()} of VACUUM",
-            instead="FULL is heeded, VERBOSE and ANALYZE are taken.",
+            instead="FULL is supported; VERBOSE and ANALYZE are accepted and ignored.",
         )
     is_off = reader.take_any(*_OFF) is not None
     if not is_off:

@@ -1,4 +1,4 @@
-"""What the planner is told of: the session's database, and others only where a statement is about databases."""
+"""Database scope: the planner sees the session's database, and others only for statements about databases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def descriptors_of(statements: Iterable[DdlStatement], port: TransactionPort) ->
 
 
 def hold_database(statement: DdlStatement, known: Iterable[Descriptor], port: TransactionPort) -> None:
-    """A database that is to go, or to have another name, is used by nobody."""
+    """Takes an exclusive lock on a database that is dropped or renamed."""
     names = {name.name for name in relations_named(statement)} if _takes_whole(statement) else set()
     for found in known:
         if isinstance(found, Database) and found.name in names:
@@ -46,7 +46,7 @@ def check_named_databases(statement: Parsed, port: TransactionPort) -> None:
 
 
 def relations_named(value: object) -> Iterator[RelationName]:
-    """All that a statement names, wherever in it."""
+    """All relation names in a statement, at any depth."""
     if isinstance(value, RelationName):
         yield value
     elif isinstance(value, tuple):
@@ -58,13 +58,13 @@ def relations_named(value: object) -> Iterator[RelationName]:
 
 
 def check_database(name: str | None, port: TransactionPort) -> None:
-    """The first part of a name of three: no statement reaches into another database."""
+    """Rejects a three-part name of another database than the session's."""
     if name is not None and name != port.session.database:
         raise errors.FeatureNotSupported(
-            feature=f"a reference to database {name} from another", instead="Open a session of that database."
+            feature=f"a cross-database reference to {name}", instead="Connect to that database."
         )
 
 
 def _takes_whole(statement: DdlStatement) -> bool:
-    """Whether it changes whatever is in a database."""
+    """Whether the statement may change any object of a database."""
     return isinstance(statement, DropObjects | RenameObject) and statement.kind is ObjectKind.DATABASE

@@ -26,7 +26,7 @@ def _result_columns(table: Table, columns: Sequence[tuple[Column, str]]) -> tupl
 
 
 class KeySelect:
-    """`SELECT columns FROM t WHERE key = operand`: one look-up."""
+    """`SELECT columns FROM t WHERE key = operand`: one lookup."""
 
     def __init__(self, table: Table, key: KeyReader, columns: Sequence[tuple[Column, str]]) -> None:
         self.table = table
@@ -36,7 +36,7 @@ class KeySelect:
         self._nothing = Result("SELECT 0", self._columns, (), 0)
 
     def run(self, port: TransactionPort, values: Sequence[Any]) -> Result | None:
-        """None if the general plan has to look."""
+        """None if the general plan must be used."""
         try:
             key = self._key.read(values)
         except NotByKey:
@@ -58,7 +58,7 @@ class IndexSelect:
         self._columns = _result_columns(table, columns)
 
     def run(self, port: TransactionPort, values: Sequence[Any]) -> Result | None:
-        """None if the general plan has to look."""
+        """None if the general plan must be used."""
         conditions = bind_demands(self._demands, self.table, values)
         if len(conditions) != len(self._demands):
             return None
@@ -68,7 +68,7 @@ class IndexSelect:
 
 
 def simple_target(tree: exp.Expr) -> DmlTarget | None:
-    """The one table of a SELECT that has nothing but a list, a table and a condition."""
+    """The one table of a SELECT that has only a select list, a table and a condition."""
     if not isinstance(tree, exp.Select) or _has_others(tree, _SELECT_ARGS):
         return None
     from_, where = tree.args.get("from_"), tree.args.get("where")

@@ -1,6 +1,7 @@
-"""Whether conditions imply the predicate of a partial index: then it has an entry for every row that meets them.
+"""Predicate implication: whether conditions imply the predicate of a partial index, which then has an entry for every
+matching row.
 
-**Invariant:** what is said to be implied is; what is implied need not be seen to be.
+**Invariant:** the answer yes is always right; the answer no may be wrong.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from seachange.storage.keys import KeyCodec
 
 @dataclass(frozen=True, slots=True)
 class PredicateTerm:
-    """One of the conditions that a predicate is the conjunction of: as text, and as one or two conditions on a column
-    if it can be put so; or the column that it wants to have a value."""
+    """One conjunct of a predicate: as text, and as one or two conditions on a column where possible, or as the column
+    that it requires to be NOT NULL."""
 
     text: str
     conditions: tuple[Condition, ...] = ()
@@ -51,7 +52,7 @@ def _present(term: exp.Expr, columns: dict[str, Column]) -> ColumnId | None:
 
 
 def as_conditions(terms: Sequence[PredicateTerm]) -> list[Condition]:
-    """What rows meet that meet the predicate."""
+    """Conditions that all rows meet that meet the predicate."""
     return [condition for term in terms for condition in (MeetsCondition(term.text), *term.conditions)]
 
 
@@ -69,7 +70,7 @@ def _implies_term(conditions: Sequence[Condition], term: PredicateTerm, table: T
 
 
 def _is_narrower(one: Condition, wanted: Condition, table: Table) -> bool:
-    """Whether every value that meets the one condition meets the other."""
+    """Whether every value that meets `one` meets `wanted`."""
     if one == wanted:
         return True
     if isinstance(one, MeetsCondition) or isinstance(wanted, MeetsCondition) or one.column != wanted.column:

@@ -1,4 +1,4 @@
-"""Compiled statements: what is kept of a text between executions."""
+"""Compiled statements: the plan that is cached with a statement's text."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from seachange.sql.port.result import Result
 
 @dataclass(frozen=True, slots=True)
 class ChangeSource:
-    """What a compiled INSERT, UPDATE or DELETE works on: the rows that are `given` in its text, or those that a query
-    finds (`template`), unless they are found by their primary key. `assigned` None: every column (INSERT), or none at
-    all (DELETE)."""
+    """The source of a compiled INSERT, UPDATE or DELETE: the rows that are `given` in its text, or those that a query
+    finds (`template`), unless they are found by primary key. `assigned` None: every column (INSERT), or none (DELETE).
+    """
 
     verb: str
     table: Table
@@ -31,7 +31,7 @@ class ChangeSource:
 
 
 class StatementPlan(Protocol):
-    """Holds as long as `is_current`; then the statement is compiled again."""
+    """Valid while `is_current`; then the statement is compiled again."""
 
     def is_current(self, port: TransactionPort) -> bool: ...
 
@@ -39,12 +39,13 @@ class StatementPlan(Protocol):
 
 
 class CompilePlan(Protocol):
-    """Makes a plan of a tree, for plans that are made of others."""
+    """Compiles a tree, for plans that contain other plans."""
 
     def __call__(self, tree: exp.Expr, port: TransactionPort) -> StatementPlan: ...
 
 
 def is_same_table(port: TransactionPort, target: DmlTarget, table: Table) -> bool:
-    """Uncommitted versions of two transactions may have the same number: compare the whole, mostly by identity."""
+    """Uncommitted versions of two transactions may have the same number: compares the whole descriptor, mostly by
+    identity."""
     found = target.resolve(port)
     return found is table or found == table

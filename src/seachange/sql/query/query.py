@@ -1,4 +1,5 @@
-"""SELECT: tables resolved through the transaction, their scans put into the compiled text, run on DuckDB."""
+"""SELECT execution: tables are resolved through the transaction, their scans are inserted into the compiled text, and
+DuckDB runs it."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ from seachange.sql.query.views import add_session_values, bind_view
 from seachange.values.timezone import session_zone
 from seachange.values.types import SqlType
 
-# As many as DuckDB makes at once.
+# The size of DuckDB's vectors.
 _PART_ROWS: Final = 2_048
 
 
@@ -67,7 +68,7 @@ def bind_query(
 
 
 def _shape(reference: TableReference, port: TransactionPort) -> Hashable:
-    """What tells one relation from another of the same names; the columns of a view keep their types."""
+    """Distinguishes relations of the same name; the columns of a view keep their types."""
     if reference.given or is_told(reference.schema, reference.name):
         return None
     found = port.relation(reference.schema, reference.name)
@@ -102,10 +103,10 @@ def scan_tables(
     given: Mapping[str, Any] | None = None,
     views: list[DuckQuery] | None = None,
 ) -> dict[TableReference, Scan]:
-    """How each table is read; `given` are Arrow tables for those references that are not to tables of the catalog.
-    `views` is told of the queries that stand for views."""
+    """How each table is read. `given` are Arrow tables for references that are not to the catalog's tables; `views`
+    collects the queries of views."""
     scans: dict[TableReference, Scan] = {}
-    # Of tables that are linked, those first that the statement demands something of: their rows lead to the others.
+    # Of joined tables, those with conditions come first: their rows narrow the others.
     known: dict[int, tuple[Table, Scan]] = {}
     for reference in sorted(template.tables, key=_turn):
         if reference.given:
@@ -139,7 +140,7 @@ def scan_tables(
 
 
 def check_readable(reference: TableReference, port: TransactionPort) -> None:
-    """42501 unless the role may read it, for what may be left unread."""
+    """Raises 42501 unless the role may read the relation, even if it turns out that nothing needs to be read."""
     told = is_system(reference.schema, reference.name) or find_relation(reference.schema, reference.name) is not None
     if not reference.given and not told:
         port.check_access(port.relation(reference.schema, reference.name), "SELECT")
@@ -176,7 +177,7 @@ def check_parameter_count(template: Template, values: Sequence[Any]) -> None:
 def run_query(
     template: Template, port: TransactionPort, duck: DuckSession, values: Sequence[Any], sink: RowSink | None = None
 ) -> Result:
-    """With a `sink` rows are kept only if they are few."""
+    """With a `sink`, only small results are kept in memory."""
     check_parameter_count(template, values)
     query = bind_query(template, port, values)
     if sink is not None:
@@ -228,7 +229,7 @@ def column_types(template: Template, port: TransactionPort, duck_types: Sequence
 
 
 def declared_types(template: Template, port: TransactionPort, duck_types: Sequence[str]) -> Sequence[SqlType | None]:
-    """Those of columns of tables; None of what is computed."""
+    """The types of columns of tables; None for computed columns."""
     found = _table_columns(template, port, len(duck_types)) or [None] * len(duck_types)
     return [
         each[1].type if each is not None and each[1].type.duckdb == type_ else None
@@ -237,7 +238,7 @@ def declared_types(template: Template, port: TransactionPort, duck_types: Sequen
 
 
 def _table_columns(template: Template, port: TransactionPort, count: int) -> Sequence[TableColumn | None] | None:
-    """None where nothing can be said."""
+    """None where the origin of a column is not known."""
     if template.outputs is None:
         return None
     tables: dict[int, Table] = {}

@@ -1,4 +1,4 @@
-"""The rows of a query that parts of a statement share: it is evaluated once, and what it gave is handed to them."""
+"""Shared rows of a query: it is evaluated once, and several parts of a statement read its result."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Views in queries: the query of a view stands where the view does.
+"""Views in queries: a view is replaced by its query.
 
-**Invariant:** the text of a view sees what it saw when the view was created: the same relations and columns, by their
-ids, under the names that they had. Renames, another search path and columns that were added since change nothing.
+**Invariant:** the text of a view sees what it saw when the view was created: the same relations and columns, by id,
+under the names that they had. Renames, another search path and added columns change nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _select_values(tree: exp.Values) -> exp.Select:
 
 
 def bind_view(view: View, port: TransactionPort) -> DuckQuery:
-    """The rows of a view, under the names of its columns. What it reads, its owner reads."""
+    """The rows of a view, under the names of its columns. Its relations are read with the privileges of its owner."""
     port.check_access(view, "SELECT")
     with port.acting_as(port.access_of(view).owner):
         query = _bind(view, port)
@@ -72,14 +72,14 @@ def _bind_types(view: View, template: Template, port: TransactionPort) -> list[s
     if any(isinstance(hole, UserCast) for hole in template.types):
         raise errors.FeatureNotSupported(
             feature="a cast to an enum type in a view",
-            instead="Leave it out where a label is compared with a column, or cast the column to text.",
+            instead="Omit the cast where a label is compared with a column, or cast the column to text.",
         )
     ids = _ids_of(view)
     return bind_types(template.types, port, lambda schema, name: _as_known(view, port.table_by_id(ids[schema, name])))
 
 
 def _ids_of(view: View) -> dict[tuple[str | None, str], DescriptorId]:
-    """The relations that it reads, by the names that its text has for them."""
+    """The relations that the view reads, by their names in its text."""
     return {(schema or None, name): id_ for schema, name, id_ in view.names}
 
 
@@ -93,8 +93,8 @@ def _as_known(view: View, table: Table | None) -> Table | None:
 
 
 def check_grouping(before: Table, after: Table, views: Iterable[View]) -> None:
-    """A view that groups by a primary key may name other columns of the table, which depend on it: without the key it
-    would have no answer."""
+    """Rejects dropping a primary key by which a view groups: the view may name other columns of the table, which depend
+    on the key."""
     if before.primary.key == after.primary.key:
         return
     for view in views:
@@ -121,12 +121,12 @@ def _bind_source(view: View, reference: TableReference, port: TransactionPort) -
         return DuckQuery(scan.sql, scan.parameters, scan.relations)
     inner = port.object_by_id(id_)
     if not isinstance(inner, View):
-        raise errors.Bug(detail=f"view {view.name} reads relation {id_}, which is not there")
+        raise errors.Bug(detail=f"view {view.name} reads relation {id_}, which does not exist")
     return bind_view(inner, port)
 
 
 def _scan(view: View, table: Table, port: TransactionPort) -> Scan:
-    """The columns that the view knows, under the names that it knows them by."""
+    """The columns that the view uses, under the names in its text."""
     pairs = zip(view.column_uses, view.column_names, strict=True)
     used = [(table.column_by_id[column], name) for (id_, column), name in pairs if id_ == table.id]
     scan = port.scan(table, columns=frozenset(column.name.lower() for column, _ in used))
@@ -135,7 +135,7 @@ def _scan(view: View, table: Table, port: TransactionPort) -> Scan:
 
 
 def settle_view(before: View | None, after: View, port: TransactionPort, duck: DuckSession) -> View:
-    """Has DuckDB look at the query of a new view, and gives the view the names of its columns."""
+    """Has DuckDB bind the query of a new view, and returns the view with the names of its columns."""
     if before is not None and (before.query, before.columns) == (after.query, after.columns):
         return after
     query = _bind(after, port)
@@ -150,7 +150,7 @@ def settle_view(before: View | None, after: View, port: TransactionPort, duck: D
 
 
 def _types(view: View, port: TransactionPort, found: Sequence[str]) -> tuple[SqlType, ...]:
-    """The types of its columns: what is a column of a table has the type of that, which may say more than DuckDB's."""
+    """The types of the view's columns: a column of a table has its declared type, which may say more than DuckDB's."""
     types = [column_type(name) for name in found]
     (raw,) = split_script(view.query)
     tree = fold_names(parse_tree(raw))
@@ -165,7 +165,7 @@ def _types(view: View, port: TransactionPort, found: Sequence[str]) -> tuple[Sql
 
 
 def _used_types(view: View, port: TransactionPort) -> dict[str, SqlType | None]:
-    """By the names that the view knows its columns by; None where a name has several."""
+    """By the names that the view uses for columns; None where a name is ambiguous."""
     known: dict[str, SqlType | None] = {}
     for (id_, column), name in zip(view.column_uses, view.column_names, strict=True):
         table = port.table_by_id(id_)

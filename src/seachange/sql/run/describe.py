@@ -1,6 +1,7 @@
-"""What a statement takes and gives, without running it.
+"""Parameter and result types of a statement, without running it.
 
-**Invariant:** nothing is run and nothing is changed: a query is only bound, with a sample of each parameter's type.
+**Invariant:** nothing is run and nothing is changed: a query is only bound, with a sample value of each parameter's
+type.
 """
 
 from __future__ import annotations
@@ -49,21 +50,21 @@ _SAMPLES: dict[Kind, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """`types` has None where a parameter's is not known; `columns` is None if there are no rows."""
+    """`types` has None where a parameter's type is unknown; `columns` is None if the statement returns no rows."""
 
     types: tuple[SqlType | None, ...]
     columns: tuple[ResultColumn, ...] | None
 
 
 def gives_rows(prepared: Prepared) -> bool:
-    """Whether a statement may answer with rows."""
+    """Whether a statement may return rows."""
     if isinstance(prepared.parsed, TreeStatement):
         return prepared.command == "SELECT" or bool(prepared.parsed.tree.args.get("returning"))
     return not isinstance(prepared.parsed, TransactionStatement)
 
 
 def plain_columns(statement: Parsed) -> tuple[ResultColumn, ...] | None:
-    """Of what is no query and no DML: the same whatever there is."""
+    """Result columns of utility statements; they do not depend on the catalog."""
     match statement:
         case Explain():
             return (table_column("QUERY PLAN", TEXT),)
@@ -78,8 +79,8 @@ def plain_columns(statement: Parsed) -> tuple[ResultColumn, ...] | None:
 def describe(
     prepared: Prepared, port: TransactionPort, duck: DuckSession, given: Sequence[SqlType | None], rows: bool
 ) -> Description:
-    """`given` are the types that the client has said, None where it did not; `rows`: whether the columns are asked
-    for."""
+    """`given` are the parameter types that the client has declared, None where it has not; `rows`: whether the result
+    columns are needed."""
     parsed = prepared.parsed
     if not isinstance(parsed, TreeStatement):
         return Description((), plain_columns(parsed))
@@ -118,7 +119,7 @@ def _sample(type_: SqlType | None) -> Any:
 
 
 def _query(tree: exp.Expr) -> exp.Expr:
-    """A query with the columns that the statement answers with."""
+    """A query with the result columns of the statement."""
     if changing_queries(tree):
         tree = tree.copy()
         for cte in changing_queries(tree):

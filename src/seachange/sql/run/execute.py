@@ -1,6 +1,6 @@
 """Prepared statements and their execution in a transaction.
 
-A text is parsed once per process; its plan is kept with it and compiled again when a table that it is about changed.
+A text is parsed once per process; its plan is cached with it, and compiled again when a table that it uses has changed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from seachange.values.coercion import check_characters
 from seachange.values.timezone import session_zone
 
 _PREPARED_MAX = 2048
-# Longer texts hold data rather than a form of statement that comes again: they are not kept.
+# Longer texts contain data rather than a statement that is repeated: they are not cached.
 KEPT_CHARS_MAX = 10_000
 
 
@@ -49,7 +49,7 @@ class Prepared:
     def __init__(self, parsed: Parsed, text: str = "") -> None:
         self.parsed = parsed
         self.text = text
-        # With the time zone in which it read its constants.
+        # With the time zone in which its constants were read.
         self.plan: tuple[StatementPlan, str] | None = None
         self.is_definition = _is_definition(parsed)
         self.command = _command(parsed)
@@ -60,14 +60,14 @@ class Prepared:
 
     @property
     def mentions(self) -> Mentions:
-        """What it needs of the tables that it is about rows of."""
+        """The tables whose rows it reads or writes, and what it needs of them."""
         if self._mentions is None:
             self._mentions = NOTHING if self.is_definition else mentions_of(self.parsed)
         return self._mentions
 
     @property
     def is_ordered(self) -> bool:
-        """Whether its rows come in an order that it asks for."""
+        """Whether it has an ORDER BY."""
         return isinstance(self.parsed, TreeStatement) and self.parsed.tree.args.get("order") is not None
 
     @property
@@ -77,7 +77,7 @@ class Prepared:
 
 
 def _is_writing(parsed: Parsed) -> bool:
-    """Of a query: whether it locks rows, draws from a sequence, or changes rows in its WITH."""
+    """Whether a query locks rows, draws from a sequence, or changes rows in its WITH."""
     if not isinstance(parsed, TreeStatement):
         return False
     return _is_changing(parsed) or any(True for _ in find_calls(parsed.tree))
@@ -91,7 +91,7 @@ def _command(parsed: Parsed) -> str:
     if isinstance(parsed, TreeStatement):
         return parsed.command
     if isinstance(parsed, Explain) and parsed.analyze:
-        # It is run: in a transaction that may not write, it is refused as such.
+        # EXPLAIN ANALYZE runs the statement, so a read-only transaction rejects it.
         (explained, *_) = parse_script(parsed.query)
         return _command(explained)
     if isinstance(parsed, RoleStatement):
@@ -127,7 +127,7 @@ def run_statement(
     notices: list[str],
     sink: RowSink | None = None,
 ) -> Result:
-    """Runs a query, DML or DDL statement; if it fails, none of its writes is left. Many rows go to `sink`."""
+    """Runs a query, DML or DDL statement; if it fails, all its writes are undone. Large results go to `sink`."""
     mark = port.mark()
     duck.serve(port)
     try:
@@ -177,7 +177,8 @@ def _run_tree(
     zone = session_zone()
     plan, made_in = prepared.plan if prepared.plan is not None else (None, zone)
     if plan is None or made_in != zone or not plan.is_current(port):
-        # Longer than to hand the statement over; sessions that mean several things by one text do it each time.
+        # Compiling takes longer than handing over to a thread. Sessions for which one text means different things
+        # compile it each time.
         may_wait()
         try:
             plan = compile_plan(statement.tree, port)

@@ -1,4 +1,5 @@
-"""EXPLAIN: the tables that a statement reads, what they are made of, and DuckDB's plan; of a change, what it checks."""
+"""EXPLAIN: the tables that a statement reads, their parts, and DuckDB's plan; for DML also the constraints that are
+checked."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def run_explain(statement: Explain, port: TransactionPort, duck: DuckSession, va
     check_parameter_count(template, values)
     by_key = select_key_table(parsed.tree, port)
     lines = [f"Look-up by primary key in {by_key}"] if by_key is not None else []
-    # Asks for the privileges too, so whoever has none learns nothing.
+    # It also checks privileges, so that a role without them learns nothing.
     ways = _access_lines(template, port, values)
     lines += _table_lines(template, port)
     if by_key is None or statement.analyze:
@@ -66,7 +67,7 @@ def _result(lines: Sequence[str]) -> Result:
 def _explain_change(
     statement: TreeStatement, analyze: bool, port: TransactionPort, duck: DuckSession, values: Sequence[Any]
 ) -> list[str]:
-    """An INSERT, UPDATE or DELETE: the way to its rows, and what is checked of them; with ANALYZE it is run."""
+    """EXPLAIN of INSERT, UPDATE or DELETE: access path and checked constraints; ANALYZE runs it."""
     plan = compile_plan(statement.tree, port)
     if not isinstance(plan, Delete | Update | InsertRows | InsertSelect):
         raise errors.FeatureNotSupported(feature=f"EXPLAIN of {statement.command}", instead="Explain its USING.")
@@ -94,7 +95,7 @@ def _table_lines(template: Template, port: TransactionPort) -> list[str]:
 
 
 def _access_lines(template: Template, port: TransactionPort, values: Sequence[Any]) -> list[str]:
-    """The way to the rows of each reference to a table, which depends on the values."""
+    """The access path of each table reference, which depends on the values."""
     scans = scan_tables(template, port, values)
     return [f"Access to {reference.name}: {scan.access}" for reference, scan in scans.items()]
 
@@ -118,5 +119,5 @@ def _plan_lines(
 
 
 def _no_file(match: re.Match[str]) -> str:
-    """As wide as what it stands for, or the frames that DuckDB draws would have holes."""
+    """As wide as the text that it replaces, to keep the frames that DuckDB draws intact."""
     return "(a segment)".ljust(len(match.group()))

@@ -1,4 +1,4 @@
-"""What EXPLAIN says of a change besides its query: where the rows come from, and which constraints are checked."""
+"""EXPLAIN of DML: where the rows come from, and which constraints are checked."""
 
 from __future__ import annotations
 
