@@ -26,7 +26,7 @@ POINTS = (
 )
 # On PostgreSQL one case of so many is run; neither has a divisor in common with the ways to interrupt one, so that
 # there is some of each.
-SAMPLED, SAMPLED_EXHAUSTIVELY = 5, 3
+SAMPLED, SAMPLED_EXHAUSTIVELY = 7, 3
 
 
 def run(worlds: Worlds, case: Case, interruption: Interruption | None = None, dense: bool = False) -> Outcome:
